@@ -29,6 +29,12 @@ from skbayesnn.estimators.inputs._parameters import one_of
 from skbayesnn.estimators.predictions._methods import Predictions
 
 
+def passed_weights(fit_params, n_rows):
+    """Row weights among the parameters of ``fit``; ones if there are none."""
+    weights = [v for name, v in fit_params.items() if name.split("__")[-1] == "sample_weight"]
+    return checked_weights(weights[0] if weights else None, n_rows)
+
+
 def _functions(method):
     """Delegate a method that draws functions to the regressor, and transform them back."""
 
@@ -253,8 +259,7 @@ class TransformedTargetRegressor(Predictions, MetaEstimatorMixin, RegressorMixin
         if sample_weight is not None:
             name = "__".join([*path_to_final_step(regressor), "sample_weight"])
             fit_params = {**fit_params, name: sample_weight}
-        weights = [v for name, v in fit_params.items() if name.split("__")[-1] == "sample_weight"]
-        return checked_weights(weights[0] if weights else None, len(y)), fit_params
+        return passed_weights(fit_params, len(y)), fit_params
 
     def _fitted_transformer(self, y, weight):
         """Fit the transformer to the targets."""

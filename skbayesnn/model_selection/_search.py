@@ -18,6 +18,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from skbayesnn._typing import Estimator
+from skbayesnn.compose._target import passed_weights
 from skbayesnn.estimators import (
     AveragedClassifier,
     AveragedRegressor,
@@ -317,7 +318,7 @@ class EvidenceSearch(MetaEstimatorMixin, BaseEstimator):
         """Leave-one-out log densities, a row per candidate, and the weight of every column."""
         models = [final_step(self.estimators_[i]) for i in known]
         densities = np.stack([model.leave_one_out_log_density_ for model in models])
-        counts = _sample_weight(fit_params, densities.shape[1])
+        counts = passed_weights(fit_params, densities.shape[1])
         some = counts > 0
         return densities[:, some], counts[some]
 
@@ -363,11 +364,3 @@ class EvidenceSearch(MetaEstimatorMixin, BaseEstimator):
     predict_log_proba = _delegated(EvidenceMLPClassifier.predict_log_proba)
     decision_function = _delegated(EvidenceMLPClassifier.decision_function)
     score = _delegated(EvidenceMLPRegressor.score)
-
-
-def _sample_weight(fit_params, n_rows):
-    """Row weights among the parameters of ``fit``; ones if there are none."""
-    for name, value in fit_params.items():
-        if name.split("__")[-1] == "sample_weight" and value is not None:
-            return np.asarray(value, dtype=float)
-    return np.ones(n_rows)
