@@ -78,10 +78,9 @@ def legend_above(axes, ncols=2, **options):
     figure = root(axes)
     arranged = figure.get_layout_engine() is not None  # the layout engine makes room
     if legend.get_window_extent().y1 > figure.bbox.y1 and not arranged:
-        texts = [text.get_text() for text in legend.get_texts()]
-        options = {"handles": legend.legend_handles} | options | {"labels": texts}
-        legend = axes.legend(loc="best", **LEGEND | {"frameon": True}, **options)
-    return legend
+        legend.set_bbox_to_anchor(None)
+        legend.set_loc("best")
+        legend.set_frame_on(True)
 
 
 def fitting_legend(owner, ncols, **options):
