@@ -5,15 +5,15 @@ for regression and classification, from the error bars of fitted estimators. `su
 best value of a function instead (Bayesian optimisation).
 """
 
-from skbayesnn.active_learning._acquisition import (
-    Straddle,
-    log_expected_improvement,
-    upper_confidence_bound,
-)
 from skbayesnn.active_learning._discrimination import model_discrimination
 from skbayesnn.active_learning._gain import information_gain
 from skbayesnn.active_learning._selection import select, thin_training_set
-from skbayesnn.active_learning._suggest import suggest
+from skbayesnn.active_learning._suggest import (
+    Straddle,
+    log_expected_improvement,
+    suggest,
+    upper_confidence_bound,
+)
 
 __all__ = [
     "Straddle",

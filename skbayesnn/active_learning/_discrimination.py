@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations_with_replacement
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import logsumexp, rel_entr, softmax
+from scipy.special import logsumexp, softmax
 from sklearn.base import is_classifier
 from sklearn.utils import check_array
 
 from skbayesnn._data import Scaling
 from skbayesnn._typing import Array, Estimator
+from skbayesnn.active_learning._information import class_information, indicator_information
 from skbayesnn.active_learning._inputs import EVIDENCE, METHODS, SAMPLERS, resolve
-from skbayesnn.active_learning._mixtures import indicator_information
 from skbayesnn.network import row_blocks
 from skbayesnn.predictive import Ensemble, mixture_moments, normal_points
 
@@ -100,44 +100,29 @@ def model_discrimination(
     allowed = EVIDENCE if len(models) == 1 else EVIDENCE + SAMPLERS
     found = [resolve(model, allowed) for model in models]
     _check_comparable([model for model, _ in found])
-    views = (_of_minima if len(found) == 1 else _of_models)(found, X_candidates)
+    views = [
+        View(model._ensemble, prepare(X_candidates), model._y_scaling, 1.0, model.log_evidence_)
+        for model, prepare in found
+    ]
+    if len(found) == 1:
+        views = _of_minima(found[0][0], views[0].X)
     P = _probabilities(probabilities, views)
     views = [view for view, p in zip(views, P, strict=True) if p > 0]
     return _information(views, P[P > 0], is_classifier(found[0][0]), method)
 
 
 class View(NamedTuple):
-    """Predictive distribution of one model.
-
-    Attributes
-    ----------
-    ensemble : Ensemble
-    X : ndarray of shape (n, n_features)
-        Candidates, standardised.
-    y_scaling : Scaling
-    probability : float
-        Default probability of the model, not normalised.
-    log_evidence : float
-    """
+    """Predictive distribution of one model at standardised candidates ``(n, n_features)``."""
 
     ensemble: Ensemble
     X: np.ndarray
     y_scaling: Scaling
-    probability: float
+    probability: float  # by default; not normalised
     log_evidence: float
 
 
-def _of_models(found, X_candidates):
-    return [
-        View(model._ensemble, prepare(X_candidates), model._y_scaling, 1.0, model.log_evidence_)
-        for model, prepare in found
-    ]
-
-
-def _of_minima(found, X_candidates):
+def _of_minima(model, X):
     """Make the views of the distinct minima of a fit that have a share in its predictions."""
-    ((model, prepare),) = found
-    X = prepare(X_candidates)
     networks = [network for network in model.networks_ if network.weight > 0]
     views = [
         View(Ensemble((part,), (np.ones(1),)), X, model._y_scaling, net.weight, net.log_evidence)
@@ -152,24 +137,20 @@ def _of_minima(found, X_candidates):
     return views
 
 
-def _probabilities(given, views):
-    if given is None:
-        P = np.array([view.probability for view in views])
-        return P / P.sum()
-    if isinstance(given, str) and given == "evidence":
+def _probabilities(asked, views):
+    if isinstance(asked, str) and asked == "evidence":
         evidences = np.array([view.log_evidence for view in views])
         if not np.all(np.isfinite(evidences)):
             raise ValueError(f"probabilities='evidence', but log evidences are {evidences}.")
         return softmax(evidences)
-    wrong = (
-        f"probabilities must be 'evidence' or {len(views)} numbers, one for each model, not "
-        f"negative and not all zero; got {given!r}."
-    )
-    if isinstance(given, str):
-        raise ValueError(wrong)
-    P = check_array(given, ensure_2d=False, dtype=np.float64, input_name="probabilities")
+    P = np.array([view.probability for view in views] if asked is None else [])
+    if asked is not None and not isinstance(asked, str):
+        P = check_array(asked, ensure_2d=False, dtype=np.float64, input_name="probabilities")
     if P.shape != (len(views),) or np.any(P < 0) or not P.sum() > 0:
-        raise ValueError(wrong)
+        raise ValueError(
+            f"probabilities must be 'evidence' or {len(views)} numbers, one for each model, not "
+            f"negative and not all zero; got {asked!r}."
+        )
     return P / P.sum()
 
 
@@ -191,10 +172,11 @@ def _check_comparable(models):
 
 
 def _information(views, P, classes, method):
-    """Compute the information gains in blocks of rows."""
+    """Compute the information gains, for regression in blocks of rows."""
     if classes:
         p = np.stack([view.ensemble.probabilities(view.X) for view in views])
-        return (_of_classes if method == "exact" else _approximately_of_classes)(p, P)
+        exactly = method == "exact"
+        return class_information(p, P) if exactly else _over_pairs(_divergence_of_classes, p, P)
     rule = _exactly if method == "exact" else _approximately
     width = sum(view.ensemble.doubles_per_row for view in views)
     blocks = row_blocks(len(views[0].X), width)
@@ -210,18 +192,17 @@ def _predictive(view, X):
 
 
 def _over_pairs(divergence, things, P):
-    """Sum of symmetrised divergences of pairs, with weights ``P_i P_j / 2``, ``i < j``.
+    """Sum of symmetrised divergences of pairs, with weights ``P_i P_j / 2``.
 
     It is the mutual information to second order in the differences of the densities.
     """
-    pairs = combinations(zip(P, things, strict=True), 2)
+    pairs = combinations_with_replacement(zip(P, things, strict=True), 2)
     return 0.5 * sum(p * q * divergence(one, other) for (p, one), (q, other) in pairs)
 
 
 def _approximately(mixtures, P):
     """Approximate information gain for Gaussians with the moments of the mixtures."""
-    moments = [mixture_moments(*mixture) for mixture in mixtures]
-    return _over_pairs(_divergence, moments, P) + np.zeros(len(moments[0][0]))
+    return _over_pairs(_divergence, [mixture_moments(*mixture) for mixture in mixtures], P)
 
 
 def _divergence(one, other):
@@ -232,6 +213,11 @@ def _divergence(one, other):
     means = np.swapaxes(apart, 1, 2) @ (inverses[0] + inverses[1]) @ apart
     change = (S_1 - S_2) @ inverses[0] @ (S_1 - S_2) @ inverses[1]  # tr(S1/S2 + S2/S1 - 2)
     return 0.5 * (means[:, 0, 0] + np.trace(change, axis1=1, axis2=2))
+
+
+def _divergence_of_classes(p, q):
+    """Symmetrised Kullback-Leibler divergence of class probabilities."""
+    return np.sum((p - q) * np.log(np.maximum(p, SMALLEST) / np.maximum(q, SMALLEST)), axis=1)
 
 
 def _exactly(mixtures, P):
@@ -274,19 +260,3 @@ def _log_density(y, weights, means, covariances):
         white = np.einsum("mpq,nmq->nmp", inverses, y[rows, None] - means)
         density[rows] = logsumexp(log_norm - 0.5 * np.sum(white**2, axis=-1), axis=1)
     return density
-
-
-def _of_classes(p, P):
-    """Exact information gain from class probabilities ``(n_models, n, n_classes)``."""
-    parts = np.sum(rel_entr(p, np.tensordot(P, p, 1)), axis=2)
-    return np.maximum(P @ parts, 0.0)
-
-
-def _approximately_of_classes(p, P):
-    """Approximate information gain from class probabilities, by pairs of models."""
-
-    def divergence(one, other):
-        logs = [np.log(np.maximum(some, SMALLEST)) for some in (one, other)]
-        return np.sum((one - other) * (logs[0] - logs[1]), axis=1)
-
-    return _over_pairs(divergence, p, P) + np.zeros(p.shape[1])

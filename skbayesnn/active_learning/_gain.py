@@ -8,13 +8,14 @@ from sklearn.base import is_classifier
 
 from skbayesnn._threads import blas_threads
 from skbayesnn._typing import Array, Estimator
-from skbayesnn.active_learning._candidates import Candidates
-from skbayesnn.active_learning._draws import (
-    classification_marginal,
-    classification_total,
-    regression_total,
+from skbayesnn.active_learning._information import (
+    class_information,
+    noise_entropy,
+    spread_information,
+    table_information,
 )
-from skbayesnn.active_learning._inputs import SAMPLERS, linear_models, pose, resolve
+from skbayesnn.active_learning._inputs import SAMPLERS, pose, resolve
+from skbayesnn.active_learning._linear import Candidates, LinearModel
 from skbayesnn.network import row_blocks
 from skbayesnn.predictive import class_probabilities
 
@@ -135,39 +136,63 @@ def information_gain(
     models, weights = linear_models(model)
     with blas_threads(max(linear.n_unknowns for linear in models)):
         return sum(
-            weight * Candidates(question, linear, is_classifier(model), X).gains()
+            weight * Candidates(question, linear, X).gains()
             for linear, weight in zip(models, weights, strict=True)
         )
 
 
+def linear_models(model):
+    """Make a linear model per minimum, or one for all draws, and their shares in predictions."""
+    ensemble = model._gaussians
+    weights = np.array([own.sum() for own in ensemble.weights])
+    return [LinearModel(part) for part in ensemble.parts], weights
+
+
 def _gains_by_draws(model, question, X):
     """Mutual information between predictions and drawn networks."""
-    n_points = 0 if question.X_interest is None else len(question.X_interest)
-    n_classes = max(2, model.n_outputs_)
     (draws,) = model._ensemble.parts
-    width = max(draws.doubles_per_row, n_points * n_classes**2)
+    points = np.empty((0, X.shape[1])) if question.X_interest is None else question.X_interest
+    blocks = row_blocks(len(points), draws.doubles_per_row)
+    p_points = [class_probabilities(draws.outputs(points[rows])) for rows in blocks]
+    gains = []
+    width = max(draws.doubles_per_row, len(points) * max(2, model.n_outputs_) ** 2)
+    for rows in row_blocks(len(X), width):
+        f = draws.outputs(X[rows])
+        if not is_classifier(model):
+            noise = np.broadcast_to(draws.noise.variances(X[rows]), f.shape)
+            gains.append(_total_of_regression(f, noise))
+        elif question.kind == "total":
+            gains.append(class_information(class_probabilities(f), np.full(len(f), 1 / len(f))))
+        else:
+            marginal = _about_classes(class_probabilities(f), np.concatenate(p_points, axis=1))
+            is_all = question.kind == "marginal"
+            gains.append(marginal if is_all else marginal @ question.weight)
+    return np.concatenate(gains)
 
-    def probabilities(X):
-        return class_probabilities(draws.outputs(X))
 
-    if not is_classifier(model):
+def _total_of_regression(f, noise_variances):
+    """Mutual information between a target and the index of the drawn network.
 
-        def gain(X):
-            f = draws.outputs(X)
-            return regression_total(f, np.broadcast_to(draws.noise.variances(X), f.shape))
+    It is ``H[1/m sum_s N(f_s, nu_s^2)] - 1/m sum_s H[N(f_s, nu_s^2)]``, from outputs and noise of
+    shape (m, n, n_outputs): for one output by quadrature; for several the mixture's entropy is
+    replaced by that of the Gaussian of the same covariance, which is an upper bound.
+    """
+    m, n, n_outputs = f.shape
+    if n_outputs == 1:
+        f, sds, weights = f[..., 0], np.sqrt(noise_variances[..., 0]), np.full(m, 1.0 / m)
+        return np.array([spread_information(f[:, i], sds[:, i], weights) for i in range(n)])
+    apart = np.moveaxis(f - f.mean(axis=0), 0, -1)
+    noise = noise_variances.mean(axis=0)[..., None] * np.eye(n_outputs)
+    covariance = apart @ np.swapaxes(apart, 1, 2) / m + noise
+    entropy = 0.5 * np.linalg.slogdet(2.0 * np.pi * np.e * covariance)[1]
+    return entropy - np.mean(np.sum(noise_entropy(noise_variances), axis=-1), axis=0)
 
-    elif question.kind == "total":
 
-        def gain(X):
-            return classification_total(probabilities(X))
+def _about_classes(p, p_points):
+    """Information of the classes at rows about those at points, ``(n, n_points)``.
 
-    else:
-        interest = question.X_interest
-        blocks = row_blocks(n_points, draws.doubles_per_row)
-        p_interest = np.concatenate([probabilities(interest[rows]) for rows in blocks], axis=1)
-
-        def gain(X):
-            marginal = classification_marginal(probabilities(X), p_interest)
-            return marginal if question.kind == "marginal" else marginal @ question.weight
-
-    return np.concatenate([gain(X[rows]) for rows in row_blocks(len(X), width)])
+    Joint probabilities are averages over the draws of probabilities of shape (m, n, n_classes).
+    """
+    m, n, n_classes = p.shape
+    table = p.reshape(m, -1).T @ p_points.reshape(m, -1) / m
+    return table_information(np.swapaxes(table.reshape(n, n_classes, -1, n_classes), 1, 2))

@@ -1,14 +1,11 @@
 """Validation of users' input: estimators, inputs, and the quantities of interest."""
 
-import numbers
 from typing import NamedTuple
 
 import numpy as np
 from sklearn.base import is_classifier
-from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
-from skbayesnn.active_learning._linear import of_part
 from skbayesnn.estimators import (
     EvidenceMLPClassifier,
     EvidenceMLPRegressor,
@@ -17,63 +14,34 @@ from skbayesnn.estimators import (
     before_final_step,
     final_step,
 )
+from skbayesnn.metrics._rules import row_weights
 
 EVIDENCE = (EvidenceMLPRegressor, EvidenceMLPClassifier)
 SAMPLERS = (HMCMLPRegressor, HMCMLPClassifier)
-QUANTITIES = (
-    "total",
-    "marginal",
-    "joint",
-    "mean_marginal",
-    "predicted_target",
-    "q_optimal",
-)
+QUANTITIES = ("total", "marginal", "joint", "mean_marginal", "predicted_target", "q_optimal")
 REGRESSION_ONLY = ("joint", "q_optimal")
 METHODS = ("approximation", "exact")
 DRAWS_PER_TARGET = 10  # least number of draws per output of a joint gain
 
 
 class Question(NamedTuple):
-    """Quantities that measurements are to determine.
-
-    Attributes
-    ----------
-    kind, method : str
-    X_interest : ndarray of shape (n_points, n_features) or None
-        Points of interest, standardised.
-    weight : ndarray of shape (n_points,) or None
-        Importance ``P_u`` of the points, summing to 1.
-    y_scale : ndarray of shape (n_outputs,)
-        Units of y per standardised unit.
-    """
+    """Quantities that measurements are to determine, about standardised points of interest."""
 
     kind: str
     method: str
-    X_interest: np.ndarray
-    weight: np.ndarray
-    y_scale: np.ndarray
+    y_scale: np.ndarray  # units of y per standardised unit, (n_outputs,)
+    X_interest: np.ndarray | None = None  # (n_points, n_features)
+    weight: np.ndarray | None = None  # importance P_u of the points, summing to 1: (n_points,)
 
 
 def resolve(estimator, allowed=EVIDENCE + SAMPLERS):
-    """Return the fitted estimator of this package, and the transformers before it in a pipeline.
-
-    Parameters
-    ----------
-    estimator : estimator or Pipeline
-    allowed : tuple of type
-
-    Returns
-    -------
-    model : BayesianMLP
-    prepare : callable
-        Map from user's rows to checked, standardised ones.
-    """
+    """Return the fitted estimator of this package, and the map from user's to standardised rows."""
     model = final_step(estimator)
     if not isinstance(model, allowed):
         names = ", ".join(cls.__name__ for cls in allowed)
-        given = "an estimator class" if isinstance(model, type) else repr(model)
+        found = "an estimator class" if isinstance(model, type) else repr(model)
         raise TypeError(
-            f"The estimator must be a fitted {names}, or a Pipeline that ends in one; got {given}. "
+            f"The estimator must be a fitted {names}, or a Pipeline that ends in one; got {found}. "
             "For a search, pass its best_estimator_."
         )
     check_is_fitted(model)
@@ -83,12 +51,7 @@ def resolve(estimator, allowed=EVIDENCE + SAMPLERS):
 
 
 def pose(model, prepare, X_interest, interest_weight, kind, method):
-    """Check the requested kind of gain and its arguments.
-
-    Returns
-    -------
-    Question
-    """
+    """Check the requested kind of gain and its arguments, and return the `Question`."""
     if kind is None:
         kind = "total" if X_interest is None else "mean_marginal"
     for name, value, options in (("kind", kind, QUANTITIES), ("method", method, METHODS)):
@@ -103,13 +66,13 @@ def pose(model, prepare, X_interest, interest_weight, kind, method):
             "'marginal' or 'mean_marginal'."
         )
     if kind == "total":
-        return Question(kind, method, None, None, model._y_scaling.scale)
+        return Question(kind, method, model._y_scaling.scale)
     if X_interest is None:
         raise ValueError(
             f"kind={kind!r} needs X_interest, the points at which predictions are wanted."
         )
     X_interest = prepare(X_interest)
-    weight = _normalised(interest_weight, len(X_interest))
+    weight = row_weights(interest_weight, len(X_interest), "interest_weight")
     if kind == "joint" and isinstance(model, SAMPLERS):
         n_draws, wanted = len(model.networks_), X_interest.shape[0] * model.n_outputs_
         if n_draws < DRAWS_PER_TARGET * wanted:
@@ -118,54 +81,4 @@ def pose(model, prepare, X_interest, interest_weight, kind, method):
                 f"Use at least {DRAWS_PER_TARGET * wanted} draws, fewer points of interest, or "
                 "kind='mean_marginal'."
             )
-    return Question(kind, method, X_interest, weight, model._y_scaling.scale)
-
-
-def _normalised(interest_weight, n_points):
-    if interest_weight is None:
-        return np.full(n_points, 1.0 / n_points)
-    weight = check_array(
-        interest_weight, ensure_2d=False, dtype=np.float64, input_name="interest_weight"
-    )
-    if weight.shape != (n_points,):
-        raise ValueError(
-            f"interest_weight must have shape ({n_points},), one per row of X_interest; got "
-            f"{weight.shape}."
-        )
-    if np.any(weight < 0) or not np.any(weight > 0):
-        raise ValueError("interest_weight must not be negative, and at least one must be positive.")
-    return weight / weight.sum()
-
-
-def linear_models(model):
-    """Make linear models with their shares in the predictions: per minimum, or one for all draws.
-
-    Parameters
-    ----------
-    model : BayesianMLP
-
-    Returns
-    -------
-    list of LinearModel
-    weights : list of float
-    """
-    ensemble = model._gaussians
-    return [of_part(part) for part in ensemble.parts], [w.sum() for w in ensemble.weights]
-
-
-def check_number(value, name, least):
-    """Raise unless an integer is at least ``least``."""
-    if not isinstance(value, numbers.Integral) or isinstance(value, bool):
-        raise TypeError(f"{name} must be an integer, got {value!r}.")
-    if value < least:
-        raise ValueError(f"{name} must be at least {least}, got {value!r}.")
-
-
-def check_price(price):
-    """Raise unless a price per measurement is ``None`` or a number."""
-    if price is None:
-        return
-    if not isinstance(price, numbers.Real) or isinstance(price, bool):
-        raise TypeError(f"price must be a number in the units of the gain, got {price!r}.")
-    if not price >= 0:
-        raise ValueError(f"price must not be negative or nan, got {price!r}.")
+    return Question(kind, method, model._y_scaling.scale, X_interest, weight)

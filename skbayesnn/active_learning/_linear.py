@@ -6,18 +6,19 @@ sensitivities ``g`` and ``h`` is ``g^T A^-1 h = (L^-1 g)^T (L^-1 h)``. The outpu
 networks have the same form: their deviations from the mean, divided by ``m^(1/2)``.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from scipy.special import expit, softmax
 
+from skbayesnn.active_learning._formulas import classification_gain, regression_gain
 from skbayesnn.inference import DensePrecision, DualPrecision
 from skbayesnn.network import row_blocks
+from skbayesnn.predictive import Part
 
 LEAST_CURVATURE = 1e-12  # smaller eigenvalues of the curvature of a class count as zero
+LEAST_RANK = 1e-10  # singular values, relative to the largest, that count as zero
 
 
 @dataclass(frozen=True)
@@ -25,99 +26,58 @@ class LinearModel:
     """Linear model of outputs, ``f(x) = mean(x) + V(x) z`` with ``z ~ N(0, 1)``.
 
     Outputs of regressors are in units of the noise at each input, so that targets have unit noise.
-
-    Parameters
-    ----------
-    expand : callable
-        Function from rows ``(n, n_features)`` to ``mean`` ``(n, n_outputs)`` and ``V`` ``(n,
-        n_outputs, r)``, for as many rows as fit in memory.
-    n_unknowns : int
-        Dimension ``r`` of ``z``.
-    n_outputs : int
-    noise_variances : callable, optional
-        Function from rows to the squares of those units, ``(n, n_outputs)``; ``None`` for
-        activations of classifiers.
+    Outputs of classifiers are activations, or, ``as_targets``, those of `curved`.
     """
 
-    expand: Callable
-    n_unknowns: int
-    n_outputs: int
-    noise_variances: Callable | None = None
+    part: Part
+    as_targets: bool = False
 
-    def expand_all(self, X):
-        """Call `expand` in blocks that bound its temporary memory."""
-        blocks = row_blocks(len(X), self.n_outputs * self.n_unknowns)
-        parts = [self.expand(X[rows]) for rows in blocks]
-        return tuple(np.concatenate(some) for some in zip(*parts, strict=True))
+    @property
+    def n_unknowns(self):
+        """Dimension ``r`` of ``z``."""
+        return self.part.n_unknowns
 
+    @property
+    def n_outputs(self):
+        """Number of outputs."""
+        return self.part.network.n_outputs
 
-def covariance_of(V):
-    """Covariance ``V V^T`` of every row: ``(n, n_outputs, n_outputs)``."""
-    if V.shape[1] == 1:
-        return np.einsum("nor,nor->no", V, V)[..., None]
-    return V @ np.swapaxes(V, 1, 2)
+    @property
+    def has_classes(self):
+        """True if outputs are activations."""
+        return self.part.noise is None and not self.as_targets
 
+    def noise_variances(self, X):
+        """Mean noise variance over the networks at every row, ``(n, n_outputs)``."""
+        mean = self.part.noise.variances(X).mean(axis=0)
+        return np.broadcast_to(mean, (len(X), self.n_outputs))
 
-class Update(NamedTuple):
-    """Update of vectors by a measured target: the matrix ``1 - factor v v^T``.
-
-    Attributes
-    ----------
-    factor : float
-    direction : ndarray of shape (r,)
-        Vector ``v``, in the coordinates after earlier updates.
-    """
-
-    factor: float
-    direction: np.ndarray
-
-
-def shrink(V, updates):
-    """Multiply ``V`` by the matrices of the updates, from the first to the last."""
-    for factor, direction in updates:
-        V = V - (factor * (V @ direction))[..., None] * direction
-    return V
+    def expand(self, X):
+        """Mean ``(n, n_outputs)`` and ``V`` ``(n, n_outputs, r)`` of rows that fit in memory."""
+        mean, V = self.part.whitened(X)
+        if self.part.noise is None:
+            return mean, curved(mean, V) if self.as_targets else V
+        sd = np.sqrt(self.noise_variances(X))
+        return mean / sd, V / sd[..., None]
 
 
-def observation(V):
-    """Make the rank-one updates of the inverse Hessian by a target measured at one input.
-
-    Measuring ``t = v^T z + noise`` of variance 1 changes the precision of ``z`` from 1 to ``1 + v
-    v^T``, whatever the measured value. The inverse root of this matrix is ``1 - factor v v^T``.
-    Outputs are processed in order.
-
-    Parameters
-    ----------
-    V : ndarray of shape (n_outputs, r)
-        Vector ``v^T`` of every output; for classes see `curved`.
-
-    Returns
-    -------
-    list of Update
-    """
-    updates = []
-    for direction in V:
-        direction = shrink(direction, updates)
-        root = np.sqrt(1.0 + direction @ direction)
-        updates.append(Update(1.0 / (root * (1.0 + root)), direction))
-    return updates
+def prior_model(member, groups, alpha):
+    """Linear model at a minimum with the prior of the weights, given precisions of the groups."""
+    k = len(groups.labels)
+    precision = DualPrecision(groups.diagonal(alpha), np.zeros((0, k)))
+    if groups.coupled:
+        matrix = np.zeros((k, k))
+        groups.add_to(matrix, alpha)
+        precision = DensePrecision(matrix)
+    member = replace(member, shift=None, free=None, precision=precision)
+    return LinearModel(member, as_targets=True)
 
 
 def curved(mean, V):
-    """Vectors of unit-noise targets with the same information about ``z`` as the class.
+    """Vectors ``C^(1/2) V`` of unit-noise targets with the same information as the class.
 
-    A class adds the curvature ``diag(p) - p p^T`` of its log likelihood (Bishop 4.110) at the most
-    probable activations, whatever the label.
-
-    Parameters
-    ----------
-    mean : ndarray of shape (..., n_outputs)
-    V : ndarray of shape (..., n_outputs, r)
-
-    Returns
-    -------
-    ndarray of shape (..., n_outputs, r)
-        Vectors ``C^(1/2) V`` with the curvature ``C`` of the log likelihood.
+    A class adds the curvature ``C = diag(p) - p p^T`` of its log likelihood (Bishop 4.110) at the
+    most probable activations ``(n, n_outputs)``, whatever the label.
     """
     if mean.shape[-1] == 1:
         return np.sqrt(expit(mean) * expit(-mean))[..., None] * V
@@ -128,68 +88,103 @@ def curved(mean, V):
     return (root[..., None] * np.swapaxes(vectors, -1, -2)) @ V
 
 
-def of_part(part):
-    """Make the linear model of predicting networks from the mean and covariances of outputs.
+def observed(V, targets):
+    """Vectors ``V`` ``(n, p, r)`` after unit-noise targets ``(m, r)`` were measured.
 
-    Parameters
-    ----------
-    part : Part
-        Minimum with its Gaussian posterior, or drawn networks.
-
-    Returns
-    -------
-    LinearModel
+    Measuring ``t = v^T z + noise`` of variance 1 changes the precision of ``z`` from 1 to ``1 + v
+    v^T``, whatever the measured value. The inverse root of this matrix is ``1 - v v^T / (rho (1 +
+    rho))`` with ``rho^2 = 1 + v^T v``. Each ``v`` is in the coordinates after the measurements
+    before it, see `measured`.
     """
-    noise_variances = None if part.noise is None else partial(_mean_noise, part)
-    expand = _in_units(part.whitened, noise_variances)
-    return LinearModel(expand, part.n_unknowns, part.network.n_outputs, noise_variances)
+    for v in targets:
+        rho = np.sqrt(1.0 + v @ v)
+        V = V - (V @ v / (rho * (1.0 + rho)))[..., None] * v
+    return V
 
 
-def of_prior(member, groups, alpha):
-    """Make the linear model of the network at its minimum, with the prior of the weights.
+def measured(V):
+    """List the vectors ``(m, r)`` of unit-noise targets that are measured in turn."""
+    targets = []
+    for v in V:
+        targets.append(observed(v, targets))
+    return targets
 
-    Parameters
-    ----------
-    member : Member
-    groups : WeightGroups
-    alpha : ndarray of shape (n_groups,)
 
-    Returns
-    -------
-    LinearModel
-        Linear model; for a classifier, that of the equivalent unit-noise targets, see `curved`.
+class Interest(NamedTuple):
+    """Moments of the outputs at points of interest, ``(n_points, p)`` and ``(n_points, p, p)``.
+
+    ``directions`` ``(m, r)`` are vectors whose products with those of candidates are covariances.
     """
-    k = len(groups.labels)
-    precision = DualPrecision(groups.diagonal(alpha), np.zeros((0, k)))
-    if groups.coupled:
-        matrix = np.zeros((k, k))
-        groups.add_to(matrix, alpha)
-        precision = DensePrecision(matrix)
-    linear = of_part(replace(member, shift=None, free=None, precision=precision))
-    if linear.noise_variances is not None:
-        return linear
 
-    def expand(X):
-        mean, V = linear.expand(X)
-        return mean, curved(mean, V)
-
-    return replace(linear, expand=expand, noise_variances=lambda X: np.ones((len(X), 1)))
+    mean: np.ndarray
+    S: np.ndarray
+    directions: np.ndarray
 
 
-def _mean_noise(part, X):
-    """Mean noise variance over the networks at every row: ``(n, n_outputs)``."""
-    mean = part.noise.variances(X).mean(axis=0)
-    return np.broadcast_to(mean, (len(X), part.network.n_outputs))
+class Candidates:
+    """Gains of standardised rows under one linear model, as if some had been measured.
+
+    Vectors ``V`` of all rows are made in blocks each time, or kept in memory (``keep``).
+    """
+
+    def __init__(self, question, linear, X, keep=False):
+        self._question, self._linear, self._X = question, linear, X
+        n_points = 0 if question.X_interest is None else len(question.X_interest)
+        width = linear.n_outputs * max(linear.n_unknowns, linear.n_outputs * n_points)
+        self._rows = list(row_blocks(len(X), width))
+        self._targets = []
+        self._kept = list(self._expanded(X, self._rows)) if keep else None
+        self._interest = None
+        if n_points:
+            rows = row_blocks(n_points, linear.n_outputs * linear.n_unknowns)
+            parts = zip(*self._expanded(question.X_interest, rows), strict=True)
+            self._interest = tuple(np.concatenate(part) for part in parts)
+
+    def gains(self):
+        """Gains of all rows: ``(n,)``, or ``(n, n_points)`` for the kind ``"marginal"``."""
+        interest = None if self._interest is None else self._moments_of_interest()
+        if self._linear.has_classes:
+            gain = classification_gain(self._question, interest)
+        else:
+            gain = regression_gain(self._question, self._linear.noise_variances, interest)
+        blocks = self._expanded(self._X, self._rows) if self._kept is None else self._kept
+        gains = []
+        for mean, V in blocks:
+            between = None
+            if interest is not None:  # covariances with outputs there, (n, p, n_points * p)
+                n, p, r = V.shape
+                between = (V.reshape(n * p, r) @ interest.directions.T).reshape(n, p, -1)
+            gains.append(gain(mean, _covariance(V), between))
+        return np.concatenate(gains)
+
+    def observe(self, row):
+        """Update everything as if the target of a row had been measured."""
+        ((mean, V),) = self._expanded(self._X, [slice(row, row + 1)])
+        targets = measured((curved(mean, V) if self._linear.has_classes else V)[0])
+        self._targets += targets
+        if self._kept is not None:
+            self._kept = [(mean, observed(V, targets)) for mean, V in self._kept]
+        if self._interest is not None:
+            mean, V = self._interest
+            self._interest = mean, observed(V, targets)
+
+    def _expanded(self, X, blocks):
+        """Yield mean and ``V`` of blocks of rows, given the measurements so far."""
+        for rows in blocks:
+            mean, V = self._linear.expand(X[rows])
+            yield mean, observed(V, self._targets)
+
+    def _moments_of_interest(self):
+        mean, V = self._interest
+        directions = V.reshape(-1, V.shape[-1])
+        if self._question.kind == "joint":
+            _, sizes, directions = np.linalg.svd(directions, full_matrices=False)
+            directions = directions[sizes > LEAST_RANK * sizes[0]]
+        return Interest(mean, _covariance(V), directions)
 
 
-def _in_units(expand, noise_variances):
-    """Scale outputs to units of the noise, if there is any."""
-    if noise_variances is None:
-        return expand
-
-    def scaled(X):
-        mean, V = expand(X)
-        sd = np.sqrt(noise_variances(X))
-        return mean / sd, V / sd[..., None]
-
-    return scaled
+def _covariance(V):
+    """Covariance ``V V^T`` of every row: ``(n, p, p)``."""
+    if V.shape[1] == 1:
+        return np.einsum("nor,nor->no", V, V)[..., None]
+    return V @ np.swapaxes(V, 1, 2)

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
+import numbers
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import is_classifier
 
 from skbayesnn._threads import blas_threads
 from skbayesnn._typing import Estimator
-from skbayesnn.active_learning._candidates import FollowedCandidates
-from skbayesnn.active_learning._inputs import (
-    EVIDENCE,
-    Question,
-    check_number,
-    check_price,
-    linear_models,
-    pose,
-    resolve,
-)
-from skbayesnn.active_learning._linear import of_prior
+from skbayesnn.active_learning._gain import linear_models
+from skbayesnn.active_learning._inputs import EVIDENCE, Question, pose, resolve
+from skbayesnn.active_learning._linear import Candidates, prior_model
+from skbayesnn.estimators.inputs._parameters import count
 
 KEPT_DOUBLES = 2**26  # largest size at which vectors of all candidates are kept (512 MiB)
 
@@ -114,7 +107,7 @@ def select(
         )
     _check_choice(n, len(X), price)
     models, weights = linear_models(model)
-    return _greedy(models, weights, question, is_classifier(model), X, n, price, return_gains)
+    return _greedy(models, weights, question, X, n, price, return_gains)
 
 
 def thin_training_set(
@@ -185,32 +178,32 @@ def thin_training_set(
     pool = fit.pool[: len(model._shares)]
     used = [m for (_, m), share in zip(pool, model._shares, strict=True) if share > 0]
     models = [
-        of_prior(member, minimum.groups, minimum.hyper.alpha)
+        prior_model(member, minimum.groups, minimum.hyper.alpha)
         for member, minimum in zip(ensemble.parts, used, strict=True)
     ]
-    question = Question("total", "exact", None, None, model._y_scaling.scale)
-    weights = ensemble.member_weights
-    return _greedy(models, weights, question, False, X, n, price, return_gains)
+    question = Question("total", "exact", model._y_scaling.scale)
+    return _greedy(models, ensemble.member_weights, question, X, n, price, return_gains)
 
 
 def _check_choice(n, n_rows, price):
-    check_number(n, "n", 1)
-    if n > n_rows:
+    if count(n, "n") > n_rows:
         raise ValueError(f"n={n} is larger than the number of rows to choose from, {n_rows}.")
-    check_price(price)
+    if price is None:
+        return
+    if not isinstance(price, numbers.Real) or isinstance(price, bool):
+        raise TypeError(f"price must be a number in the units of the gain, got {price!r}.")
+    if not price >= 0:
+        raise ValueError(f"price must not be negative or nan, got {price!r}.")
 
 
-def _greedy(models, weights, question, classes, X, n, price, return_gains):
+def _greedy(models, weights, question, X, n, price, return_gains):
     """Choose rows greedily, with an update of all models after each."""
-    size = len(X) * sum(linear.n_outputs * linear.n_unknowns for linear in models)
+    keep = len(X) * sum(one.n_outputs * one.n_unknowns for one in models) <= KEPT_DOUBLES
+    chosen, gains = [], []
     with blas_threads(max(linear.n_unknowns for linear in models)):
-        followed = [
-            FollowedCandidates(question, linear, classes, X, size <= KEPT_DOUBLES)
-            for linear in models
-        ]
-        chosen, gains = [], []
+        candidates = [Candidates(question, linear, X, keep) for linear in models]
         while len(chosen) < n:
-            own = [weight * some.gains() for weight, some in zip(weights, followed, strict=True)]
+            own = [weight * some.gains() for weight, some in zip(weights, candidates, strict=True)]
             current = sum(own)
             current[chosen] = -np.inf
             best = int(np.argmax(current))
@@ -218,7 +211,7 @@ def _greedy(models, weights, question, classes, X, n, price, return_gains):
                 break
             chosen.append(best)
             gains.append(current[best])
-            for some in followed:
+            for some in candidates:
                 some.observe(best)
     indices = np.array(chosen, dtype=int)
     return (indices, np.array(gains)) if return_gains else indices

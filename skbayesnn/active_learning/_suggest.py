@@ -1,15 +1,17 @@
-"""Suggestion of the next experiments: an acquisition function and its maximum."""
+"""Suggestion of the next experiments: acquisition functions and their maxima."""
 
 from typing import Any
 
 import numpy as np
 from scipy.optimize import Bounds, minimize
+from scipy.special import erfcx, ndtr
 from scipy.stats import qmc
 from sklearn.utils import check_array
 
 from skbayesnn._typing import Array, Estimator, RandomState
-from skbayesnn.active_learning._acquisition import ACQUISITIONS
-from skbayesnn.active_learning._inputs import check_number, resolve
+from skbayesnn.active_learning._gain import linear_models
+from skbayesnn.active_learning._inputs import resolve
+from skbayesnn.active_learning._linear import measured, observed
 from skbayesnn.estimators import (
     EvidenceMLPRegressor,
     HMCMLPRegressor,
@@ -17,12 +19,16 @@ from skbayesnn.estimators import (
     generator,
     named,
 )
+from skbayesnn.estimators.inputs._parameters import count
+from skbayesnn.network import row_blocks
 
 REGRESSORS = (EvidenceMLPRegressor, HMCMLPRegressor)
 LOG_CANDIDATES = 10  # 2^10 quasi-random candidates
 N_STARTS, MOST_ITERATIONS = 3, 30  # of the local optimiser
 STEP = 1e-5  # of differences, relative to the bounds
-N_DRAWS = 512  # drawn functions whose correlations condition on pending measurements
+LOG_SQRT_2_PI = 0.5 * np.log(2.0 * np.pi)
+FAR = -1.0  # standardised improvement below which another form of the logarithm is used
+FARTHEST = -1e3  # standardised improvement below which the asymptotic form is more accurate
 
 
 def suggest(
@@ -95,7 +101,7 @@ def suggest(
     >>> suggest(model, [(0.0, 1.0)], random_state=0).round(2)
     array([[0.4]])
     """
-    check_number(n, "n", 1)
+    count(n, "n")
     search = _Search(estimator, acquisition, maximize, cost, constraint)
     bounds = _bounds(candidates)
     rng = generator(random_state)
@@ -115,6 +121,99 @@ def suggest(
         chosen = np.vstack([chosen, x])
         pool = np.delete(pool, best, axis=0) if bounds is None else pool
     return chosen
+
+
+def log_expected_improvement(mean: Array, std: Array, best: float) -> Array:
+    """Logarithm of the expected improvement over the best value.
+
+    With ``z = (mean - best) / std`` it is ``ln std + ln(phi(z) + z Phi(z))`` (Jones, Schonlau &
+    Welch 1998, equation 15). Far below the best value the sum cancels; ``ln phi(z) + ln(1 + z
+    Phi(z)/phi(z))`` is accurate there (Ament et al. 2023, section 4.1).
+
+    Parameters
+    ----------
+    mean, std : ndarray of shape (n,)
+        Mean and standard deviation of the function, which is to be large.
+    best : float
+        Largest mean of the function at the training rows.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        Logarithms of improvements in the units of the function.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.active_learning import log_expected_improvement
+    >>> log_expected_improvement(np.array([0.0, -50.0]), np.ones(2), 0.0).round(2)
+    array([-9.20000e-01, -1.25874e+03])
+    """
+    with np.errstate(divide="ignore", over="ignore"):
+        z = (mean - best) / np.maximum(std, np.finfo(float).tiny)
+        near, far = np.maximum(z, FAR), np.minimum(z, FAR)
+        close = np.log(np.exp(-0.5 * near**2 - LOG_SQRT_2_PI) + near * ndtr(near))
+        mills = np.sqrt(np.pi / 2.0) * erfcx(-far / np.sqrt(2.0))  # Phi(z) / phi(z)
+        rest = np.where(far < FARTHEST, far**-2.0, 1.0 + far * mills)  # 1 + z Phi/phi ~ 1 / z^2
+        distant = -0.5 * far**2 - LOG_SQRT_2_PI + np.log(rest)
+        return np.log(std) + np.where(z > FAR, close, distant)
+
+
+def upper_confidence_bound(mean: Array, std: Array, best: float) -> Array:
+    """Upper end ``mean + 2 std`` of an interval of the function (Srinivas et al. 2010).
+
+    Parameters
+    ----------
+    mean, std : ndarray of shape (n,)
+        Mean and standard deviation of the function, which is to be large.
+    best : float
+        Not used.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        Bounds, in the units of the function.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.active_learning import upper_confidence_bound
+    >>> upper_confidence_bound(np.zeros(2), np.array([1.0, 2.0]), 0.0)
+    array([2., 4.])
+    """
+    return mean + 2.0 * std
+
+
+class Straddle:
+    """Acquisition ``1.96 std - |mean - threshold|`` of rows near a contour of the function.
+
+    It is large where the function may lie on either side of the threshold (Bryan et al. 2005).
+
+    Parameters
+    ----------
+    threshold : float
+        Value whose contour is wanted, in units of y.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.active_learning import Straddle
+    >>> Straddle(1.0)(np.array([1.0, 3.0]), np.ones(2), 0.0)
+    array([ 1.96, -0.04])
+    """
+
+    def __init__(self, threshold: float) -> None:
+        self.threshold = threshold
+
+    def __call__(self, mean: Array, std: Array, best: float) -> Array:
+        """Evaluate at means and standard deviations ``(n,)``."""
+        return 1.96 * std - np.abs(mean - self.threshold)
+
+
+ACQUISITIONS = {
+    "log_expected_improvement": log_expected_improvement,
+    "upper_confidence_bound": upper_confidence_bound,
+}
 
 
 class _Search:
@@ -150,9 +249,15 @@ class _Search:
 
     def score(self, chosen, rng):
         """Acquisition function, given the rows that were chosen before."""
-        seed = int(rng.integers(2**32))
         if self.thompson:
-            return lambda X: self.sign * self._drawn(self.prepare(X), 1, seed)[0]
+            seed = int(rng.integers(2**32))
+
+            def drawn(X):  # the same function at every call
+                draw = np.random.default_rng(seed)
+                f = self.model._ensemble.draw(self.prepare(X), draw, 1)
+                return self.sign * self.model._y_scaling.inverse(f)[0, :, 0]
+
+            return drawn
         pending = self.prepare(chosen) if len(chosen) else None
         best = self.best
         if pending is not None:
@@ -160,8 +265,8 @@ class _Search:
 
         def score(X):
             Z = self.prepare(X)
-            std = self._at(Z).std("epistemic") * self._share_left(Z, pending, seed)
-            values = np.asarray(self.function(self.sign * self._at(Z).mean(), std, best))
+            mean, std = self.sign * self._at(Z).mean(), self.std(Z, pending)
+            values = np.asarray(self.function(mean, std, best))
             if values.shape != (len(X),) or np.any(np.isnan(values)):
                 raise ValueError(
                     f"acquisition must return {len(X)} numbers, one per row; it returned "
@@ -170,6 +275,24 @@ class _Search:
             return values - self._log_cost(X)
 
         return score
+
+    def std(self, Z, pending=None):
+        """Standard deviation of the function, after measurements at pending rows."""
+        std = self._at(Z).std("epistemic")
+        if pending is None:
+            return std
+        models, weights = linear_models(self.model)
+        targets = [measured(linear.expand(pending)[1][:, 0]) for linear in models]
+        share = np.empty(len(Z))
+        for rows in row_blocks(len(Z), sum(linear.n_unknowns for linear in models)):
+            moments = [linear.part.whitened(Z[rows]) for linear in models]
+            mean = np.stack([mean[:, 0] for mean, _ in moments])
+            before = np.stack([np.sum(V**2, axis=(1, 2)) for _, V in moments])
+            after = [observed(V, own) for (_, V), own in zip(moments, targets, strict=True)]
+            fall = before - np.stack([np.sum(V**2, axis=(1, 2)) for V in after])
+            total = weights @ (before + mean**2) - (weights @ mean) ** 2
+            share[rows] = 1.0 - weights @ fall / np.maximum(total, np.finfo(float).tiny)
+        return std * np.sqrt(np.clip(share, 0.0, 1.0))
 
     def _log_cost(self, X):
         """Logarithm of the costs; 0 without costs."""
@@ -186,17 +309,14 @@ class _Search:
         values = score(pool)
         found = [pool[np.argmax(values)]]
 
-        def with_slope(u):
-            side = np.where(u < 0.5, STEP, -STEP)  # differences stay within the bounds
-            rows = np.vstack([u, u + np.diag(side)])
-            f = -score(low + width * rows)
-            return f[0], (f[1:] - f[0]) / side
+        def worse(u):
+            return -score(low[None] + width * u)[0]
 
+        options = {"maxiter": MOST_ITERATIONS, "eps": STEP}
         for start in pool[np.argsort(-values)[:N_STARTS]]:
             unit = (start - low) / width
-            options = {"maxiter": MOST_ITERATIONS}
             result = minimize(
-                with_slope, unit, jac=True, bounds=[(0, 1)] * len(low), options=options
+                worse, unit, method="L-BFGS-B", bounds=[(0, 1)] * len(low), options=options
             )
             found.append(low + width * result.x)
         found = np.array(found)
@@ -206,28 +326,6 @@ class _Search:
     def _at(self, Z):
         """Predictive distribution at standardised rows, in units of y."""
         return PredictiveDistribution(self.model._ensemble, Z, self.model._y_scaling, True)
-
-    def _drawn(self, Z, size, seed):
-        """Draw functions ``(size, n)``, the same ones for every call."""
-        drawn = self.model._ensemble.draw(Z, np.random.default_rng(seed), size)
-        return self.model._y_scaling.inverse(drawn)[..., 0]
-
-    def _share_left(self, Z, pending, seed):
-        """Share of the standard deviation that measurements at pending rows leave.
-
-        The function is regressed on its noisy values there, over drawn functions.
-        """
-        if pending is None:
-            return 1.0
-        drawn = self._drawn(np.vstack([Z, pending]), N_DRAWS, seed)
-        drawn = drawn - drawn.mean(axis=0)
-        there, here = drawn[:, len(Z) :], drawn[:, : len(Z)]
-        covariance = there.T @ there + N_DRAWS * np.diag(self._at(pending).var("aleatoric"))
-        ridge = 1e-9 * np.trace(covariance) * np.eye(len(pending))
-        cross = there.T @ here
-        explained = np.sum(cross * np.linalg.solve(covariance + ridge, cross), axis=0)
-        variance = np.maximum(np.sum(here**2, axis=0), np.finfo(float).tiny)
-        return np.sqrt(np.clip(1.0 - explained / variance, 0.0, 1.0))
 
 
 def _bounds(candidates):

@@ -165,18 +165,18 @@ class _Centred(ColumnFeatures):
 
     def _per_input(self, name, automatic):
         """Expand a parameter to one value per input."""
-        given = getattr(self, name)
-        if isinstance(given, str) and given == "auto":
+        asked = getattr(self, name)
+        if isinstance(asked, str) and asked == "auto":
             return automatic
         try:
-            values = np.broadcast_to(np.asarray(given, dtype=float), automatic.shape).copy()
+            values = np.broadcast_to(np.asarray(asked, dtype=float), automatic.shape).copy()
         except (TypeError, ValueError) as error:
             raise ValueError(
                 f"{name} must be 'auto', a number, or one number for each of the {len(automatic)} "
-                f"inputs; got {given!r}."
+                f"inputs; got {asked!r}."
             ) from error
         if not np.all(np.isfinite(values)):
-            raise ValueError(f"{name} must be finite, got {given!r}.")
+            raise ValueError(f"{name} must be finite, got {asked!r}.")
         return values
 
 
@@ -236,12 +236,7 @@ class HermitePolynomialFeatures(_Centred, _Polynomials):
 
     def _polynomials(self, X):
         z = self._mapped(X)
-        values = np.ones((*z.shape, self.degree + 1))
-        values[..., 1] = z
-        for i in range(1, self.degree):
-            following = z * values[..., i] - np.sqrt(i) * values[..., i - 1]
-            values[..., i + 1] = following / np.sqrt(i + 1.0)
-        return values
+        return np.stack(list(hermite(np.ones_like(z), z, self.degree + 1)), axis=-1)
 
 
 class HermiteFunctionFeatures(_Centred):
@@ -310,18 +305,18 @@ class HermiteFunctionFeatures(_Centred):
         return reach / np.sqrt(2.0 * self.n_functions - 1.0)
 
     def _functions(self, X):
-        return _hermite(self._mapped(X), self.n_functions) / np.sqrt(self.scale_)[:, None]
+        z = np.clip(self._mapped(X), -40.0, 40.0)  # all functions vanish beyond
+        first = np.pi**-0.25 * np.exp(-0.5 * z * z)
+        values = np.stack(list(hermite(first, np.sqrt(2.0) * z, self.n_functions)), axis=-1)
+        return values / np.sqrt(self.scale_)[:, None]
 
     def _labels(self):
         return [f"hermite{i}" for i in range(self.n_functions)]
 
 
-def _hermite(z, n):
-    """Evaluate the first ``n`` orthonormal Hermite functions by recurrence, on a last axis."""
-    z = np.clip(z, -40.0, 40.0)  # all functions vanish beyond
-    values = np.empty((*z.shape, n))
-    before, now = np.zeros_like(z), np.pi**-0.25 * np.exp(-0.5 * z * z)
+def hermite(first, z, n):
+    """Yield ``first h_i(z)``, ``i < n``, with polynomials orthonormal under a standard normal."""
+    before, now = np.zeros_like(z), first
     for i in range(n):
-        values[..., i] = now
-        before, now = now, np.sqrt(2 / (i + 1)) * z * now - np.sqrt(i / (i + 1)) * before
-    return values
+        yield now
+        before, now = now, (z * now - np.sqrt(i) * before) / np.sqrt(i + 1.0)

@@ -23,29 +23,19 @@ class MonotoneMap:
     Values beyond count as its end, so that every ``t`` has a ``y``: under ``np.sqrt``
     negative values map to 0.
 
-    Parameters
-    ----------
-    transformer : object
-        Transformer with ``transform`` and ``inverse_transform`` of arrays of shape (m, n_outputs).
-    spread : ndarray of shape (n_outputs,)
-        Range of the transformed training targets.
-    lower, upper : ndarray of shape (n_outputs,)
-        Ends of the interval; infinite if none was found.
-    increasing : ndarray of bool, shape (n_outputs,)
-    smallest, largest : ndarray of shape (n_outputs,)
-        Targets at the ends.
-    example : ndarray of shape (n_outputs,)
-        Example of a training target.
+    The transformer has ``transform`` and ``inverse_transform`` of arrays ``(m, n_outputs)``; all
+    arrays below have the shape (n_outputs,).
     """
 
     transformer: object
-    spread: np.ndarray
-    lower: np.ndarray
+    spread: np.ndarray  # range of the transformed training targets
+    lower: np.ndarray  # ends of the interval; infinite if none was found
     upper: np.ndarray
     increasing: np.ndarray
-    smallest: np.ndarray
+    smallest: np.ndarray  # targets at the ends
     largest: np.ndarray
-    example: np.ndarray
+    example: np.ndarray  # a training target
+    one_dimensional: bool  # whether users' arrays have no axis of outputs
 
     def forward(self, y):
         """Transform targets to ``T(y)``; raise ``ValueError`` where it is not finite."""
@@ -55,14 +45,18 @@ class MonotoneMap:
         """Map any ``t`` of shape (..., n_outputs) back to ``g(t)``."""
         return inverted(self.transformer, np.clip(t, self.lower, self.upper))
 
+    def back(self, t):
+        """Map values, whose last axis is that of the outputs if y has one, back to targets."""
+        return self.inverse(t[..., None])[..., 0] if self.one_dimensional else self.inverse(t)
+
+    def shaped(self, t):
+        """Drop the axis of outputs of ``(n, n_outputs)`` if y had none."""
+        return t[:, 0] if self.one_dimensional else t
+
     def cdf(self, y, of_transformed):
         """Probability of targets no larger than ``y`` ``(n, n_outputs)``, which may be any numbers.
 
-        Parameters
-        ----------
-        y : ndarray of shape (n, n_outputs)
-        of_transformed : callable
-            Distribution function of transformed targets.
+        ``of_transformed`` is the distribution function of transformed targets.
         """
         inside = (y >= self.smallest) & (y < self.largest)
         below = of_transformed(self.forward(np.where(inside, y, self.example)))
@@ -129,13 +123,10 @@ def inverted(transformer, t):
     return np.asarray(y, dtype=float).reshape(t.shape)
 
 
-def monotone_map(transformer, y):
+def monotone_map(transformer, y, one_dimensional=False):
     """Make the `MonotoneMap` of a fitted transformer around training targets ``(n, n_outputs)``.
 
-    Raises
-    ------
-    ValueError
-        If the inverse does not lead back to the targets, or mixes outputs.
+    Raise ``ValueError`` if the inverse does not lead back to the targets, or mixes outputs.
     """
     t = transformed(transformer, y)
     low, high = t.min(axis=0), t.max(axis=0)
@@ -145,11 +136,19 @@ def monotone_map(transformer, y):
     increasing = inverted(transformer, above[None])[0] >= inverted(transformer, low[None])[0]
     ends, y_ends = np.empty((2, len(low))), np.empty((2, len(low)))
     for output in range(len(low)):
-        search = _Search(transformer, t[0], output, spread[output], increasing[output])
         for side, (edge, sign) in enumerate([(low[output], -1), (high[output], 1)]):
-            ends[side, output], y_ends[side, output] = search.end(edge, sign)
+            ends[side, output], y_ends[side, output] = _end(
+                transformer, t[0], output, edge, sign * spread[output], increasing[output]
+            )
     return MonotoneMap(
-        transformer, spread, *ends, increasing, y_ends.min(axis=0), y_ends.max(axis=0), y[0]
+        transformer,
+        spread,
+        *ends,
+        increasing,
+        smallest=y_ends.min(axis=0),
+        largest=y_ends.max(axis=0),
+        example=y[0],
+        one_dimensional=one_dimensional,
     )
 
 
@@ -171,49 +170,41 @@ def _check_inverse(transformer, y, t, spread):
             )
 
 
-@dataclass(frozen=True)
-class _Search:
-    """Search for the ends of the interval in which one output can be inverted."""
+def _end(transformer, others, output, edge, spread, increasing):
+    """Find the farthest value of an output from the edge that can be inverted, and its target.
 
-    transformer: object
-    others: np.ndarray  # values of the other outputs, without influence
-    output: int
-    spread: float
-    increasing: bool
+    Both are infinite if there is none. The search goes in the direction of the sign of ``spread``;
+    values ``others`` of the other outputs have no influence.
+    """
 
-    def end(self, edge, sign):
-        """Find the farthest value from the edge of the training values, and its target.
+    def targets(*values):
+        t = np.tile(others, (len(values), 1))
+        t[:, output] = values
+        return inverted(transformer, t)
 
-        Both are infinite if there is none.
-        """
-        good, reach = edge, FIRST_REACH * self.spread
-        for _ in range(N_REACHES):
-            bad = edge + sign * reach
-            if not self.leads_back(good, bad):
-                break
-            good, reach = bad, 2.0 * reach
-        else:
-            return sign * np.inf, sign * np.inf if self.increasing else -sign * np.inf
-        for _ in range(BISECTIONS):
-            middle = 0.5 * (good + bad)
-            good, bad = (middle, bad) if self.leads_back(good, middle) else (good, middle)
-        return good, self.targets(good)[0, self.output]
-
-    def targets(self, *values):
-        """Targets ``g`` of these values of the output, as rows."""
-        t = np.tile(self.others, (len(values), 1))
-        t[:, self.output] = values
-        return inverted(self.transformer, t)
-
-    def leads_back(self, good, value):
+    def leads_back(good, value):
         """Return True if a value can be inverted, in the right order relative to a valid one."""
         try:
-            y = self.targets(good, value)
-            there, here = y[:, self.output]
+            y = targets(good, value)
+            there, here = y[:, output]
             rises = (here > there) == (value > good)
-            if not np.isfinite(here) or rises != self.increasing:
+            if not np.isfinite(here) or rises != increasing:
                 return False
-            back = transformed(self.transformer, y[1:])[0, self.output]
+            back = transformed(transformer, y[1:])[0, output]
         except ValueError:  # no target exists there
             return False
-        return abs(back - value) <= ROUND_TRIP * self.spread + ROUNDING * abs(value)
+        return abs(back - value) <= ROUND_TRIP * abs(spread) + ROUNDING * abs(value)
+
+    good, reach = edge, FIRST_REACH * spread
+    for _ in range(N_REACHES):
+        bad = edge + reach
+        if not leads_back(good, bad):
+            break
+        good, reach = bad, 2.0 * reach
+    else:
+        infinite = np.copysign(np.inf, spread)
+        return infinite, infinite if increasing else -infinite
+    for _ in range(BISECTIONS):
+        middle = 0.5 * (good + bad)
+        good, bad = (middle, bad) if leads_back(good, middle) else (good, middle)
+    return good, targets(good)[0, output]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from copy import deepcopy
+from functools import wraps
 from typing import Any, Self
 
 import numpy as np
@@ -12,24 +13,40 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin, clone
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import get_tags
-from sklearn.utils.validation import has_fit_parameter
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from skbayesnn._typing import Estimator
+from skbayesnn.compose._distribution import TransformedDistribution, as_targets
 from skbayesnn.compose._monotone import monotone_map
-from skbayesnn.compose._target_predictions import TransformedPredictions, as_targets
 from skbayesnn.estimators import (
     EvidenceMLPRegressor,
+    ask,
     checked_weights,
     final_step,
     path_to_final_step,
 )
+from skbayesnn.estimators.inputs._parameters import one_of
+from skbayesnn.estimators.predictions._methods import Predictions
 
-PREDICTIONS = ("median", "mean")
+
+def passed_weights(fit_params, n_rows):
+    """Row weights among the parameters of ``fit``; ones if there are none."""
+    weights = [v for name, v in fit_params.items() if name.split("__")[-1] == "sample_weight"]
+    return checked_weights(weights[0] if weights else None, n_rows)
 
 
-class TransformedTargetRegressor(
-    TransformedPredictions, MetaEstimatorMixin, RegressorMixin, BaseEstimator
-):
+def _functions(method):
+    """Delegate a method that draws functions to the regressor, and transform them back."""
+
+    @wraps(method)
+    def draw(self, X, n_samples=1, random_state=0):
+        t = self._ask(method.__name__, X, n_samples, random_state)
+        return np.moveaxis(self._taken_back(np.moveaxis(t, -1, 0)), 0, -1)
+
+    return draw
+
+
+class TransformedTargetRegressor(Predictions, MetaEstimatorMixin, RegressorMixin, BaseEstimator):
     """Regression of transformed targets, with predictions in units of the original targets.
 
     The regressor is fitted to ``t = func(y)``. If the transformation of each output is monotone,
@@ -84,7 +101,8 @@ class TransformedTargetRegressor(
     Notes
     -----
     Where the transformation takes values in an interval only, predictions of ``t`` beyond it count
-    as its end: with ``np.sqrt`` negative values predict the target 0.
+    as its end: with ``np.sqrt`` negative values predict the target 0. Drawn functions are those of
+    ``t``, transformed back: medians of the targets, given the weights.
 
     References
     ----------
@@ -158,21 +176,66 @@ class TransformedTargetRegressor(
         y, one_dimensional = as_targets(y)
         weight, fit_params = self._weights(regressor, y, sample_weight, fit_params)
         transformer = self._fitted_transformer(y, weight)
-        mapping = monotone_map(transformer, y[weight > 0])
+        mapping = monotone_map(transformer, y[weight > 0], one_dimensional)
         t = mapping.forward(y)
-        regressor.fit(X, t[:, 0] if one_dimensional else t, **fit_params)
+        regressor.fit(X, mapping.shaped(t), **fit_params)
         self.regressor_, self.transformer_ = regressor, transformer
-        self._map, self._y_is_1d = mapping, one_dimensional
+        self._map = mapping
         self._keep(mapping.log_slope(t).sum(axis=1), weight)
         return self
 
+    def predict(self, X: ArrayLike, return_std: bool = False) -> Any:
+        """Predict the median or mean of the targets, see ``prediction``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Inputs.
+        return_std : bool, default=False
+            Also return the total standard deviation, see `predict_std`.
+
+        Returns
+        -------
+        y_pred : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            Predictions, in units of y.
+        y_std : ndarray of the same shape
+            Standard deviation; only with ``return_std``.
+        """
+        distribution = self.predict_distribution(X)
+        centre = distribution.ppf(0.5) if self.prediction == "median" else distribution.mean()
+        return (centre, distribution.std()) if return_std else centre
+
+    def predict_distribution(
+        self, X: ArrayLike, measurement_std: None = None
+    ) -> TransformedDistribution:
+        """Predict the distribution of the targets, from which all other predictions follow.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Inputs.
+        measurement_std : None
+            Not supported for transformed targets.
+
+        Returns
+        -------
+        TransformedDistribution
+            Density, quantiles, moments and more, by the names of SciPy's distributions.
+        """
+        if measurement_std is not None:
+            raise ValueError(
+                "measurement_std is not supported for transformed targets. Leave it out, or fit "
+                "the targets as they are."
+            )
+        inner = self._ask("predict_distribution", X)
+        return TransformedDistribution(inner, self._map)
+
+    sample_y = _functions(EvidenceMLPRegressor.sample_y)
+    sample_prior = _functions(EvidenceMLPRegressor.sample_prior)
+
     def _checked_regressor(self):
         """Check the parameters, and return the regressor to fit."""
-        if not (isinstance(self.prediction, str) and self.prediction in PREDICTIONS):
-            raise ValueError(
-                f"prediction must be one of {', '.join(map(repr, PREDICTIONS))}; "
-                f"got {self.prediction!r}."
-            )
+        one_of(self, "prediction", ("median", "mean"))
         functions = self.func, self.inverse_func
         if self.transformer is not None and functions != (None, None):
             raise ValueError("Give either transformer or func with inverse_func, not both.")
@@ -196,8 +259,7 @@ class TransformedTargetRegressor(
         if sample_weight is not None:
             name = "__".join([*path_to_final_step(regressor), "sample_weight"])
             fit_params = {**fit_params, name: sample_weight}
-        given = [v for name, v in fit_params.items() if name.split("__")[-1] == "sample_weight"]
-        return checked_weights(given[0] if given else None, len(y)), fit_params
+        return passed_weights(fit_params, len(y)), fit_params
 
     def _fitted_transformer(self, y, weight):
         """Fit the transformer to the targets."""
@@ -235,6 +297,15 @@ class TransformedTargetRegressor(
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.regressor_, name):
                 setattr(self, name, getattr(self.regressor_, name))
+
+    def _ask(self, method, X, *args):
+        """Call a method of the regressor, which may be a pipeline."""
+        check_is_fitted(self)
+        return ask(self.regressor_, method, X, *args)
+
+    def _taken_back(self, t):
+        """Transform values ``(..., n)`` or ``(..., n, n_outputs)`` back to targets."""
+        return self._map.back(t)
 
     def __sklearn_is_fitted__(self):
         """Return True if `fit` was completed."""

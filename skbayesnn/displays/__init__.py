@@ -6,13 +6,11 @@ Figures that a display opens are as wide as a column of a paper, with a font siz
 give ``ax`` to draw elsewhere, in any style.
 """
 
+from skbayesnn.displays._bars import EvidenceTermsDisplay, RelevanceDisplay, SensitivityDisplay
 from skbayesnn.displays._calibration import CalibrationDisplay
 from skbayesnn.displays._evidence import EvidenceDisplay
 from skbayesnn.displays._growth import GrowthDisplay
 from skbayesnn.displays._predictive import PredictiveDisplay
-from skbayesnn.displays._relevance import RelevanceDisplay
-from skbayesnn.displays._sensitivity import SensitivityDisplay
-from skbayesnn.displays._terms import EvidenceTermsDisplay
 from skbayesnn.displays._warning_bell import EvidenceVersusTestDisplay
 
 __all__ = [

@@ -3,24 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import cycle, islice
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.stats import binom
-from sklearn.base import is_regressor
+from scipy.stats import binom, binomtest
+from sklearn.base import is_classifier, is_regressor
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from skbayesnn._typing import Axes, Estimator
-from skbayesnn.displays._calibration_curves import CONFIDENCE, LEVELS, coverage, reliability
 from skbayesnn.displays._display import COLORS, MARKERS, SKY, Display
-from skbayesnn.displays._inputs import class_index, class_name
-from skbayesnn.displays._predictors import predictor
+from skbayesnn.displays._inputs import NETWORKS, class_probabilities
+from skbayesnn.estimators import final_step
+from skbayesnn.estimators.inputs._parameters import count
+from skbayesnn.metrics._scorers import model_with
 
 DIAGONAL = "calibrated"
+LEVELS = np.linspace(0.0, 1.0, 41)
+CONFIDENCE = 0.95
 
 
+class Calibration(NamedTuple):
+    """Calibration curve: observed frequencies at predicted probabilities, ``(n_points,)``."""
+
+    name: str
+    predicted: np.ndarray
+    observed: np.ndarray
+    interval: np.ndarray | None  # of 95 % confidence, (n_points, 2), if points have error bars
+    values: np.ndarray  # of the histogram, (n_samples,)
+
+
+@dataclass(eq=False, repr=False)
 class CalibrationDisplay(Display):
     """Observed frequencies against predicted probabilities.
 
@@ -67,10 +82,9 @@ class CalibrationDisplay(Display):
     50
     """
 
-    def __init__(self, curves: Any, kind: str, quantity: str = "") -> None:
-        self.curves = curves
-        self.kind = kind
-        self.quantity = quantity
+    curves: Any
+    kind: str
+    quantity: str = ""
 
     @classmethod
     def from_estimator(
@@ -114,28 +128,34 @@ class CalibrationDisplay(Display):
         CalibrationDisplay
             Display, drawn.
         """
-        model = predictor(estimator)
+        estimator = getattr(estimator, "predictor_", estimator)
         check_consistent_length(X, y)
         if is_regressor(estimator):
-            pit = model.cdf(X, y).reshape(len(y), -1)
-            many = pit.shape[1] > 1
-            first = "" if name is None else f"{name}, "
-            names = [f"{first}y{i}" for i in range(pit.shape[1])] if many else [name or model.name]
+            model, rows = model_with(estimator, X, "predictive_cdf")
+            pit = model.predictive_cdf(rows, y).reshape(len(y), -1)
+            if pit.shape[1] > 1:
+                names = [f"{name}, y{i}" if name else f"y{i}" for i in range(pit.shape[1])]
+            else:
+                last = final_step(getattr(estimator, "best_estimator_", estimator))
+                own = isinstance(last, NETWORKS)
+                names = [name or ("intervals" if own else type(last).__name__)]
             return cls.from_pit(pit, names=names, ax=ax, **plot_options)
-        y, classes = column_or_1d(y), model.classes
-        sets = model.probabilities(X)
+        if not (is_classifier(estimator) and hasattr(estimator, "predict_proba")):
+            raise TypeError(
+                "This display needs a regressor with predict(X, return_std=True), or a classifier "
+                f"with predict_proba; got {estimator!r}."
+            )
+        sets = class_probabilities(estimator, X)
         if name is not None:
             sets = {name if len(sets) == 1 else f"{name}, {n}": p for n, p in sets.items()}
-        if class_of_interest is None and len(classes) > 2:
-            hits = {n: classes[np.argmax(p, axis=1)] == y for n, p in sets.items()}
-            sets = {n: p.max(axis=1) for n, p in sets.items()}
-            quantity = "the predicted class"
-        else:
-            index = class_index(class_of_interest, classes)
-            hits = dict.fromkeys(sets, y == classes[index])
-            sets = {n: p[:, index] for n, p in sets.items()}
-            quantity = class_name(classes[index])
-        curves = [reliability(n, hits[n], p, n_bins, strategy) for n, p in sets.items()]
+        y, classes, curves = column_or_1d(y), estimator.classes_, []
+        most = class_of_interest is None and len(classes) > 2
+        index = None if most else _class_index(class_of_interest, classes)
+        for label, p in sets.items():
+            hits = y == (classes[np.argmax(p, axis=1)] if most else classes[index])
+            probability = p.max(axis=1) if most else p[:, index]
+            curves.append(_reliability(label, hits, probability, n_bins, strategy))
+        quantity = "the predicted class" if most else _class_name(classes[index])
         return cls(curves, "reliability", quantity).plot(ax, **plot_options)
 
     @classmethod
@@ -173,7 +193,7 @@ class CalibrationDisplay(Display):
             names = ["intervals"] if pit.shape[1] == 1 else [f"y{i}" for i in range(pit.shape[1])]
         if len(names) != pit.shape[1]:
             raise ValueError(f"{len(names)} names for {pit.shape[1]} outputs.")
-        curves = [coverage(name, values) for name, values in zip(names, pit.T, strict=True)]
+        curves = [_coverage(name, values) for name, values in zip(names, pit.T, strict=True)]
         return cls(curves, "coverage").plot(ax, **plot_options)
 
     @classmethod
@@ -219,10 +239,10 @@ class CalibrationDisplay(Display):
         if not isinstance(y_prob, Mapping):
             y_prob = {name or "predictions": y_prob}
         curves = [
-            reliability(name, hits, column_or_1d(values), n_bins, strategy)
+            _reliability(name, hits, column_or_1d(values), n_bins, strategy)
             for name, values in y_prob.items()
         ]
-        quantity = "the class" if pos_label is None else class_name(pos_label)
+        quantity = "the class" if pos_label is None else _class_name(pos_label)
         return cls(curves, "reliability", quantity).plot(ax, **plot_options)
 
     @property
@@ -325,3 +345,47 @@ def _in_class(y_true, pos_label):
             f"pos_label must be one of {', '.join(map(str, classes))}; got {pos_label!r}."
         )
     return y_true == pos_label
+
+
+def _class_index(class_of_interest, classes):
+    """Position of a class; the second of two classes by default."""
+    if class_of_interest is None and len(classes) == 2:
+        return 1
+    found = np.flatnonzero(classes == class_of_interest)
+    if len(found) != 1:
+        raise ValueError(
+            f"class_of_interest must be one of {', '.join(map(str, classes))}; "
+            f"got {class_of_interest!r}."
+        )
+    return int(found[0])
+
+
+def _class_name(label):
+    return label if isinstance(label, str) else f"class {label}"
+
+
+def _coverage(name, pit):
+    """Fractions of targets inside central intervals: ``|2 u - 1| <= coverage``."""
+    inside = np.sort(np.abs(2.0 * pit - 1.0))
+    observed = np.searchsorted(inside, LEVELS, side="right") / len(pit)
+    return Calibration(name, LEVELS, observed, None, pit)
+
+
+def _reliability(name, hits, probabilities, n_bins, strategy):
+    """Frequencies in bins of predicted probability, with intervals by Wilson (1927)."""
+    check_consistent_length(hits, probabilities)
+    if not np.all((probabilities >= 0) & (probabilities <= 1)):
+        raise ValueError(f"The probabilities {name!r} do not lie between 0 and 1.")
+    if strategy not in ("uniform", "quantile"):
+        raise ValueError(f"strategy must be 'uniform' or 'quantile', got {strategy!r}.")
+    edges = np.linspace(0.0, 1.0, count(n_bins, "n_bins") + 1)
+    if strategy == "quantile":
+        edges = np.unique(np.quantile(probabilities, edges))
+    bins = np.searchsorted(edges[1:-1], probabilities, side="right")
+    _, bins, counts = np.unique(bins, return_inverse=True, return_counts=True)
+    predicted, n_hits = np.bincount(bins, probabilities) / counts, np.bincount(bins, hits)
+    interval = [
+        binomtest(int(k), int(n)).proportion_ci(CONFIDENCE, "wilson")
+        for k, n in zip(n_hits, counts, strict=True)
+    ]
+    return Calibration(name, predicted, n_hits / counts, np.array(interval), probabilities)

@@ -31,22 +31,10 @@ class Display:
 
     @contextmanager
     def _panels(self, ax, grid, size, **options):
-        """Provide Axes to draw in: the given ones, or those of a new figure of `size` inches.
+        """Provide the Axes of a grid ``(rows, columns)`` of panels, in a context of their style.
 
-        Parameters
-        ----------
-        ax : matplotlib Axes, array-like of them, or None
-            One Axes means the first panel alone.
-        grid : tuple of int
-            Rows and columns of panels.
-        size : tuple of float
-            Width and height in inches.
-        **options
-            Options of ``pyplot.subplots``.
-
-        Yields
-        ------
-        ndarray of Axes
+        ``ax`` holds the user's Axes, of which one means the first panel alone; ``None`` opens a
+        figure of ``size`` ``(width, height)`` in inches by ``pyplot.subplots`` with the options.
         """
         plt = require_pyplot()
         n = prod(grid)
@@ -90,10 +78,9 @@ def legend_above(axes, ncols=2, **options):
     figure = root(axes)
     arranged = figure.get_layout_engine() is not None  # the layout engine makes room
     if legend.get_window_extent().y1 > figure.bbox.y1 and not arranged:
-        texts = [text.get_text() for text in legend.get_texts()]
-        options = {"handles": legend.legend_handles} | options | {"labels": texts}
-        legend = axes.legend(loc="best", **LEGEND | {"frameon": True}, **options)
-    return legend
+        legend.set_bbox_to_anchor(None)
+        legend.set_loc("best")
+        legend.set_frame_on(True)
 
 
 def fitting_legend(owner, ncols, **options):
@@ -104,8 +91,8 @@ def fitting_legend(owner, ncols, **options):
         box = legend.get_window_extent()
         if edge.x0 <= box.x0 and box.x1 <= edge.x1:
             return legend
-        legend.remove()
-    legend = owner.legend(ncols=1, **LEGEND, **options)
+        if columns > 1:
+            legend.remove()
     room = edge.x1 - max(box.x0, edge.x0)
     longest = max(len(text.get_text()) for text in legend.get_texts())
     letters = max(12, int(0.85 * longest * room / box.width))

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from itertools import cycle
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from skbayesnn._typing import Axes, Estimator
 from skbayesnn.displays._display import COLORS, MARKERS, Display, legend_above
-from skbayesnn.displays._search import (
+from skbayesnn.displays._inputs import (
     check_search,
     describe_params,
     is_doubtful,
@@ -36,35 +36,19 @@ CONSTANT = 1e-6  # nats; terms that vary less are not shown
 TERMS = tuple(name for names in PARTS.values() for name in names)
 
 
-@dataclass(frozen=True)
-class Hill:
-    """Candidates that differ in one parameter only, in the order of its values.
+class Hill(NamedTuple):
+    """Candidates that differ in one parameter only, in the order of its values ``(n,)``."""
 
-    Attributes
-    ----------
-    name : str
-        Values of other parameters; empty if there are none.
-    position : ndarray of shape (n,)
-        Position on the axis of the parameter.
-    log_evidence, log_evidence_std : ndarray of shape (n,)
-        Log evidence and its standard error in nats; ``nan`` where not available.
-    terms : dict of str to ndarray of shape (n,)
-        Terms of the log evidence: those of the best minimum, and ``other_minima``, the
-        contribution of the other distinct minima.
-    test_error : ndarray of shape (n,) or None
-    doubtful : ndarray of bool, shape (n,)
-        True where the verdict of the fit is against its evidence.
-    """
-
-    name: str
-    position: np.ndarray
-    log_evidence: np.ndarray
+    name: str  # values of other parameters; empty if there are none
+    position: np.ndarray  # on the axis of the parameter
+    log_evidence: np.ndarray  # nats; nan where not available
     log_evidence_std: np.ndarray
-    terms: dict
+    terms: dict  # of the best minimum; other_minima: what other distinct minima contribute
     test_error: np.ndarray | None
-    doubtful: np.ndarray
+    doubtful: np.ndarray  # True where the verdict of the fit is against its evidence
 
 
+@dataclass(eq=False, repr=False)
 class EvidenceDisplay(Display):
     """Evidence against a parameter of the model, its terms, and test error.
 
@@ -117,20 +101,12 @@ class EvidenceDisplay(Display):
     'hidden units'
     """
 
-    def __init__(
-        self,
-        hills: Any,
-        param_name: str,
-        *,
-        ticks: dict[float, str] | None = None,
-        log_scale: bool = False,
-        error_name: str = "test error",
-    ) -> None:
-        self.hills = hills
-        self.param_name = param_name
-        self.ticks = ticks
-        self.log_scale = log_scale
-        self.error_name = error_name
+    hills: Any
+    param_name: str
+    _: KW_ONLY
+    ticks: dict[float, str] | None = None
+    log_scale: bool = False
+    error_name: str = "test error"
 
     @classmethod
     def from_estimator(
@@ -179,12 +155,9 @@ class EvidenceDisplay(Display):
         if not chosen:
             known = ", ".join(sorted({name for p in params for name in p}))
             raise ValueError(f"No candidate has the parameter {param_name!r}; there are: {known}.")
-        options = {}
-        errors = None
+        errors, error_name = None, "test error"
         if X_test is not None or y_test is not None:
-            errors, options["error_name"] = measure_errors(
-                search.estimators_, X_test, y_test, error
-            )
+            errors, error_name = measure_errors(search.estimators_, X_test, y_test, error)
         position, axis = positions([params[i][param_name] for i in chosen], param_name)
         if np.isnan([float(results["log_evidence"][i]) for i in chosen]).all():
             raise ValueError("No candidate has a log evidence; see results_['verdict'].")
@@ -197,7 +170,7 @@ class EvidenceDisplay(Display):
             places = np.array(places)[np.argsort(position[places], kind="stable")]
             rows = np.array(chosen)[places]
             hills.append(_hill(name, position[places], rows, results, errors))
-        return cls(hills, **axis, **options).plot(ax, **plot_options)
+        return cls(hills, **axis, error_name=error_name).plot(ax, **plot_options)
 
     def plot(
         self, ax: Axes = None, *, terms: str | None = "parts", line_kw: dict[Any, Any] | None = None
@@ -221,20 +194,17 @@ class EvidenceDisplay(Display):
         """
         if terms not in ("parts", "each", None):
             raise ValueError(f"terms must be 'parts', 'each' or None, got {terms!r}.")
-        best = max(self.hills, key=lambda hill: _top(hill.log_evidence))
+        best = max(self.hills, key=lambda hill: np.nanmax(hill.log_evidence, initial=-np.inf))
         shown = _shown_terms(best, terms)
         with_error = self.hills[0].test_error is not None
         n = 1 + bool(shown) + with_error
         with self._panels(ax, (n, 1), (3.5, 0.9 + 1.5 * n), sharex=True) as axes:
-            panels = iter(axes)
-            self._draw_evidence(next(panels), line_kw or {})
+            self._draw_evidence(axes[0], line_kw or {})
             self.term_lines_, self.error_lines_ = {}, []
-            for panel, draw in zip(
-                panels,
-                [self._draw_terms] * bool(shown) + [self._draw_errors] * with_error,
-                strict=False,
-            ):
-                draw(panel, line_kw or {}, best, shown)
+            if shown and len(axes) == n:
+                self._draw_terms(axes[1], line_kw or {}, best, shown)
+            if with_error and len(axes) == n:
+                self._draw_errors(axes[-1], line_kw or {})
             self._label(axes[-1])
         return self
 
@@ -257,7 +227,7 @@ class EvidenceDisplay(Display):
         keys = [
             axes.plot([], [], color="gray", ls="", ms=4, label=label, **look)[0]
             for label, look, wanted in (
-                ("doubtful", {"marker": "o", "mfc": "white"}, self._any("doubtful")),
+                ("doubtful", {"marker": "o", "mfc": "white"}, self._all("doubtful").any()),
                 ("not available", {"marker": "x"}, np.isnan(self._all("log_evidence")).any()),
             )
             if wanted
@@ -277,7 +247,7 @@ class EvidenceDisplay(Display):
         title = f"terms at {best.name}" if best.name else None
         legend_above(axes, title=title, title_fontsize="small", alignment="left")
 
-    def _draw_errors(self, axes, line_kw, best, shown):
+    def _draw_errors(self, axes, line_kw):
         for hill, color, marker in self._looks():
             style = {"color": color, "marker": marker, "ms": 4, "lw": 1.2} | line_kw
             self.error_lines_ += axes.plot(hill.position, hill.test_error, **style)
@@ -289,9 +259,6 @@ class EvidenceDisplay(Display):
 
     def _all(self, name):
         return np.concatenate([getattr(hill, name) for hill in self.hills])
-
-    def _any(self, name):
-        return self._all(name).any()
 
     def _label(self, axes):
         """Label the axis of the parameter."""
@@ -334,11 +301,6 @@ def _hill(name, position, rows, results, errors):
         None if errors is None else errors[rows],
         np.array([is_doubtful(verdict) for verdict in pick("verdict", "")]),
     )
-
-
-def _top(values):
-    """Largest known value."""
-    return np.max(values, initial=-np.inf, where=~np.isnan(values))
 
 
 def _shown_terms(hill, terms):

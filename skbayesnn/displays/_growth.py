@@ -1,6 +1,7 @@
 """Display of the automatic choice of the network size."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -13,6 +14,7 @@ EVIDENCE = "log evidence (nats)"
 HELD_OUT = "held-out log density (nats per row)"
 
 
+@dataclass(eq=False, repr=False)
 class GrowthDisplay(Display):
     """Evidence against the size of the networks tried, with a line per depth.
 
@@ -53,17 +55,10 @@ class GrowthDisplay(Display):
     True
     """
 
-    def __init__(
-        self,
-        hidden_layer_sizes: Sequence[tuple[int, ...]],
-        values: Array,
-        chosen: LayerSizes | None = None,
-        value_name: str = EVIDENCE,
-    ) -> None:
-        self.hidden_layer_sizes = hidden_layer_sizes
-        self.values = values
-        self.chosen = chosen
-        self.value_name = value_name
+    hidden_layer_sizes: Sequence[tuple[int, ...]]
+    values: Array
+    chosen: LayerSizes | None = None
+    value_name: str = EVIDENCE
 
     @classmethod
     def from_estimator(cls, estimator: Estimator, *, ax: Axes = None, **plot_options: Any) -> Self:
@@ -83,7 +78,7 @@ class GrowthDisplay(Display):
         GrowthDisplay
             Display, drawn.
         """
-        network, _ = fitted_network(estimator)
+        network = fitted_network(estimator)
         if not getattr(network, "candidates_", ()):
             raise ValueError(
                 "This network has not grown: fit with hidden_layer_sizes='auto', got "

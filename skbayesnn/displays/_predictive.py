@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.base import is_regressor
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_consistent_length
 
 from skbayesnn._typing import Array, Axes, Estimator, RandomState
 from skbayesnn.displays._display import BLUE, Display
 from skbayesnn.displays._inputs import (
+    NETWORKS,
     column,
     extent,
     feature_index,
@@ -20,11 +23,12 @@ from skbayesnn.displays._inputs import (
     slice_of_inputs,
     table,
 )
-from skbayesnn.displays._predictors import predictor
+from skbayesnn.metrics._scorers import model_with
 
 BANDS = ("#CFE6F5", "#8EC3E6")  # light: total; dark: weights alone
 
 
+@dataclass(eq=False, repr=False)
 class PredictiveDisplay(Display):
     """Mean, error bars, drawn functions and data along one input.
 
@@ -71,30 +75,17 @@ class PredictiveDisplay(Display):
     'x0'
     """
 
-    def __init__(
-        self,
-        x: Array,
-        mean: Array,
-        total_std: Array,
-        epistemic_std: Array | None = None,
-        *,
-        functions: Array | None = None,
-        x_data: Array | None = None,
-        y_data: Array | None = None,
-        feature_name: str = "x",
-        target_name: str = "y",
-        data_name: str = "data",
-    ) -> None:
-        self.x = x
-        self.mean = mean
-        self.total_std = total_std
-        self.epistemic_std = epistemic_std
-        self.functions = functions
-        self.x_data = x_data
-        self.y_data = y_data
-        self.feature_name = feature_name
-        self.target_name = target_name
-        self.data_name = data_name
+    x: Array
+    mean: Array
+    total_std: Array
+    epistemic_std: Array | None = None
+    _: KW_ONLY
+    functions: Array | None = None
+    x_data: Array | None = None
+    y_data: Array | None = None
+    feature_name: str = "x"
+    target_name: str = "y"
+    data_name: str = "data"
 
     @classmethod
     def from_estimator(
@@ -149,31 +140,34 @@ class PredictiveDisplay(Display):
         PredictiveDisplay
             Display, drawn.
         """
-        model = predictor(estimator, only_regressors=True)
+        estimator = getattr(estimator, "predictor_", estimator)
+        if not is_regressor(estimator):
+            raise TypeError(f"This display needs a regressor; got {estimator!r}.")
         X = table(X)
         names = feature_names(estimator, X)
         index = feature_index(feature, names)
         x = np.linspace(*extent(column(X, index), names[index], margin), grid_resolution)
-        grid = slice_of_inputs(X, index, x, fixed, names)
-        mean, std = model.moments(grid)
-        output = output_index(output, model.n_outputs)
+        rows = slice_of_inputs(X, index, x, fixed, names)
+        model, rows = model_with(estimator, rows, "predict_std")
+        mean, std = (some.reshape(len(x), -1) for some in model.predict(rows, return_std=True))
+        n_outputs = mean.shape[1]
+        output = output_index(output, n_outputs)
+        epistemic, functions = _of_weights(model, rows, output, n_functions, random_state)
         x_data, y_data = None, None
         if y is not None:
             check_consistent_length(X, y)
             x_data = column(X, index).astype(float)
-            y_data = _target(check_array(y, ensure_2d=False), output, model.n_outputs)
-        epistemic = model.epistemic_std(grid)
-        functions = model.functions(grid, n_functions, random_state) if n_functions else None
+            y_data = _target(check_array(y, ensure_2d=False), output, n_outputs)
         display = cls(
             x,
             mean[:, output],
             std[:, output],
-            None if epistemic is None else epistemic[:, output],
-            functions=None if functions is None else functions[:, output],
+            epistemic,
+            functions=functions,
             x_data=x_data,
             y_data=y_data,
             feature_name=names[index],
-            target_name=_target_name(y, output, model.n_outputs),
+            target_name=_target_name(y, output, n_outputs),
             data_name="data" if len(names) == 1 else "data (other inputs vary)",
         )
         return display.plot(ax, **plot_options)
@@ -222,14 +216,8 @@ class PredictiveDisplay(Display):
             (self.line_,) = axes.plot(self.x, self.mean, **style)
             self.data_ = None
             if self.x_data is not None:
-                style = {
-                    "mfc": "black",
-                    "mec": "white",
-                    "mew": 0.3,
-                    "ms": 3,
-                    "label": self.data_name,
-                }
-                style |= data_kw or {}
+                style = {"mfc": "black", "mec": "white", "mew": 0.3, "ms": 3}
+                style |= {"label": self.data_name} | (data_kw or {})
                 (self.data_,) = axes.plot(self.x_data, self.y_data, "o", **style)
             axes.set(
                 xlim=(self.x[0], self.x[-1]), xlabel=self.feature_name, ylabel=self.target_name
@@ -243,6 +231,20 @@ class PredictiveDisplay(Display):
             return [(self.total_std, BANDS[0], "predictive")]
         stds, names = (self.total_std, self.epistemic_std), ("weights and noise", "weights alone")
         return zip(stds, BANDS, names, strict=True)
+
+
+def _of_weights(model, rows, output, n_functions, random_state):
+    """Standard deviations ``(n,)`` due to the weights, and drawn functions ``(n, n_functions)``.
+
+    They are ``None`` for estimators of others, whose draws may include the noise.
+    """
+    if not isinstance(model, NETWORKS):
+        return None, None
+    std = model.predict_std(rows, kind="epistemic").reshape(len(rows), -1)[:, output]
+    if not n_functions:
+        return std, None
+    draws = model.sample_y(rows, n_functions, random_state)
+    return std, draws.reshape(len(rows), -1, n_functions)[:, output]
 
 
 def _target(y, output, n_outputs):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -12,15 +13,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from skbayesnn._typing import Array, Axes, Estimator
 from skbayesnn.displays._display import COLORS, MARKERS, Display
-from skbayesnn.displays._search import (
-    check_search,
-    is_doubtful,
-    measure_errors,
-    readable,
-)
+from skbayesnn.displays._inputs import check_search, is_doubtful, measure_errors, readable
 from skbayesnn.estimators import final_step
 
 
+@dataclass(eq=False, repr=False)
 class EvidenceVersusTestDisplay(Display):
     """Test error against log evidence over many fits of the same training data.
 
@@ -69,20 +66,12 @@ class EvidenceVersusTestDisplay(Display):
     3
     """
 
-    def __init__(
-        self,
-        log_evidence: Array,
-        test_error: Array,
-        labels: Array,
-        *,
-        doubtful: Array | None = None,
-        error_name: str = "test error",
-    ) -> None:
-        self.log_evidence = log_evidence
-        self.test_error = test_error
-        self.labels = labels
-        self.doubtful = doubtful
-        self.error_name = error_name
+    log_evidence: Array
+    test_error: Array
+    labels: Array
+    _: KW_ONLY
+    doubtful: Array | None = None
+    error_name: str = "test error"
 
     @classmethod
     def from_estimator(
@@ -133,23 +122,14 @@ class EvidenceVersusTestDisplay(Display):
             verdicts = results.get("verdict", [""] * len(params))
         labels = _groups(group_by, params)
         errors, name = measure_errors(estimators, X_test, y_test, error)
-        return cls._of(evidences, errors, labels, verdicts, name).plot(ax, **plot_options)
-
-    @classmethod
-    def _of(cls, evidences, errors, labels, verdicts, name):
-        """Make a display of the fits that have an evidence and an error."""
-        evidences = np.asarray(evidences, dtype=float)
-        known = np.isfinite(evidences) & np.isfinite(errors)
+        evidence = np.asarray(evidences, dtype=float)
+        known = np.isfinite(evidence) & np.isfinite(errors)
         if not known.any():
             raise ValueError("No fit has both a log evidence and a test error.")
-        doubtful = np.array([is_doubtful(verdict) for verdict in verdicts])
-        return cls(
-            evidences[known],
-            errors[known],
-            np.array(labels)[known],
-            doubtful=doubtful[known],
-            error_name=name,
-        )
+        doubtful = np.array([is_doubtful(verdict) for verdict in verdicts])[known]
+        labels = np.array(labels)[known]
+        display = cls(evidence[known], errors[known], labels, doubtful=doubtful, error_name=name)
+        return display.plot(ax, **plot_options)
 
     @property
     def correlations_(self):
@@ -179,9 +159,8 @@ class EvidenceVersusTestDisplay(Display):
         EvidenceVersusTestDisplay
             The display itself.
         """
-        doubtful = (
-            np.zeros(len(self.labels), dtype=bool) if self.doubtful is None else self.doubtful
-        )
+        known = self.doubtful is not None
+        doubtful = self.doubtful if known else np.zeros(len(self.labels), dtype=bool)
         correlations = self.correlations_
         with self._panels(ax, (1, 1), (3.5, 2.8)) as (axes,):
             self.points_ = {}

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import numbers
-
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skbayesnn.metrics._checks import finite, mean_over_rows, row_weights
-from skbayesnn.metrics._rules import ends
+from skbayesnn.estimators.inputs._parameters import count
+from skbayesnn.metrics._rules import ends, finite, mean_over_rows, row_weights
 
 
 def interval_coverage(
@@ -154,8 +152,7 @@ def expected_calibration_error(
     >>> expected_calibration_error([0, 1, 1, 1], [0.75, 0.75, 0.75, 0.75])
     0.0
     """
-    if not isinstance(n_bins, numbers.Integral) or n_bins < 1:
-        raise ValueError(f"n_bins must be a positive integer, got {n_bins!r}.")
+    count(n_bins, "n_bins")
     codes, proba = _classes_and_probabilities(y_true, y_proba, labels)
     if proba.shape[1] == 2:
         predicted, happened = proba[:, 1], codes == 1

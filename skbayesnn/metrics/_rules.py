@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtr
+from sklearn.utils import check_array
 
 from skbayesnn._typing import Array
-from skbayesnn.metrics._checks import as_targets, finite, probability, with_last_axis
+from skbayesnn.estimators import probabilities
 from skbayesnn.network import row_blocks
 
 LOG_2_PI = np.log(2.0 * np.pi)
@@ -177,7 +178,7 @@ def interval_score(y_true: ArrayLike, interval: ArrayLike, *, coverage: float = 
     >>> interval_score([0.0, 3.0], [[-1.0, 1.0], [-1.0, 1.0]], coverage=0.8)
     array([ 2., 22.])
     """
-    probability(coverage, "coverage")
+    probabilities(coverage, "coverage")
     y, low, high = ends(y_true, interval)
     outside = np.maximum(low - y, 0.0) + np.maximum(y - high, 0.0)
     return (high - low) + 2.0 / (1.0 - coverage) * outside
@@ -199,3 +200,50 @@ def _gaussian(y_true, mean, std):
     if np.any(std <= 0):
         raise ValueError("std must be positive everywhere.")
     return y, mean, std
+
+
+def finite(values, name):
+    """Convert to a finite array of doubles, of one axis or more."""
+    if np.ndim(values) == 0:
+        raise ValueError(f"{name} must be an array with one entry per row, got {values!r}.")
+    return check_array(values, dtype=np.float64, ensure_2d=False, allow_nd=True, input_name=name)
+
+
+def as_targets(values, name, y):
+    """Convert to a finite array of the shape of the targets, or to a single number for all."""
+    if np.ndim(values) == 0:
+        values = np.full(y.shape, values)
+    array = finite(values, name)
+    if array.shape != y.shape:
+        raise ValueError(f"{name} must have the shape of y_true, {y.shape}; got {array.shape}.")
+    return array
+
+
+def with_last_axis(values, name, y, length=None):
+    """Convert to a finite array of the shape of the targets with one more axis at the end."""
+    array = finite(values, name)
+    if array.shape[:-1] != y.shape or length not in (None, array.shape[-1]):
+        raise ValueError(
+            f"{name} must have shape {(*y.shape, length or 'n_draws')} for y_true of shape "
+            f"{y.shape}; got {array.shape}."
+        )
+    return array
+
+
+def row_weights(weight, n_rows, name="sample_weight"):
+    """Weights of rows as shares that sum to 1."""
+    if weight is None:
+        return np.full(n_rows, 1.0 / n_rows)
+    weight = finite(weight, name)
+    if weight.shape != (n_rows,):
+        raise ValueError(
+            f"{name} must have shape ({n_rows},), one weight per row; got {weight.shape}."
+        )
+    if np.any(weight < 0) or not np.any(weight > 0):
+        raise ValueError(f"{name} must not be negative, and at least one must be positive.")
+    return weight / weight.sum()
+
+
+def mean_over_rows(values, sample_weight):
+    """Weighted mean over the rows, plain mean over further axes."""
+    return float(np.mean(np.tensordot(row_weights(sample_weight, len(values)), values, 1)))

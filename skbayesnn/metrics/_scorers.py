@@ -8,18 +8,23 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtr
+from scipy.stats import norm
 from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
 
-from skbayesnn.estimators import before_final_step, final_step
+from skbayesnn.estimators import before_final_step, final_step, probabilities
 from skbayesnn.metrics._calibration import (
     expected_calibration_error,
     interval_coverage,
     quantile_calibration_error,
 )
-from skbayesnn.metrics._checks import mean_over_rows, probability
-from skbayesnn.metrics._rules import crps_gaussian, interval_score, log_density_gaussian
+from skbayesnn.metrics._rules import (
+    crps_gaussian,
+    interval_score,
+    log_density_gaussian,
+    mean_over_rows,
+)
 
 REACH = 8.0  # standard deviations within which distribution functions are integrated
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(48)
@@ -68,7 +73,7 @@ def log_density_scorer(
     >>> found["test_log_density"].shape
     (4,)
     """
-    model, X = _innermost(estimator, X, "log_predictive_density")
+    model, X = model_with(estimator, X, "log_predictive_density")
     return mean_over_rows(model.log_predictive_density(X, y), sample_weight)
 
 
@@ -113,7 +118,7 @@ def neg_crps_scorer(
     >>> print(round(neg_crps_scorer(model, X, y), 2))
     -0.04
     """
-    model, X = _innermost(estimator, X, "predictive_cdf")
+    model, X = model_with(estimator, X, "predictive_cdf")
     return -mean_over_rows(_crps(model, X, y), sample_weight)
 
 
@@ -159,7 +164,7 @@ def neg_calibration_error_scorer(
     if is_classifier(estimator):
         proba, labels = estimator.predict_proba(X), estimator.classes_
         return -expected_calibration_error(y, proba, labels=labels, sample_weight=sample_weight)
-    model, X = _innermost(estimator, X, "predictive_cdf")
+    model, X = model_with(estimator, X, "predictive_cdf")
     return -quantile_calibration_error(model.predictive_cdf(X, y), sample_weight=sample_weight)
 
 
@@ -194,7 +199,7 @@ def make_coverage_scorer(coverage: float = 0.95) -> Callable[..., Any]:
     >>> -0.2 < score(model, X, y) <= 0
     True
     """
-    probability(coverage, "coverage")
+    probabilities(coverage, "coverage")
     return partial(_coverage_score, coverage=coverage)
 
 
@@ -229,23 +234,23 @@ def make_interval_scorer(coverage: float = 0.95) -> Callable[..., Any]:
     >>> score(model, X, y) > score(model, X, y + 1)
     True
     """
-    probability(coverage, "coverage")
+    probabilities(coverage, "coverage")
     return partial(_interval_score, coverage=coverage)
 
 
 def _coverage_score(estimator, X, y, sample_weight=None, *, coverage):
-    model, X = _innermost(estimator, X, "predict_interval")
+    model, X = model_with(estimator, X, "predict_interval")
     interval = model.predict_interval(X, coverage=coverage)
     return -abs(interval_coverage(y, interval, sample_weight=sample_weight) - coverage)
 
 
 def _interval_score(estimator, X, y, sample_weight=None, *, coverage):
-    model, X = _innermost(estimator, X, "predict_interval")
+    model, X = model_with(estimator, X, "predict_interval")
     interval = model.predict_interval(X, coverage=coverage)
     return -mean_over_rows(interval_score(y, interval, coverage=coverage), sample_weight)
 
 
-def _innermost(estimator, X, method):
+def model_with(estimator, X, method):
     """Find the model with the method inside pipelines and searches, and its transformed rows.
 
     Any other regressor that predicts its standard deviation counts as Gaussian.
@@ -264,10 +269,10 @@ def _innermost(estimator, X, method):
             f"{type(estimator).__name__} is a classifier without {method}. For the log probability "
             "of the true class use scoring='neg_log_loss'; other scores are for regressors only."
         )
-    return _GaussianPredictions(estimator), X
+    return GaussianPredictions(estimator), X
 
 
-class _GaussianPredictions:
+class GaussianPredictions:
     """Gaussian predictive distributions of a regressor with means and standard deviations."""
 
     def __init__(self, regressor):
@@ -275,12 +280,13 @@ class _GaussianPredictions:
 
     def predict(self, X, return_std=True):
         try:
-            return self.regressor.predict(X, return_std=True)
+            mean, std = self.regressor.predict(X, return_std=True)
         except TypeError as error:
             raise TypeError(
                 f"{type(self.regressor).__name__} gives no predictive distribution: its predict "
                 "does not take return_std."
             ) from error
+        return mean, std if std.ndim == mean.ndim else np.broadcast_to(std[:, None], mean.shape)
 
     def log_predictive_density(self, X, y):
         density = log_density_gaussian(y, *self.predict(X))
@@ -288,12 +294,12 @@ class _GaussianPredictions:
 
     def predictive_cdf(self, X, y):
         mean, std = self.predict(X)
-        return ndtr((np.asarray(y, dtype=float).reshape(mean.shape) - mean) / std)
+        if np.size(y) != mean.size:
+            raise ValueError(f"y has the shape {np.shape(y)}, the predictions {mean.shape}.")
+        return norm.cdf(np.reshape(y, mean.shape), mean, std)
 
     def predict_interval(self, X, coverage):
-        mean, std = self.predict(X)
-        half = ndtri(0.5 + 0.5 * coverage) * std
-        return np.stack([mean - half, mean + half], axis=-1)
+        return np.stack(norm.interval(coverage, *self.predict(X)), axis=-1)
 
 
 def _crps(model, X, y):

@@ -3,6 +3,7 @@
 import time
 import warnings
 from contextlib import contextmanager
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.ma import MaskedArray
@@ -12,7 +13,6 @@ from skbayesnn.estimators import EvidenceMLPClassifier, EvidenceMLPRegressor, fi
 from skbayesnn.model_selection._comparison import describe, posterior_probabilities
 
 EVIDENCE = (EvidenceMLPClassifier, EvidenceMLPRegressor)
-NO_TIME = object()  # marks an estimator without max_time
 FIRST_LOOK = {"noise": "constant"}  # cheap values in place of "auto"
 COULD_WIN = 10.0  # nats below the best first look within which candidates are fitted in full
 SHORTEST = 1e-3  # seconds: max_time must be positive
@@ -22,32 +22,37 @@ class TooLate(Exception):
     """Error of a candidate that was not fitted because the time of the search had passed."""
 
 
-@contextmanager
-def _no_longer_than(model, deadline):
-    """Limit ``max_time`` of a model, if it has one, to the time left."""
-    last = final_step(model)
-    own = getattr(last, "max_time", NO_TIME)
-    if own is NO_TIME or np.isinf(deadline.at):
-        yield
-        return
-    left = max(deadline.left, SHORTEST)
-    last.max_time = left if own is None else min(own, left)
-    try:
-        yield
-    finally:
-        last.max_time = own
+class Fit(NamedTuple):
+    """Outcome of the fit of a candidate: the model, or the error with which it failed."""
+
+    model: Any
+    seconds: float
+    error: Exception | None
+
+    @property
+    def late(self):
+        """True if the candidate was not fitted because the time had passed."""
+        return isinstance(self.error, TooLate)
+
+    def __str__(self):
+        """Format the progress line."""
+        if self.error is None:
+            row = describe(self.model)
+            found = f"log evidence {row['log_evidence']:.2f}, {row['verdict']}"
+        else:
+            found = "not tried" if self.late else f"failed: {self.error}"
+        return f"{found} ({self.seconds:.1f} s)"
 
 
 @contextmanager
-def _holding(model, values):
-    """Hold ``"auto"`` parameters of the last step at given values during a fit."""
-    last = final_step(model)
-    held = {name: value for name, value in values.items() if _is_auto(last, name)}
-    vars(last).update(held)
+def _holding(last, values):
+    """Hold parameters of an estimator at given values during a fit."""
+    own = {name: getattr(last, name) for name in values}
+    vars(last).update(values)
     try:
         yield
     finally:
-        vars(last).update(dict.fromkeys(held, "auto"))
+        vars(last).update(own)
 
 
 def _is_auto(last, name):
@@ -62,7 +67,7 @@ def asks_for_more(model, noise):
 
 def promising(fits):
     """Select candidates that could win after their `FIRST_LOOK`, the best one first."""
-    models = [None if model is None else final_step(model) for model, *_ in fits]
+    models = [None if fit.model is None else final_step(fit.model) for fit in fits]
     able = [m.log_evidence_ if isinstance(m, EVIDENCE) else np.nan for m in models]
     near = np.flatnonzero(able >= np.fmax.reduce(able) - COULD_WIN)
     return sorted(map(int, near), key=lambda i: -able[i])
@@ -70,43 +75,36 @@ def promising(fits):
 
 def instead(first, second):
     """Replace an earlier fit of a candidate by a later one, unless the later one failed."""
-    model, _, error = first if second[0] is None else second
-    return model, first[1] + second[1], error
+    kept = first if second.model is None else second
+    return kept._replace(seconds=first.seconds + second.seconds)
 
 
-def fit_candidate(model, X, y, fit_params, deadline, is_first, held=None):
-    """Fit one candidate; return the model or ``None``, the seconds, and the error or ``None``.
+def fit_candidate(model, X, y, fit_params, deadline, is_first, held):
+    """Fit one candidate.
 
     Candidates other than the first are not begun after the deadline. During the fit, parameters
-    that are ``"auto"`` have the values ``held``.
+    that are ``"auto"`` have the values ``held``, and ``max_time``, if there is one, is at most the
+    time left.
     """
-    start, error = time.perf_counter(), None
+    start, error, last = time.perf_counter(), None, final_step(model)
     if deadline.passed and not is_first:
-        model, error = None, TooLate("max_time had passed before this candidate was begun")
-    else:
-        try:
-            with _no_longer_than(model, deadline), _holding(model, held or {}):
-                model.fit(X, y, **fit_params)
-        except Exception as failure:
-            model, error = None, failure
-    return model, time.perf_counter() - start, error
-
-
-def told(model, seconds, error):
-    """Format the progress line of a candidate."""
-    if error is None:
-        row = describe(model)
-        found = f"log evidence {row['log_evidence']:.2f}, {row['verdict']}"
-    else:
-        found = "not tried" if isinstance(error, TooLate) else f"failed: {error}"
-    return f"{found} ({seconds:.1f} s)"
+        return Fit(None, 0.0, TooLate("max_time had passed before this candidate was begun"))
+    values = {name: value for name, value in held.items() if _is_auto(last, name)}
+    if hasattr(last, "max_time") and np.isfinite(deadline.at):
+        left = max(deadline.left, SHORTEST)
+        values["max_time"] = left if last.max_time is None else min(last.max_time, left)
+    try:
+        with _holding(last, values):
+            model.fit(X, y, **fit_params)
+    except Exception as failure:
+        model, error = None, failure
+    return Fit(model, time.perf_counter() - start, error)
 
 
 def report_failures(fits):
     """Raise if every fit failed, warn if some did."""
-    missed = [error for _, _, error in fits if error is not None]
-    errors = [error for error in missed if not isinstance(error, TooLate)]
-    if errors and len(missed) == len(fits):
+    errors = [fit.error for fit in fits if fit.error is not None and not fit.late]
+    if errors and all(fit.model is None for fit in fits):
         errors[0].add_note(f"All {len(fits)} candidates failed; this is the first one's error.")
         raise errors[0]
     if errors:
@@ -129,7 +127,7 @@ def results_table(params, fits):
             if name in p:
                 column[i] = p[name]
         table[f"param_{name}"] = column
-    rows = [_row(*fit) for fit in fits]
+    rows = [_row(fit) for fit in fits]
     names = dict.fromkeys(name for row in rows for name in row)
     for name in names:
         table[name] = np.array([row.get(name, np.nan) for row in rows])
@@ -154,16 +152,13 @@ def simplest_of_best(table):
     return int(smallest[np.argmax(evidences[smallest])])
 
 
-def _row(model, seconds, error):
+def _row(fit):
     """Make the row of ``results_`` of one candidate."""
-    if model is None:
-        verdict = f"failed: {type(error).__name__}: {error}"
-        if isinstance(error, TooLate):
-            verdict = f"not tried: {error}"
-        return {"fit_time": seconds, "verdict": verdict}
-    row = {"fit_time": seconds, **describe(model)}
-    report = getattr(final_step(model), "evidence_report_", None)
-    if report is not None:
-        terms = vars(report.minima[0].terms)
-        row.update({f"term_{name}": value for name, value in terms.items()})
-    return row
+    if fit.model is None:
+        failed = f"failed: {type(fit.error).__name__}: {fit.error}"
+        verdict = f"not tried: {fit.error}" if fit.late else failed
+        return {"fit_time": fit.seconds, "verdict": verdict}
+    row = {"fit_time": fit.seconds, **describe(fit.model)}
+    report = getattr(final_step(fit.model), "evidence_report_", None)
+    terms = {} if report is None else vars(report.minima[0].terms)
+    return row | {f"term_{name}": value for name, value in terms.items()}

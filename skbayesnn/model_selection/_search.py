@@ -18,6 +18,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from skbayesnn._typing import Estimator
+from skbayesnn.compose._target import passed_weights
 from skbayesnn.estimators import (
     AveragedClassifier,
     AveragedRegressor,
@@ -28,12 +29,11 @@ from skbayesnn.estimators import (
     delegated,
     final_step,
 )
-from skbayesnn.estimators.inputs._parameters import positive
+from skbayesnn.estimators.inputs._parameters import one_of, positive
 from skbayesnn.inference import Deadline, Lines, in_order
 from skbayesnn.model_selection._candidates import (
     EVIDENCE,
     FIRST_LOOK,
-    TooLate,
     asks_for_more,
     fit_candidate,
     instead,
@@ -41,7 +41,6 @@ from skbayesnn.model_selection._candidates import (
     report_failures,
     results_table,
     simplest_of_best,
-    told,
 )
 from skbayesnn.predictive import stacking_weights, tempered_weights
 
@@ -203,46 +202,51 @@ class EvidenceSearch(MetaEstimatorMixin, BaseEstimator):
         with warnings.catch_warnings():
             if self.max_time is not None:  # the search itself warns once
                 warnings.filterwarnings("ignore", "The fit has reached max_time")
-            fits = self._fitted(candidates, labels, (X, y, fit_params, deadline))
+            fits = self._fitted(candidates, labels, X, y, fit_params, deadline)
         report_failures(fits)
         self._warn_of_time(deadline, fits)
-        self.estimators_ = [model for model, *_ in fits]
+        self.estimators_ = [fit.model for fit in fits]
         self.results_ = results_table(params, fits)
         self._choose(fit_params)
         return self
 
-    def _fitted(self, candidates, labels, given):
+    def _fitted(self, candidates, labels, X, y, fit_params, deadline):
         """Fit every candidate, see `fit_candidate`.
 
         All get a first look. The best one is then fitted with its own parameters, and after it the
         others that could win, with the noise model chosen for the best.
         """
-        progress, fits = Lines(self.verbose, given[-1]), []
+        progress, fits = Lines(self.verbose, deadline), {}
 
-        def fitted(stage, some, held):
-            tasks = [(clone(candidates[i]), *given, i == 0 and not fits, held) for i in some]
-            calls = (delayed(fit_candidate)(*task) for task in tasks)
-            with progress.over(stage, np.ones(len(tasks))) as step:
+        def fit_some(stage, some, held):
+            calls = [
+                delayed(fit_candidate)(
+                    clone(candidates[i]), X, y, fit_params, deadline, i == 0 and not fits, held
+                )
+                for i in some
+            ]
+            found = {}
+            with progress.over(stage, np.ones(len(calls))) as step:
                 for i, fit in zip(some, in_order(self.n_jobs, calls), strict=True):
                     number = f"[{i + 1}/{len(candidates)}] {labels[i]}"
-                    step(f"{number}: {told(*fit)}" if progress.listens else None)
-                    yield i, fit
+                    step(f"{number}: {fit}" if progress.listens else None)
+                    found[i] = instead(fits[i], fit) if i in fits else fit
+            fits.update(found)
 
-        fits = [fit for _, fit in fitted("candidates", range(len(candidates)), FIRST_LOOK)]
-        near, noise = promising(fits), None
+        fit_some("candidates", range(len(candidates)), FIRST_LOOK)
+        near, noise = promising(fits.values()), None
         for some in (near[:1], near[1:]):
-            again = [i for i in some if asks_for_more(fits[i][0], noise)]
-            if again and not given[-1].passed:
+            again = [i for i in some if asks_for_more(fits[i].model, noise)]
+            if again and not deadline.passed:
                 held = {} if noise is None else {"noise": noise}
-                for i, fit in fitted("candidates that could win", again, held):
-                    fits[i] = instead(fits[i], fit)
-            noise = getattr(final_step(fits[near[0]][0]), "noise_model_", None) if near else None
-        return fits
+                fit_some("candidates that could win", again, held)
+            noise = getattr(final_step(fits[near[0]].model), "noise_model_", None) if near else None
+        return list(fits.values())
 
     def _warn_of_time(self, deadline, fits):
         """Warn if the search was stopped early."""
         if deadline.passed:
-            n_tried = sum(not isinstance(error, TooLate) for _, _, error in fits)
+            n_tried = sum(not fit.late for fit in fits)
             warnings.warn(
                 f"The search has reached max_time={self.max_time:g} seconds: {n_tried} of "
                 f"{len(fits)} candidates were tried, and the last of them may be incomplete. "
@@ -252,10 +256,7 @@ class EvidenceSearch(MetaEstimatorMixin, BaseEstimator):
             )
 
     def _check_averaging(self, candidates):
-        if self.combine not in AVERAGING:
-            raise ValueError(
-                f"combine must be one of {', '.join(map(repr, AVERAGING))}; got {self.combine!r}."
-            )
+        one_of(self, "combine", AVERAGING)
         able = EVIDENCE if self.combine in BY_DENSITIES else EVIDENCE + SAMPLERS
         for model in candidates:
             if self.combine != "best" and not isinstance(final_step(model), able):
@@ -317,7 +318,7 @@ class EvidenceSearch(MetaEstimatorMixin, BaseEstimator):
         """Leave-one-out log densities, a row per candidate, and the weight of every column."""
         models = [final_step(self.estimators_[i]) for i in known]
         densities = np.stack([model.leave_one_out_log_density_ for model in models])
-        counts = _sample_weight(fit_params, densities.shape[1])
+        counts = passed_weights(fit_params, densities.shape[1])
         some = counts > 0
         return densities[:, some], counts[some]
 
@@ -363,11 +364,3 @@ class EvidenceSearch(MetaEstimatorMixin, BaseEstimator):
     predict_log_proba = _delegated(EvidenceMLPClassifier.predict_log_proba)
     decision_function = _delegated(EvidenceMLPClassifier.decision_function)
     score = _delegated(EvidenceMLPRegressor.score)
-
-
-def _sample_weight(fit_params, n_rows):
-    """Row weights among the parameters of ``fit``; ones if there are none."""
-    for name, value in fit_params.items():
-        if name.split("__")[-1] == "sample_weight" and value is not None:
-            return np.asarray(value, dtype=float)
-    return np.ones(n_rows)

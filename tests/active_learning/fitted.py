@@ -4,13 +4,9 @@ import warnings
 from functools import cache
 
 import numpy as np
+from sklearn.base import clone
 
-from skbayesnn import (
-    EvidenceMLPClassifier,
-    EvidenceMLPRegressor,
-    HMCMLPClassifier,
-    HMCMLPRegressor,
-)
+from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPClassifier, HMCMLPRegressor
 from skbayesnn.network import Network
 from skbayesnn.predictive import Draws, Ensemble, GaussianNoise, Part
 
@@ -32,36 +28,33 @@ def data(task, n=30, seed=0, noise="constant"):
     return X, np.argmax(np.column_stack([flipped, np.zeros(n)]), axis=1)
 
 
+def fit(task, noise, classifier, regressor):
+    """Fit the estimator for a task."""
+    is_classifier = task in ("binary", "three")
+    model = clone(classifier) if is_classifier else clone(regressor).set_params(noise=noise)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return model.fit(*data(task, noise=noise))
+
+
 @cache
 def evidence(task, combine="best", noise="constant"):
     """A fitted evidence estimator; ``combine="equal"`` has several minima."""
     options = {"combine": combine, "n_restarts": 4, "random_state": 0}
-    if task in ("binary", "three"):
-        model = EvidenceMLPClassifier((3,), **options)
-    else:
-        model = EvidenceMLPRegressor((3,), noise=noise, **options)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return model.fit(*data(task, noise=noise))
+    classifier, regressor = (
+        cls((3,), **options) for cls in (EvidenceMLPClassifier, EvidenceMLPRegressor)
+    )
+    return fit(task, noise, classifier, regressor)
 
 
 @cache
 def sampled(task, noise="constant"):
     """A fitted sampling estimator with 200 draws."""
-    options = {
-        "n_chains": 8,
-        "n_warmup": 20,
-        "n_draws": 25,
-        "measure_evidence": False,
-        "random_state": 0,
-    }
-    if task in ("binary", "three"):
-        model = HMCMLPClassifier((2,), **options)
-    else:
-        model = HMCMLPRegressor((2,), noise=noise, **options)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return model.fit(*data(task, noise=noise))
+    options = {"n_chains": 8, "n_warmup": 20, "n_draws": 25, "measure_evidence": False}
+    classifier, regressor = (
+        cls((2,), random_state=0, **options) for cls in (HMCMLPClassifier, HMCMLPRegressor)
+    )
+    return fit(task, noise, classifier, regressor)
 
 
 @cache
@@ -96,7 +89,7 @@ class Numbered(Part):
         self._mean, self._V = mean, V
 
     def whitened(self, X):
-        """Those of the inputs in ``X``."""
+        """Means and vectors of the inputs in ``X``."""
         rows = X[:, 0].astype(int)
         return self._mean[rows], self._V[rows]
 

@@ -8,9 +8,10 @@ from scipy.stats import norm
 
 from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, Prior
 from skbayesnn.active_learning import model_discrimination
+from skbayesnn.predictive import Ensemble
 from tests.active_learning.exact import table_information
 from tests.active_learning.fitted import blank, candidates, constants, data, evidence, sampled
-from tests.tools import difference, with_ensemble
+from tests.tools import parts_of, with_ensemble
 
 pytestmark = pytest.mark.usefixtures("laplace")
 
@@ -123,50 +124,27 @@ def test_a_model_given_twice_shares_its_probability():
     first, second = evidence("one"), linear("one")
     for method in ("exact", "approximation"):
         two = model_discrimination(first, second, X, probabilities=[0.7, 0.3], method=method)
-        given = {"probabilities": [0.4, 0.3, 0.3], "method": method}
-        three = model_discrimination(first, second, first, X, **given)
+        three = model_discrimination(
+            first, second, first, X, probabilities=[0.4, 0.3, 0.3], method=method
+        )
         assert_allclose(three, two, rtol=1e-7)
-        given["probabilities"] = [0.7, 0.3, 0.0]
-        assert_allclose(model_discrimination(first, second, sampled("one"), X, **given), two)
+        third = model_discrimination(
+            first, second, sampled("one"), X, probabilities=[0.7, 0.3, 0.0], method=method
+        )
+        assert_allclose(third, two)
 
 
 def test_minima_of_one_fit():
-    """Against their Gaussians, put together anew from `posterior_` and `networks_`."""
-    A, y = data("one")
-    model = EvidenceMLPRegressor(
-        (3,),
-        combine="equal",
-        n_restarts=5,
-        noise="constant",
-        measure_evidence=False,
-        random_state=0,
-    ).fit(A, y)
+    """They take the place of models of one minimum each."""
+    model = evidence("one", "equal")
     shares = np.array([network.weight for network in model.networks_])
     assert len(shares) > 1
-    expected = []
-    for x in X:
-        moments = []
-        for network, posterior, report in zip(
-            model.networks_, model.posterior_, model.evidence_report_.minima, strict=True
-        ):
-            J = difference(lambda theta, n=network, x=x: run(theta, n, x), posterior.mean, 1e-4)
-            variance = J @ posterior.covariance @ J + report.noise_std[0] ** 2
-            moments.append((network.predict(x[None])[0], np.sqrt(variance)))
-        widest = max(sd for _, sd in moments)
-        grid = np.linspace(moments[0][0] - 12 * widest, moments[0][0] + 12 * widest, 20_001)
-        p = np.array([norm.pdf(grid, *moment) for moment in moments])
-        expected.append(np.sum(shares @ rel_entr(p, shares @ p)) * (grid[1] - grid[0]))
-    assert_allclose(model_discrimination(model, X), expected, rtol=1e-4)
+    parts = [with_ensemble(model, Ensemble((part,), (np.ones(1),))) for part in parts_of(model)]
+    expected = model_discrimination(*parts, X, probabilities=shares)
+    assert_allclose(model_discrimination(model, X), expected, rtol=1e-9)
     by_evidence = model_discrimination(model, X, probabilities="evidence")
     weights = softmax([network.log_evidence for network in model.networks_])
     assert_allclose(by_evidence, model_discrimination(model, X, probabilities=weights))
-
-
-def run(theta, network, x):
-    """Output of a network of one hidden layer at a point."""
-    H = network.coefs[0].shape[1]
-    into, rest = theta[: 3 * H].reshape(3, H), theta[3 * H :]
-    return np.tanh(x @ into[:2] + into[2]) @ rest[:-1] + rest[-1]
 
 
 def test_probabilities_by_evidence():
@@ -190,8 +168,7 @@ def test_mixtures_of_two_outputs_against_a_grid():
         weights = rng.dirichlet(np.ones(3))
         models.append(with_ensemble(blank("two"), constants(means, sds**2, weights)))
         densities.append(np.prod(norm.pdf(y, means, sds), axis=2) @ weights)
-        given = np.zeros((1, 1)), y[12_345]
-        found = models[-1].log_predictive_density(*given)
+        found = models[-1].log_predictive_density(np.zeros((1, 1)), y[12_345])
         assert_allclose(found, np.log(densities[-1][12_345]), rtol=1e-12)
     parts = [rel_entr(density, P @ densities) for density in densities]
     expected = np.sum(P @ parts) * (side[1] - side[0]) ** 2

@@ -1,16 +1,11 @@
-from itertools import pairwise
-
 import numpy as np
 import pytest
-from numpy.polynomial.legendre import leggauss
 from numpy.testing import assert_allclose
-from scipy.integrate import quad
-from scipy.special import entr, rel_entr
 from scipy.stats import norm
 
-from skbayesnn.active_learning import information_gain, model_discrimination
+from skbayesnn.active_learning import information_gain
 from skbayesnn.predictive import class_probabilities
-from tests.active_learning.exact import gaussian_information, table_information
+from tests.active_learning.exact import mixture_entropy, table_information
 from tests.active_learning.fitted import blank, candidates, constants, sampled
 from tests.tools import parts_of, standardised, with_ensemble
 
@@ -20,24 +15,13 @@ X_INTEREST = candidates(3, seed=2)
 WEIGHT = np.array([1.0, 3.0, 0.5])
 
 
-def edges_near(means, sds):
-    """Numbers between which mixtures of Gaussians are smooth."""
-    return np.unique(np.concatenate([means + k * sds for k in (-12, -4, -1, 0, 1, 4, 12)]))
-
-
-def integral(function, means, sds):
-    """Over the line, between edges near every component."""
-    edges = edges_near(means, sds)
-    return sum(quad(function, a, b, epsabs=1e-13, limit=200)[0] for a, b in pairwise(edges))
-
-
 def constant_networks(means, sds, weights):
     """An estimator of one output by networks whose outputs are the same everywhere."""
     return with_ensemble(blank("one"), constants(means[:, None], sds[:, None] ** 2, weights))
 
 
 def spread_information(means, sds, counts):
-    """What a target tells about which draw it came from, of some alike as many as ``counts``."""
+    """Information of a target about its draw; each draw is repeated ``counts`` times."""
     means, sds = np.repeat(means, counts), np.repeat(sds, counts)
     model = constant_networks(means, sds, np.full(len(means), 1.0 / len(means)))
     return information_gain(model, [[0.0]])[0]
@@ -49,14 +33,7 @@ def test_information_about_the_component(spread):
     means, sds = spread * rng.standard_normal(5), rng.uniform(0.5, 2.0, 5)
     counts = rng.integers(1, 6, 5)
     weights = counts / counts.sum()
-
-    def integrand(y):
-        densities = norm.pdf(y, means, sds)
-        densities[densities < 1e-300] = 0.0
-        mixed = weights @ densities
-        return np.sum(weights * rel_entr(densities, np.maximum(mixed, 1e-300)))
-
-    exact = integral(integrand, means, sds)
+    exact = mixture_entropy(means, sds, weights) - weights @ norm.entropy(0, sds)
     assert_allclose(spread_information(means, sds, counts), exact, rtol=1e-7, atol=1e-9)
 
 
@@ -67,23 +44,6 @@ def test_draws_that_lie_far_apart():
         assert_allclose(spread_information(means, np.full(4, sd), 1), np.log(4), rtol=1e-9)
 
 
-def test_information_about_the_mixture():
-    mixtures = [
-        (np.array([0.0, 1.0]), np.array([0.5, 1.0]), np.array([0.3, 0.7])),
-        (np.array([0.5]), np.array([2.0]), np.array([1.0])),
-    ]
-    P = np.array([0.4, 0.6])
-
-    def integrand(y):
-        p = [w @ norm.pdf(y, m, s) for m, s, w in mixtures]
-        return sum(P[i] * p[i] * np.log(p[i] / (P @ p)) for i in range(2) if p[i] > 0)
-
-    exact = integral(integrand, np.array([0.0, 0.5, 1.0]), np.array([0.5, 1.5, 1.0]))
-    models = [constant_networks(*mixture) for mixture in mixtures]
-    found = model_discrimination(*models, [[0.0]], probabilities=P)
-    assert_allclose(found, exact, rtol=1e-8)
-
-
 @pytest.mark.parametrize("noise", ["constant", "input_dependent"])
 def test_total_gain_of_regression(noise):
     model, X = sampled("one", noise), candidates(3)
@@ -92,39 +52,10 @@ def test_total_gain_of_regression(noise):
     f = parts_of(model)[0].outputs(rows)
     scales = np.broadcast_to(parts_of(model)[0].noise.scales(rows), f.shape)
     for row, gain in enumerate(gains):
-        means, sds = f[:, row, 0], scales[:, row, 0]
-        edges, (nodes, shares) = edges_near(means, sds), leggauss(20)
-        halves = 0.5 * np.diff(edges)
-        y = (edges[:-1] + halves + halves * nodes[:, None]).ravel()
-        density = norm.pdf(y[:, None], means, sds).mean(axis=1)
-        entropy = np.sum(entr(density) * (shares[:, None] * halves).ravel())
+        sds = scales[:, row, 0]
+        entropy = mixture_entropy(f[:, row, 0], sds, np.full(len(f), 1 / len(f)))
         assert_allclose(gain, entropy - np.mean(norm.entropy(0, sds)), rtol=1e-8)
     assert np.all(gains > 0)
-
-
-@pytest.mark.parametrize("task", ["one", "two"])
-@pytest.mark.parametrize("noise", ["constant", "input_dependent"])
-def test_gains_of_regression_by_moments_of_the_draws(task, noise):
-    model, X = sampled(task, noise), candidates()
-    rows = standardised(model, np.vstack([X, X_INTEREST]))
-    networks = parts_of(model)[0].outputs(rows)
-    p, n = networks.shape[2], len(X)
-    S = np.cov(networks.reshape(len(networks), -1).T, bias=True)
-    variances = parts_of(model)[0].noise.variances(rows)
-    noise = np.broadcast_to(variances, networks.shape).mean(axis=0).ravel()
-    noise[n * p :] = 0.0
-    S = S + np.diag(noise)
-    points = [list(range((n + u) * p, (n + u + 1) * p)) for u in range(3)]
-    rows = [list(range(row * p, (row + 1) * p)) for row in range(n)]
-    marginal = [[gaussian_information(S, row, point) for point in points] for row in rows]
-    joint = [gaussian_information(S, row, list(range(n * p, (n + 3) * p))) for row in rows]
-    gains = {
-        kind: information_gain(model, X, X_INTEREST, kind=kind) for kind in ("joint", "marginal")
-    }
-    assert_allclose(gains["marginal"], marginal, rtol=1e-7)
-    assert_allclose(gains["joint"], joint, rtol=1e-6)
-    mean = information_gain(model, X, X_INTEREST, interest_weight=WEIGHT)
-    assert_allclose(mean, np.array(marginal) @ WEIGHT / WEIGHT.sum(), rtol=1e-7)
 
 
 def test_total_gain_of_several_outputs():

@@ -10,6 +10,7 @@ from sklearn.base import clone
 from sklearn.exceptions import SkipTestWarning
 from sklearn.utils.estimator_checks import check_estimator
 
+from skbayesnn import basis
 from skbayesnn.basis import (
     FourierSplineFeatures,
     HermiteFunctionFeatures,
@@ -19,14 +20,7 @@ from skbayesnn.basis import (
     RadialBasisFeatures,
 )
 
-ALL = [
-    FourierSplineFeatures,
-    HermiteFunctionFeatures,
-    HermitePolynomialFeatures,
-    LegendreFeatures,
-    PowerFeatures,
-    RadialBasisFeatures,
-]
+ALL = [getattr(basis, name) for name in basis.__all__]
 SMALL = [
     FourierSplineFeatures(2, n_harmonics=2),
     HermiteFunctionFeatures(2, center="auto", scale="auto"),
@@ -58,12 +52,7 @@ def test_check_estimator(transformer):
     [
         (
             SMALL[0],
-            [
-                f"{x}_{wave}{h}"
-                for x in ("time", "depth")
-                for h in (1, 2)
-                for wave in ("cos", "sin")
-            ],
+            [f"{x}_{f}" for x in ("time", "depth") for f in ("cos1", "sin1", "cos2", "sin2")],
         ),
         (SMALL[1], ["time_hermite0", "time_hermite1", "depth_hermite0", "depth_hermite1"]),
         (SMALL[2], ["time_legendre1", "time_legendre2", "depth_legendre1", "depth_legendre2"]),
@@ -138,6 +127,6 @@ def test_mistakes_are_named(transformer, error, message):
 
 @pytest.mark.parametrize("kind", [LegendreFeatures, PowerFeatures, HermitePolynomialFeatures])
 def test_overflowing_polynomials_are_refused(kind):
-    basis = kind(10).fit(X)
+    transformer = kind(10).fit(X)
     with pytest.raises(ValueError, match="degree 10 overflow"):
-        basis.transform([[0.0, 1e200]])
+        transformer.transform([[0.0, 1e200]])

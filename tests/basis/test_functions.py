@@ -17,65 +17,50 @@ from skbayesnn.basis import (
 X = np.random.default_rng(1).uniform(-3.0, 7.0, (30, 2))
 
 
-def test_legendre():
-    values = LegendreFeatures(6).fit(X).transform(2.0 * X)
+@pytest.mark.parametrize(
+    ("basis", "function"),
+    [
+        (LegendreFeatures(6), eval_legendre),
+        (
+            LegendreFeatures(6, orthonormal=True),
+            lambda i, z: np.sqrt(2 * i + 1) * eval_legendre(i, z),
+        ),
+        (PowerFeatures(6), lambda i, z: z**i),
+    ],
+)
+def test_polynomials_on_the_interval_of_the_data(basis, function):
+    values = basis.fit(X).transform(2.0 * X)
     low, high = X.min(axis=0), X.max(axis=0)
     z = (2.0 * X - low) / (high - low) * 2.0 - 1.0
-    expected = [eval_legendre(i, z[:, j]) for j in range(2) for i in range(1, 7)]
+    expected = [function(i, z[:, j]) for j in range(2) for i in range(1, 7)]
     assert np.max(np.abs(z)) > 2.0  # some lie outside, where the polynomials go on
     assert_allclose(values, np.transpose(expected), rtol=1e-12, atol=1e-12)
 
 
-def test_orthonormal_legendre():
-    """Of mean square 1 over the interval, and uncorrelated, as the intercept's constant."""
-    z, weight = np.polynomial.legendre.leggauss(12)
-    ends = [[3.0], [7.0]]
-    values = LegendreFeatures(9, orthonormal=True).fit(ends).transform(5.0 + 2.0 * z[:, None])
-    values = np.column_stack([np.ones(12), values])
-    assert_allclose(values.T @ (0.5 * weight[:, None] * values), np.eye(10), atol=1e-12)
-    plain = LegendreFeatures(9).fit(ends).transform(5.0 + 2.0 * z[:, None])
-    assert_allclose(values[:, 1:], plain * np.sqrt(2 * np.arange(1, 10) + 1))
-
-
-def test_powers():
-    values = PowerFeatures(5).fit(X).transform(2.0 * X)
-    low, high = X.min(axis=0), X.max(axis=0)
-    z = (2.0 * X - low) / (high - low) * 2.0 - 1.0
-    expected = [z[:, j] ** i for j in range(2) for i in range(1, 6)]
-    assert_allclose(values, np.transpose(expected), rtol=1e-12)
-
-
-def test_hermite_polynomials():
+@pytest.mark.parametrize(
+    ("kind", "first", "function"),
+    [
+        (
+            HermitePolynomialFeatures,
+            1,
+            lambda i, z: eval_hermitenorm(i, z) / np.sqrt(factorial(i)),
+        ),
+        (
+            HermiteFunctionFeatures,
+            0,
+            lambda i, z: (
+                eval_hermite(i, z)
+                * np.exp(-0.5 * z**2)
+                / np.sqrt(2.0**i * factorial(i) * np.sqrt(np.pi) * 1.7)
+            ),
+        ),
+    ],
+)
+def test_hermite(kind, first, function):
     center, scale = np.array([1.0, 2.0]), 1.7
-    values = HermitePolynomialFeatures(9, center=center, scale=scale).fit_transform(X)
+    values = kind(9, center=center, scale=scale).fit_transform(X)
     z = (X - center) / scale
-    expected = [
-        eval_hermitenorm(i, z[:, j]) / np.sqrt(factorial(i)) for j in range(2) for i in range(1, 10)
-    ]
-    assert_allclose(values, np.transpose(expected), rtol=1e-10, atol=1e-12)
-    basis = HermitePolynomialFeatures(3).fit([[100.0], [130.0], [140.0]])
-    assert_allclose([basis.center_[0], basis.scale_[0]], [120.0, 20.0 / np.sqrt(3.0)])
-
-
-def test_hermite_polynomials_are_orthonormal():
-    z, weight = np.polynomial.hermite_e.hermegauss(12)
-    basis = HermitePolynomialFeatures(9, center=5.0, scale=2.0).fit([[0.0]])
-    values = np.column_stack([np.ones(12), basis.transform(5.0 + 2.0 * z[:, None])])
-    products = values.T @ (weight[:, None] / weight.sum() * values)
-    assert_allclose(products, np.eye(10), atol=1e-10)
-
-
-def test_hermite():
-    center, scale = np.array([1.0, 2.0]), 1.7
-    values = HermiteFunctionFeatures(9, center=center, scale=scale).fit_transform(X)
-    z = (X - center) / scale
-    expected = [
-        eval_hermite(i, z[:, j])
-        * np.exp(-0.5 * z[:, j] ** 2)
-        / np.sqrt(2.0**i * factorial(i) * np.sqrt(np.pi) * scale)
-        for j in range(2)
-        for i in range(9)
-    ]
+    expected = [function(i, z[:, j]) for j in range(2) for i in range(first, first + 9)]
     assert_allclose(values, np.transpose(expected), rtol=1e-10, atol=1e-12)
 
 
@@ -87,13 +72,21 @@ def test_hermite_functions_are_orthonormal(n_functions):
     assert_allclose(products, np.eye(n_functions), atol=1e-10)
 
 
-def test_hermite_functions_placed_over_the_data():
-    basis = HermiteFunctionFeatures(8, center="auto", scale="auto").fit([[100.0], [130.0], [140.0]])
-    assert_allclose([basis.center_[0], basis.scale_[0]], [120.0, 20.0 / np.sqrt(15.0)])
+@pytest.mark.parametrize(
+    ("basis", "scale"),
+    [
+        (HermiteFunctionFeatures(8, center="auto", scale="auto"), 20.0 / np.sqrt(15.0)),
+        (HermitePolynomialFeatures(3), 20.0 / np.sqrt(3.0)),
+    ],
+)
+def test_functions_placed_over_the_data(basis, scale):
+    basis.fit([[100.0], [130.0], [140.0]])
+    assert_allclose([basis.center_[0], basis.scale_[0]], [120.0, scale])
 
 
 @pytest.mark.parametrize("p", [0, 1.5, 4])
 def test_fourier(p):
+    assert_allclose(FourierSplineFeatures().fit(X).period_, 2.0 * np.ptp(X, axis=0))
     basis = FourierSplineFeatures(p, n_harmonics=3, period=12.0).fit(X)
     values = basis.transform(X).reshape(len(X), 2, 3, 2)
     middle = 0.5 * (X.min(axis=0) + X.max(axis=0))
@@ -101,11 +94,6 @@ def test_fourier(p):
         phase = 2.0 * np.pi * (h + 1) * (X[:, j] - middle[j]) / 12.0
         expected = np.column_stack([np.cos(phase), np.sin(phase)]) * (h + 1) ** (-p / 2)
         assert_allclose(values[:, j, h], expected, atol=1e-12)
-
-
-def test_fourier_period_from_the_data():
-    basis = FourierSplineFeatures().fit(X)
-    assert_allclose(basis.period_, 2.0 * np.ptp(X, axis=0))
 
 
 KERNELS = {"gaussian": lambda u: np.exp(-(u**2) / 2), "cauchy": lambda u: 1.0 / (1.0 + u**2)}

@@ -59,7 +59,7 @@ def linear():
 
 @pytest.fixture(scope="module")
 def law(linear):
-    """Of the targets, at the rows of ``GRID``."""
+    """Distribution of the targets at the rows of ``GRID``."""
     mean, std = linear.regressor_.predict(GRID, return_std=True)
     return lognorm(std, scale=np.exp(mean))
 
@@ -72,7 +72,7 @@ def mixture(request):
 
 
 class TestLogNormal:
-    """Where ``t`` is Gaussian, ``y`` is log-normal."""
+    """Targets are log-normal where ``t`` is Gaussian."""
 
     def test_centres_and_std(self, linear, law):
         mean = clone(linear).set_params(prediction="mean").fit(X, Y)
@@ -173,7 +173,7 @@ class TestEvidence:
 
     @pytest.mark.parametrize("transformer", [StandardScaler(), PowerTransformer()])
     def test_weights_reach_transformers(self, transformer):
-        """By ``sample_weight`` if it has one, else rows of no weight are left out."""
+        """Transformers get ``sample_weight`` if they take it, else rows of positive weight."""
         weight = np.where(np.arange(40) < 25, 1.0, 0.0)
         model = TransformedTargetRegressor(clone(LINEAR), transformer=transformer)
         some = clone(model).fit(X[:25], Y[:25])

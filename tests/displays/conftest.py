@@ -1,4 +1,4 @@
-"""What tests of figures share: no window, no figure left open, nothing that covers anything."""
+"""Tests of figures open no window, leave no figure open, and find what covers anything."""
 
 from itertools import pairwise
 

@@ -12,6 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor
+from skbayesnn.compose import TransformedTargetRegressor
 from skbayesnn.displays import CalibrationDisplay
 
 pytestmark = [
@@ -121,41 +122,36 @@ def test_more_classes(readable):
     assert_array_equal(display.curves[0].values, p[:, 0])
 
 
-@pytest.mark.parametrize(
-    ("y", "options", "message"),
-    [
-        (CLASSES[:-1], {}, "inconsistent"),
-        (CLASSES, {"n_bins": 0}, "n_bins must be a positive int"),
-        (CLASSES, {"strategy": "odd"}, "strategy must be"),
-        (CLASSES, {"class_of_interest": 7}, "must be one of 0, 1, 2; got 7"),
-    ],
-)
-def test_bad_options_of_classifiers(y, options, message):
-    with pytest.raises(ValueError, match=message):
-        CalibrationDisplay.from_estimator(classifier(3), X, y, **options)
+FROM = CalibrationDisplay.from_estimator, CalibrationDisplay.from_predictions
 
 
 @pytest.mark.parametrize(
-    ("pit", "names", "message"),
+    ("draw", "message"),
     [
-        ([0.2, 1.2], None, "between 0 and 1"),
-        ([0.2, np.nan], None, "between 0 and 1"),
-        ([], None, "at least one row"),
-        ([0.2, 0.3], ["a", "b"], "2 names for 1 outputs"),
+        (lambda: FROM[0](classifier(3), X, CLASSES[:-1]), "inconsistent"),
+        (lambda: FROM[0](classifier(3), X, CLASSES, n_bins=0), "n_bins must be at least 1, got 0"),
+        (lambda: FROM[0](classifier(3), X, CLASSES, strategy="odd"), "strategy must be"),
+        (
+            lambda: FROM[0](classifier(3), X, CLASSES, class_of_interest=7),
+            "must be one of 0, 1, 2; got 7",
+        ),
+        (lambda: CalibrationDisplay.from_pit([0.2, 1.2]), "between 0 and 1"),
+        (lambda: CalibrationDisplay.from_pit([0.2, np.nan]), "between 0 and 1"),
+        (lambda: CalibrationDisplay.from_pit([]), "at least one row"),
+        (lambda: CalibrationDisplay.from_pit([0.2], names=["a", "b"]), "2 names for 1 outputs"),
+        (lambda: FROM[1]([0, 2], {"p": [0.5, 0.5]}), "booleans"),
+        (lambda: FROM[1]([0, 1], {"p": [0.5, 1.5]}), "'p' do not lie between 0 and 1"),
+        (lambda: FROM[1]([0, 1], {"p": [0.5]}), "inconsistent"),
+        (lambda: FROM[1](["no", "yes"], [0.1, 0.8]), "give pos_label, one of no, yes"),
+        (
+            lambda: FROM[1](["no", "yes"], [0.1, 0.8], pos_label="maybe"),
+            "pos_label must be one of no, yes; got 'maybe'",
+        ),
     ],
 )
-def test_bad_pit(pit, names, message):
+def test_bad_input(draw, message):
     with pytest.raises(ValueError, match=message):
-        CalibrationDisplay.from_pit(pit, names=names)
-
-
-def test_bad_predictions():
-    with pytest.raises(ValueError, match="booleans"):
-        CalibrationDisplay.from_predictions([0, 2], {"p": [0.5, 0.5]})
-    with pytest.raises(ValueError, match="'p' do not lie between 0 and 1"):
-        CalibrationDisplay.from_predictions([0, 1], {"p": [0.5, 1.5]})
-    with pytest.raises(ValueError, match="inconsistent"):
-        CalibrationDisplay.from_predictions([0, 1], {"p": [0.5]})
+        draw()
 
 
 def test_arrays_of_predictions():
@@ -170,10 +166,13 @@ def test_arrays_of_predictions():
     assert_allclose(named.line_.get_data(), display.line_.get_data())
     assert named.curves[0].name == "mine"
     assert named.quantity == "yes"
-    with pytest.raises(ValueError, match="give pos_label, one of no, yes"):
-        CalibrationDisplay.from_predictions(labels, p)
-    with pytest.raises(ValueError, match="pos_label must be one of no, yes; got 'maybe'"):
-        CalibrationDisplay.from_predictions(labels, p, pos_label="maybe")
+
+
+def test_transformed_targets_have_their_own_distribution():
+    model = TransformedTargetRegressor(EvidenceMLPRegressor(()), func=np.exp, inverse_func=np.log)
+    model.fit(X[TRAIN], Y[TRAIN, 0])
+    display = CalibrationDisplay.from_estimator(model, X[TEST], Y[TEST, 0])
+    assert_array_equal(display.curves[0].values, model.predictive_cdf(X[TEST], Y[TEST, 0]))
 
 
 def test_rivals_in_the_same_axes(readable):

@@ -1,4 +1,4 @@
-"""What all displays share."""
+"""Common behaviour of all displays."""
 
 import subprocess
 import sys
@@ -6,7 +6,7 @@ import sys
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import BayesianRidge, LinearRegression
 from sklearn.pipeline import make_pipeline
@@ -19,6 +19,7 @@ from skbayesnn.displays import (
     PredictiveDisplay,
     RelevanceDisplay,
 )
+from skbayesnn.model_selection import EvidenceSearch
 
 pytestmark = pytest.mark.usefixtures("laplace")
 
@@ -101,10 +102,25 @@ def test_estimators_of_others_have_no_relevances():
 
 @pytest.mark.parametrize("name", ["predictive", "calibration"])
 def test_estimators_of_others_need_probabilities(name):
-    with pytest.raises(TypeError, match="This display needs a"):
+    with pytest.raises(TypeError, match="return_std"):
         DRAWN[name][1](LinearRegression().fit(X, Y))
     with pytest.raises(NotFittedError):
         DRAWN[name][1](BayesianRidge())
+
+
+def test_search_that_averages():
+    model = EvidenceMLPRegressor(noise="constant", n_restarts=1, random_state=0)
+    grid = {"hidden_layer_sizes": [(), (1,)], "prior": ["layer", "single"]}
+    rows, y = np.repeat(X, 3, axis=0), np.repeat(X[:, 0], 3)
+    search = EvidenceSearch(model, grid, combine="equal").fit(rows, y + 0.1 * np.arange(24) % 3)
+    display = EvidenceVersusTestDisplay.from_estimator(search, rows, y, group_by="prior")
+    assert set(display.labels) == {"layer", "single"}
+    display = PredictiveDisplay.from_estimator(search, X, grid_resolution=5, fixed={1: 0.0})
+    at = np.column_stack([display.x, np.zeros(5)])
+    assert_allclose(display.mean, search.predict(at))
+    assert_allclose(display.epistemic_std, search.predict_std(at, kind="epistemic"))
+    pit = CalibrationDisplay.from_estimator(search, rows, y).curves[0].values
+    assert_allclose(pit, search.predictive_cdf(rows, y))
 
 
 @pytest.mark.parametrize("layout", ["constrained", None])

@@ -7,14 +7,13 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import spearmanr
-from sklearn.base import clone
 from sklearn.metrics import log_loss
-from sklearn.model_selection import ParameterGrid
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor
 from skbayesnn.displays import EvidenceDisplay, EvidenceVersusTestDisplay
+from skbayesnn.model_selection import EvidenceSearch
 
 pytestmark = [
     pytest.mark.usefixtures("laplace"),
@@ -25,45 +24,26 @@ RNG = np.random.default_rng(0)
 X = RNG.uniform(-2, 2, (90, 1))
 Y = np.sin(2 * X[:, 0]) + 0.1 * RNG.standard_normal(90)
 TRAIN, TEST = slice(0, 40), slice(40, None)
-SIZES = "hidden_layer_sizes"
+SIZES, STEP = "hidden_layer_sizes", "evidencemlpregressor__"
 WIDTHS = [(4,), (), (2,), (1,)]
 
 
-def search_by_hand(estimator, grid, rows=TRAIN):
-    """Fits of all parameters of a grid, as a search leaves them."""
-    params = list(ParameterGrid(grid))
-    fits = [clone(estimator).set_params(**p).fit(X[rows], Y[rows]) for p in params]
-    results = {"params": params, "log_evidence_std": np.zeros(len(fits))}
-    last = [fit[-1] if hasattr(fit, "steps") else fit for fit in fits]
-    results["log_evidence"] = np.array([model.log_evidence_ for model in last])
-    if hasattr(last[0], "evidence_report_"):
-        best = [model.evidence_report_.minima[0] for model in last]
-        results["verdict"] = np.array([report.verdict for report in best])
-        for name in vars(best[0].terms):
-            values = [getattr(report.terms, name, np.nan) for report in best]
-            results[f"term_{name}"] = np.array(values)
-    else:
-        results["log_evidence_std"] = np.array([model.log_evidence_std_ for model in last])
-    return SimpleNamespace(results_=results, estimators_=fits)
+MODEL = EvidenceMLPRegressor(noise="constant", n_restarts=2, random_state=0)
 
 
 @cache
 def widths():
-    model = EvidenceMLPRegressor(n_restarts=2, random_state=0)
-    return search_by_hand(model, {SIZES: WIDTHS})
+    return EvidenceSearch(MODEL, {SIZES: WIDTHS}).fit(X[TRAIN], Y[TRAIN])
 
 
 @cache
 def widths_and_priors():
-    model = make_pipeline(StandardScaler(), EvidenceMLPRegressor(n_restarts=1, random_state=0))
-    step = "evidencemlpregressor__"
-    return search_by_hand(
-        model, {step + SIZES: [(3,), (1,), (2,)], step + "prior": ["single", "layer"]}
-    )
+    grid = {f"{STEP}{SIZES}": [(3,), (1,), (2,)], f"{STEP}prior": ["single", "layer"]}
+    return EvidenceSearch(make_pipeline(StandardScaler(), MODEL), grid).fit(X[TRAIN], Y[TRAIN])
 
 
 def changed(search, **columns):
-    """The same search with other results."""
+    """Copy of a search with other results."""
     return SimpleNamespace(results_=search.results_ | columns, estimators_=search.estimators_)
 
 
@@ -117,16 +97,15 @@ def test_each_term(readable):
 
 def test_one_line_per_combination_of_other_parameters(readable):
     search = widths_and_priors()
-    step = "evidencemlpregressor__"
-    display = EvidenceDisplay.from_estimator(search, step + SIZES, X[TEST], Y[TEST])
+    display = EvidenceDisplay.from_estimator(search, STEP + SIZES, X[TEST], Y[TEST])
     assert [hill.name for hill in display.hills] == ["prior=single", "prior=layer"]
     for line, errors, prior in zip(
         display.lines_, display.error_lines_, ("single", "layer"), strict=True
     ):
         found = {
-            p[step + SIZES][0]: i
+            p[STEP + SIZES][0]: i
             for i, p in enumerate(search.results_["params"])
-            if p[step + "prior"] == prior
+            if p[STEP + "prior"] == prior
         }
         rows = [found[width] for width in (1, 2, 3)]
         assert_array_equal(line.get_ydata(), search.results_["log_evidence"][rows])
@@ -137,7 +116,7 @@ def test_one_line_per_combination_of_other_parameters(readable):
     top = best.log_evidence - best.log_evidence.max()
     assert_allclose(display.term_lines_["log evidence"].get_ydata(), top)
     readable(display)
-    display = EvidenceDisplay.from_estimator(search, step + "prior")
+    display = EvidenceDisplay.from_estimator(search, STEP + "prior")
     labels = [label.get_text() for label in display.axes_[-1].get_xticklabels()]
     assert labels == ["single", "layer"]
     assert [hill.name for hill in display.hills] == [
@@ -167,7 +146,7 @@ def test_doubts_and_failures_are_shown(readable):
 
 def test_sampled_evidences_have_error_bars_and_no_terms(readable):
     model = HMCMLPRegressor((1,), n_chains=2, n_warmup=10, n_draws=10, random_state=0)
-    search = search_by_hand(model, {"activation": ["logistic", "tanh"]}, slice(0, 8))
+    search = EvidenceSearch(model, {"activation": ["logistic", "tanh"]}).fit(X[:8], Y[:8])
     display = EvidenceDisplay.from_estimator(search, "activation")
     assert len(display.axes_) == 1
     (bars,) = display.ax_.collections

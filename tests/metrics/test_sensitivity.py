@@ -37,7 +37,7 @@ def test_indices_of_a_linear_function():
 
 
 def test_interaction_counts_in_the_total_alone():
-    """Of a product of two centred inputs the first-order indices vanish, the total ones are 1."""
+    """First-order indices of a product of two centred inputs vanish, the total ones are 1."""
     y = X[:, 0] * X[:, 1] + 0.05 * NOISE[:, 0]
     steps = PolynomialFeatures(2), EvidenceMLPRegressor((), noise="constant", random_state=0)
     model = make_pipeline(*steps).fit(X, y)

@@ -10,6 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, SplineTransformer
 
 from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor, Sampler, Solver
+from skbayesnn.estimators import ask
 from skbayesnn.model_selection import EvidenceSearch
 
 RNG = np.random.default_rng(1)
@@ -35,12 +36,9 @@ def searched(y, combine="equal", model=MODEL, **grid):
 )
 def regressors(request):
     if request.param == "samplers":
-        sampler = HMCMLPRegressor(
-            n_chains=2, n_warmup=20, n_draws=20, sampler=Sampler(thin=1), random_state=3
-        )
-        return EvidenceSearch(sampler, {"hidden_layer_sizes": [(), (1,)]}, combine="equal").fit(
-            X[:12], Y2[:12]
-        )
+        few = {"n_chains": 2, "n_warmup": 20, "n_draws": 20, "sampler": Sampler(thin=1)}
+        sampler, grid = HMCMLPRegressor(random_state=3, **few), {"hidden_layer_sizes": [(), (1,)]}
+        return EvidenceSearch(sampler, grid, combine="equal").fit(X[:12], Y2[:12])
     if request.param == "noises":
         linear = clone(MODEL).set_params(hidden_layer_sizes=(), noise__hidden_layer_sizes=())
         return searched(Y2, model=linear, noise=["constant", "student_t", "input_dependent"])
@@ -53,15 +51,8 @@ def regressors(request):
 
 
 def by_model(search, method, *args, **kwargs):
-    """What every model says, stacked."""
-    found = []
-    for model in search.estimators_:
-        earlier, last = (
-            (model[:-1].transform, model[-1]) if hasattr(model, "steps") else (None, model)
-        )
-        rows = args[0] if earlier is None else earlier(args[0])
-        found.append(getattr(last, method)(rows, *args[1:], **kwargs))
-    return np.stack(found)
+    """Predictions of all models, stacked."""
+    return np.stack([ask(model, method, *args, **kwargs) for model in search.estimators_])
 
 
 def test_moments(regressors):

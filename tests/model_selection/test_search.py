@@ -124,25 +124,30 @@ class TestPrediction:
             search.predict(GRID, return_std=True), best.predict(GRID, return_std=True), strict=True
         ):
             assert_array_equal(got, wanted)
-        assert_array_equal(
-            search.predict_std(GRID, "epistemic"), best.predict_std(GRID, "epistemic")
-        )
-        assert_array_equal(search.predict_interval(GRID, 0.5), best.predict_interval(GRID, 0.5))
-        assert_array_equal(search.predict_output_cov(GRID), best.predict_output_cov(GRID))
-        assert_array_equal(search.predictive_cdf(X, Y), best.predictive_cdf(X, Y))
-        assert_array_equal(search.sample_y(GRID, 3), best.sample_y(GRID, 3))
-        assert_array_equal(search.sample_prior(GRID, 3), best.sample_prior(GRID, 3))
-        density = search.log_predictive_density(X, Y)
-        assert_array_equal(density, best.log_predictive_density(X, Y))
+        for method, arguments in (
+            ("predict_std", (GRID, "epistemic")),
+            ("predict_interval", (GRID, 0.5)),
+            ("predict_output_cov", (GRID,)),
+            ("predictive_cdf", (X, Y)),
+            ("log_predictive_density", (X, Y)),
+            ("sample_y", (GRID, 3)),
+            ("sample_prior", (GRID, 3)),
+        ):
+            found = getattr(search, method)(*arguments)
+            assert_array_equal(found, getattr(best, method)(*arguments))
         assert search.score(X, Y) == best.score(X, Y) > 0.8
 
     def test_classifier(self, classifier):
         best = classifier.best_estimator_
-        assert_array_equal(classifier.predict(GRID), best.predict(GRID))
-        assert_array_equal(classifier.predict_proba(GRID), best.predict_proba(GRID))
-        assert_array_equal(classifier.predict_log_proba(GRID), best.predict_log_proba(GRID))
-        assert_array_equal(classifier.decision_function(GRID), best.decision_function(GRID))
-        assert_array_equal(classifier.predict_std(GRID), best.predict_std(GRID))
+        names = (
+            "predict",
+            "predict_proba",
+            "predict_log_proba",
+            "decision_function",
+            "predict_std",
+        )
+        for method in names:
+            assert_array_equal(getattr(classifier, method)(GRID), getattr(best, method)(GRID))
         assert_array_equal(classifier.classes_, ["in", "out"])
         assert classifier.score(X, LABELS) == best.score(X, LABELS) > 0.7
         assert is_classifier(classifier)

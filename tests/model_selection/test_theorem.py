@@ -55,7 +55,7 @@ def draw_targets(family, x, rng):
 
 
 def leads(truth, families):
-    """By how many nats the true family leads over each of the others, ``(n_sets, n_others)``."""
+    """Lead of the true family over each of the others in nats, ``(n_sets, n_others)``."""
     rng = np.random.default_rng(7)
     found = []
     for _ in range(N_SETS):
