@@ -24,7 +24,7 @@ from skbayesnn.posterior import (
     WeightGroups,
     weight_groups,
 )
-from tests.inference.common import free_all, method_of, mode_of, settings_of
+from tests.inference.common import method_of, mode_of, settings_of
 
 PRIOR = LogUniform()
 
@@ -145,20 +145,6 @@ def test_gaussian_occam_factors_of_well_measured_noise(solved):
         assert abs(actual - expected) < 0.4 / degrees[level]
 
 
-def test_occam_factors_add_up(solved):
-    posterior, _, point, determined = solved
-    gamma, n_groups = determined.gamma, len(point.hyper.alpha)
-    given = posterior.groups, point.hyper
-    values = [alpha_occam(*given, only(point.hyper, c), gamma) for c in range(n_groups)]
-    every = free_all(posterior)
-    np.testing.assert_allclose(alpha_occam(*given, every, gamma), sum(values), rtol=1e-12)
-
-
-@pytest.mark.parametrize("log_value", [PRIOR.log_range[1], 0.0])
-def test_groups_without_effect_have_no_occam_factor(log_value):
-    assert log_occam_gaussian(PRIOR, log_value, 1e-9) == 0
-
-
 def test_occam_factors_are_never_positive(solved):
     posterior, method, point, _ = solved
     for scale in (1e-4, 1.0, 1e4):  # also far from the maximum
@@ -169,13 +155,6 @@ def test_occam_factors_are_never_positive(solved):
             free = only(moved, index)
             assert alpha_occam(posterior.groups, moved, free, determined.gamma) <= 0
             assert noise_occam(posterior, there, free, determined.noise_gamma) <= 0
-
-
-def test_fixed_hyperparameters_have_no_occam_factor(solved):
-    posterior, _, point, determined = solved
-    free = free_all(posterior, False)
-    assert alpha_occam(posterior.groups, point.hyper, free, determined.gamma) == 0
-    assert noise_occam(posterior, point, free, determined.noise_gamma) == 0
 
 
 def test_well_determined_by_plain_numpy(solved):

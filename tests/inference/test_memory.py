@@ -1,4 +1,3 @@
-import os
 import tracemalloc
 import warnings
 
@@ -6,9 +5,9 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor, Prior, Sampler
+from skbayesnn import EvidenceMLPRegressor, HMCMLPRegressor, Prior, Sampler
 from skbayesnn.estimators import BayesianMLP
-from skbayesnn.inference import Problem, machine_memory, memory_of_search
+from skbayesnn.inference import Problem, memory_of_search
 from skbayesnn.posterior import Gaussian
 from tests.tools import result_of, set_limits
 
@@ -56,14 +55,6 @@ def test_estimate_within_a_factor_of_two(monkeypatch, n_rows, n_features, hidden
     assert 0.5 < told / peak < 2.0
 
 
-def test_training_by_gradients_is_announced(capsys, monkeypatch):
-    set_limits(monkeypatch, softmax_work=0)
-    X, y = make_rows(60, 2, 2)
-    label = np.digitize(y, [-0.5, 0.5])
-    EvidenceMLPClassifier((2,), n_restarts=1, random_state=0, verbose=1).fit(X, label)
-    assert "training by gradients" in capsys.readouterr().out.splitlines()[0]
-
-
 def test_warning_only_where_memory_is_short(monkeypatch):
     X, y = make_rows(40, 2, 2)
     model = EvidenceMLPRegressor((2,), n_restarts=1, random_state=0)
@@ -100,12 +91,6 @@ def test_covariances_that_do_not_fit(monkeypatch):
     with pytest.raises(MemoryError, match=r"covariance of 40 rows needs about .* return_std"):
         model.predict(X, return_cov=True)
     model.predict(X[:20], return_cov=True)
-
-
-def test_no_check_where_the_system_does_not_tell(monkeypatch):
-    assert machine_memory() > 2.0**20
-    monkeypatch.delattr(os, "sysconf", raising=False)
-    assert machine_memory() == np.inf
 
 
 def test_processes_need_memory_each():

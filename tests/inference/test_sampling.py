@@ -7,7 +7,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.special import logsumexp
 
 import tests.reference
 from skbayesnn.inference import Problem
@@ -15,11 +14,9 @@ from skbayesnn.inference.sampling import _sampling_starts
 from skbayesnn.inference.sampling._population import sample_population
 from skbayesnn.inference.sampling._sampling import SamplingSettings, run_chains
 from skbayesnn.inference.sampling._sampling_starts import start_sampling
-from skbayesnn.inference.sampling._scale_moves import ScaleMoves
 from skbayesnn.inference.task._problem import Posed
 from skbayesnn.network import Network, outputs
 from skbayesnn.posterior import (
-    Bernoulli,
     Gaussian,
     Hyperparameters,
     Posterior,
@@ -221,42 +218,6 @@ def test_evidence_of_a_linear_model_of_fixed_precisions(tuned):
         assert abs(value - exact) < 3 * error
 
 
-def logistic_rows(n=100, d=1, seed=0):
-    rng = np.random.default_rng(seed)
-    X = rng.standard_normal((n, d))
-    a = X @ np.linspace(2.0, -1.0, d) + 0.5
-    return X, (a + rng.logistic(size=n) > 0).astype(int)
-
-
-def log_likelihood_on_a_grid(X, y, n_grid, reach):
-    """Weights ``(m, k)`` on a grid, the log likelihood there, the log volume of a point."""
-    k = X.shape[1] + 1
-    steps = reach * (2.0 * (np.arange(n_grid) + 0.5) / n_grid - 1.0)
-    table = np.stack(np.meshgrid(*[steps] * k, indexing="ij"), axis=-1).reshape(-1, k)
-    sign = 2.0 * y - 1.0
-    total = np.zeros(len(table))
-    for row, s in zip(with_bias(X), sign, strict=True):
-        total -= np.logaddexp(0.0, -s * (table @ row))
-    return table, total, k * np.log(2.0 * reach / n_grid)
-
-
-def log_evidence_logistic(table, total, log_volume, alpha):
-    k = table.shape[1]
-    prior = 0.5 * (k * np.log(alpha / 2.0 / np.pi) - alpha * np.sum(table**2, axis=1))
-    return logsumexp(total + prior) + log_volume
-
-
-def test_evidence_of_logistic_regression_of_fixed_precision():
-    X, y = logistic_rows(d=2)
-    grid = log_likelihood_on_a_grid(X, y, 70, 6.0)
-    exact = log_evidence_logistic(*grid, 0.4)
-    posterior = linear_posterior(X, y, Bernoulli())
-    hyper = Hyperparameters(np.array([0.4]), np.ones(0))
-    value, error = evidence(run(posterior, sampling(posterior, hyper, 5, 4), 2))
-    assert 0.0 < error < 0.5  # of four populations, 0.2 of it systematic
-    assert abs(value - exact) < 3 * error
-
-
 # --- typicality ----------------------------------------------------------------------------------
 
 
@@ -300,12 +261,3 @@ def test_batches_do_not_matter():
     alone = run_chains(joint, batches, settings)
     for mine, its in zip(together.draws, alone.draws, strict=True):
         assert_array_equal(mine, its)
-
-
-def test_scale_moves_of_fixed_precisions_do_nothing():
-    case = load("binary")
-    settings = sampling(case.posterior, case.hyper, 0, 1)
-    joint, (chains,) = started(case.posterior, settings, 2)
-    move = ScaleMoves(joint)
-    assert len(move.directions) == 0
-    assert move(joint.energy, chains.phase, chains.rngs) is chains.phase
