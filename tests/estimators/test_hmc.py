@@ -271,15 +271,6 @@ def test_leapfrog_steps_of_the_classics():
     assert set(np.unique(drawn)) == {2, 3, 4}
 
 
-def test_persistence_of_the_classics():
-    plans = [
-        fit(sampler="stochastic_dynamics", **some)._result.settings.plan
-        for some in ({}, {"sampler__persistence": 0.5})
-    ]
-    assert [plan.persistence for plan in plans] == [0.95, 0.5]
-    assert not any(plan.metropolis for plan in plans)
-
-
 CLASSICS = {
     "hmc": {"sampler": Sampler("hmc", n_steps=10)},
     "drawn lengths": {"sampler": Sampler("hmc", n_steps=(1, 12))},
@@ -328,31 +319,6 @@ def test_thinning():
     assert_array_equal(thinned.n_steps, draws.n_steps.reshape(2, 4, 3).sum(axis=-1))
     assert_allclose(thinned.acceptance, draws.acceptance.reshape(2, 4, 3).mean(axis=-1))
     assert third.n_iter_ == every.n_iter_ == 10 + 12
-
-
-@pytest.mark.parametrize(
-    ("options", "n_rows", "thin"),
-    [
-        ({}, 50, 1),
-        ({"noise": "student_t"}, 50, 4),
-        ({"noise": "student_t"}, 5000, 1),
-        ({"sampler": "langevin"}, 50, 1),
-        ({"hidden_layer_sizes": ()}, 50, 1),
-        ({"sampler": Sampler(thin=7)}, 50, 7),
-    ],
-)
-def test_transitions_per_draw(options, n_rows, thin):
-    """More of them where they cost little."""
-    X = np.random.default_rng(0).standard_normal((n_rows, 2))
-    few = {
-        "noise": "constant",
-        "n_chains": 1,
-        "n_warmup": 1,
-        "n_draws": 4,
-        "measure_evidence": False,
-    }
-    model = HMCMLPRegressor(**({"hidden_layer_sizes": (8,), "random_state": 0} | few | options))
-    assert model.fit(X, X[:, 0]).n_iter_ == 1 + 4 * thin
 
 
 @pytest.mark.parametrize("sampler", ["auto", "langevin"])
@@ -436,12 +402,6 @@ def test_chains_begin_at_the_minima_of_an_evidence_fit(evidence_fit):
     assert_allclose(run_network(networks[0], GRID), evidence_fit.predict(GRID)[:, None], rtol=0.01)
     assert hasattr(model, "comparison_")
     assert not hasattr(model.set_params(sampler__init="modes").fit(*make_rows()), "comparison_")
-
-
-def test_chains_that_begin_at_draws_from_the_prior():
-    model, other = fit(sampler__init="prior", **QUICK), fit(**QUICK)
-    assert np.all(np.isfinite(model.predict(GRID)))
-    assert np.all(model.diagnostics_.energy[:, 0] > other.diagnostics_.energy[:, 0])
 
 
 def test_from_evidence(evidence_fit):

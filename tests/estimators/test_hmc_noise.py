@@ -1,6 +1,5 @@
 """`HMCMLPRegressor` with Student-t and with input-dependent noise."""
 
-import pickle
 from functools import cache
 
 import numpy as np
@@ -142,40 +141,6 @@ def test_attributes(model):
 # --- promises ------------------------------------------------------------------------------------
 
 
-def assert_same_draws(model, other):
-    for mine, its in zip(draws_of(model), draws_of(other), strict=True):
-        assert np.all(np.isfinite(mine))
-        assert_array_equal(mine, its)
-
-
-RESUMED = {
-    "float32, thinned": {"sampler": Sampler(dtype="float32", thin=2)},
-    "stochastic dynamics, prior": {"sampler": Sampler("stochastic_dynamics", init="prior")},
-}
-
-
-@pytest.mark.parametrize("options", RESUMED.values(), ids=RESUMED)
-@each_noise
-def test_more_draws_equal_one_longer_fit(noise, options):
-    rows = make_rows(noise, n=30)
-    model = fit(noise, rows=rows, warm_start=True, **(options | {"n_draws": 5}))
-    model = pickle.loads(pickle.dumps(model))
-    model.set_params(n_draws=8).fit(*rows)
-    assert_same_draws(model, fit(noise, rows=rows, **(options | {"n_draws": 8})))
-
-
-def test_another_noise_begins_anew():
-    rows = make_rows("student_t", n=30)
-    model = fit("constant", rows=rows, warm_start=True)
-    for change in (
-        {"noise__kind": "student_t"},
-        {"noise__kind": "input_dependent"},
-        {"noise__hidden_layer_sizes": (3,)},
-    ):
-        model.set_params(**change).fit(*rows)
-        assert_same_draws(model, fit("input_dependent", rows=rows, **change))
-
-
 def test_fixed_noise_is_a_standard_deviation():
     model = fit("student_t", rows=make_rows("input_dependent"), noise__std=0.2)
     assert model.noise_std_ == pytest.approx(0.2, rel=1e-12)
@@ -242,28 +207,3 @@ def test_chains_start_from_an_evidence_fit(noise):
     assert "noise sd" in sampler.comparison_.quantities
     other = HMCMLPRegressor.from_evidence(evidence, **(FEW | {"noise": "constant"})).fit(X, y)
     assert not hasattr(other, "comparison_")  # another model
-
-
-@pytest.mark.slow
-@each_noise
-def test_agreement_where_the_posterior_is_nearly_gaussian(noise):
-    """Many rows and few weights: the same evidence, means and noise."""
-    rng = np.random.default_rng(0)
-    X = rng.uniform(-2, 2, (300, 1))
-    scatter = rng.standard_t(4, 300) if noise == "student_t" else rng.standard_normal(300)
-    sd = 0.3 if noise == "student_t" else 0.3 * np.exp(0.5 * X[:, 0])
-    options = {"noise": Noise(noise, hidden_layer_sizes=()), "n_restarts": 1, "random_state": 0}
-    evidence = EvidenceMLPRegressor((), **options).fit(X, X[:, 0] + sd * scatter)
-    sampler = HMCMLPRegressor.from_evidence(evidence, n_chains=8, n_draws=400)
-    sampler.fit(X, X[:, 0] + sd * scatter)
-    assert sampler.comparison_.adequate
-    assert sampler.comparison_.shift < 0.02
-    gap = abs(sampler.log_evidence_ - evidence.log_evidence_)
-    assert sampler.log_evidence_std_ < 0.5
-    assert gap < 3.0 * sampler.log_evidence_std_ + 0.1
-    kinds = ["epistemic", "aleatoric"]
-    if noise == "student_t":  # the sampler averages over degrees of freedom
-        kinds = kinds[:1]
-    for kind in kinds:
-        stds = [model.predict_std(GRID[1:-1], kind=kind) for model in (sampler, evidence)]
-        assert_allclose(stds[0], stds[1], rtol=0.1)  # Laplace's own error and that of draws

@@ -148,19 +148,6 @@ def test_a_strong_prior_is_obeyed(kind):
         assert output == pytest.approx(4.0, rel=0.02)
 
 
-def test_two_engines_on_a_small_network():
-    t = np.tanh(1.5 * X[:, 0]) + 0.2 * rng.standard_normal(25)
-    hyperprior = {"hidden1_weights": Gamma(2.0, 2.0), "output": Gamma(2.0, 2.0)}
-    hyperprior |= {"hidden1_biases": LogUniform(0.1, 10.0)}
-    given = {"prior": Prior(hyperprior=hyperprior), "noise": Noise(hyperprior=Gamma(3.0, 0.15))}
-    laplace = EvidenceMLPRegressor((1,), **given, random_state=0).fit(X, t)
-    model = HMCMLPRegressor.from_evidence(laplace, **FEW).fit(X, t)
-    error = 4 * model.log_evidence_std_
-    assert laplace.log_evidence_ == pytest.approx(model.log_evidence_, abs=error)
-    assert_allclose(laplace.predict(X), model.predict(X), atol=0.15)  # Laplace against draws
-    assert laplace.noise_model_ == "constant"  # by the Gamma prior of its level
-
-
 def test_noise_levels_of_their_own():
     Y = np.column_stack([y, X[:, 1] + 0.3 * rng.standard_normal(25)])
     noise = Noise(hyperprior=[LogUniform(0.5, 0.9), Gamma(3e4, 3e4)])

@@ -7,7 +7,7 @@ from sklearn.base import clone
 
 from skbayesnn import EvidenceMLPRegressor, Noise, Prior
 from skbayesnn.predictive import NoiseNetworks
-from tests.tools import parts_of, shares_of, standardised
+from tests.tools import parts_of, standardised
 
 pytestmark = pytest.mark.usefixtures("laplace")
 
@@ -214,14 +214,6 @@ def test_units():
     assert scaled_evidence + change == pytest.approx(evidence, abs=1e-3)
     best, scaled_best = (m.evidence_report_.minima[0].log_evidence for m in (model, scaled))
     assert scaled_best + change == pytest.approx(best, abs=1e-4)
-
-
-def test_leave_one_out_knows_the_noise_of_each_row():
-    """Stacking weights come from densities with the noise of the row."""
-    X, y = make_rows(100)
-    several = fit(X, y, combine="stacking", n_restarts=4)
-    assert shares_of(several).sum() == pytest.approx(1.0)
-    assert np.mean(several.log_predictive_density(X, y)) > 0.2
 
 
 def test_the_prior_of_drawn_networks_is_that_of_the_means(as_users_fit):

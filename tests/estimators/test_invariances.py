@@ -49,7 +49,6 @@ def assert_same_bits(model, other, X):
         assert_array_equal(mine, its)
 
 
-KINDS = ["one output", "two outputs", "two classes", "three classes"]
 GRID = np.random.default_rng(99).uniform(-3, 3, (17, 2))
 VARIANTS = [
     ("one output", {}),

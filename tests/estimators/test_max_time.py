@@ -1,7 +1,7 @@
 """max_time: a fit that is broken off keeps what it has."""
 
 import pickle
-from time import monotonic, time
+from time import monotonic
 
 import numpy as np
 import pytest
@@ -15,15 +15,7 @@ from skbayesnn import (
     Sampler,
     Solver,
 )
-from skbayesnn.inference import Deadline, Method, Problem
-from skbayesnn.inference.choice._sampled_models import Model, draw_models
-from skbayesnn.inference.evidence._ascent import BOLD, ascend
-from skbayesnn.inference.minima._minimum import complete
-from skbayesnn.inference.minima._training import random_starts
-from skbayesnn.inference.optimise._damped import Search
-from skbayesnn.inference.optimise._steps import Descents, find_mode
-from skbayesnn.inference.sampling._population import scout
-from skbayesnn.posterior import Gaussian
+from skbayesnn.inference import Deadline
 from tests.tools import result_of
 
 pytestmark = pytest.mark.usefixtures("laplace")
@@ -106,75 +98,6 @@ def test_deadlines(monkeypatch):
     assert (brief.passed, brief.overdue) == (True, False)
     now[0] = 1.2
     assert brief.overdue
-
-
-PASSED, OVERDUE = Deadline(time() - 1.0, 1e6), Deadline(time() - 1.0)
-
-
-def posed_with(deadline, sizes=(3,)):
-    problem = Problem(X, Y[:, None] / Y.std(), np.ones(60), Gaussian.per_output(1))
-    posterior, settings = problem.posed(sizes)
-    return posterior, settings._replace(deadline=deadline)
-
-
-def test_a_search_goes_on_to_the_minimum_until_it_is_overdue():
-    rng = np.random.default_rng(0)
-    start = random_starts(posed_with(Deadline())[0], [rng])[0]
-    found = {}
-    for name, deadline in (("never", Deadline()), ("passed", PASSED), ("overdue", OVERDUE)):
-        posterior, settings = posed_with(deadline)
-        method = Method.choose(posterior, settings)
-        found[name] = find_mode(posterior, method, start.theta, start.hyper)
-    np.testing.assert_array_equal(found["never"].point.theta, found["passed"].point.theta)
-    assert found["never"].converged
-    assert found["overdue"].n_iter == 0
-    assert not found["overdue"].converged
-
-
-def test_descents_end_in_the_middle():
-    posterior, settings = posed_with(Deadline())
-    start = random_starts(posterior, [np.random.default_rng(0)])[0]
-    given = posterior, Search(Method.choose(posterior, settings).point(posterior, *start[:2]))
-    whole = Descents(lambda: 1e-9).trial(*given)
-    ended = Descents(lambda: 1e-9, OVERDUE).trial(*given)
-    assert 0.0 < ended.gain < whole.gain
-
-
-def test_precisions_are_refined_while_there_is_time():
-    posterior, settings = posed_with(Deadline())
-    start = random_starts(posterior, [np.random.default_rng(0)])[0]
-    method = Method.choose(posterior, settings)
-    search = find_mode(posterior, method, start.theta, start.hyper)
-    given = search, settings.free, BOLD, 1e-3
-    assert not np.array_equal(
-        ascend(posterior, method, *given).search.point.hyper.alpha, search.point.hyper.alpha
-    )
-    late = Method.choose(*posed_with(PASSED))
-    assert ascend(posterior, late, *given).search is search
-    minimum = complete(posterior, start.theta, start.hyper, settings._replace(deadline=PASSED))
-    assert np.isfinite(minimum.log_evidence)  # at the precisions of training
-    np.testing.assert_array_equal(minimum.hyper.alpha, start.hyper.alpha)
-
-
-def test_populations_that_were_completed_are_kept(monkeypatch):
-    """The first population, if there is no time for the second one."""
-    model = EvidenceMLPRegressor((), noise="constant", random_state=0).fit(X, Y)
-    fit, calls = model._result, []
-
-    class AfterTheFirst(Deadline):
-        @property
-        def passed(self):
-            return len(calls) >= 1
-
-    def counted(*args):
-        calls.append(scout(*args))
-        return calls[-1]
-
-    models = [Model(fit.problem, "constant", fit.posed, fit.minima)]
-    assert draw_models(models, 0, PASSED) == []
-    monkeypatch.setattr("skbayesnn.inference.choice._sampled_models.scout", counted)
-    (drawn,) = draw_models(models, 0, AfterTheFirst())
-    assert drawn.log_evidence == calls[0].log_evidence
 
 
 @pytest.mark.parametrize("n_jobs", [None, 2])

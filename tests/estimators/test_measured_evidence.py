@@ -11,12 +11,11 @@ from scipy.special import expit, logsumexp
 from sklearn.base import clone
 
 from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor, Prior
-from skbayesnn.inference.sampling._population import sample_after, scout
-from skbayesnn.inference.sampling._sampling_starts import positions_of_minima
+from skbayesnn.inference.sampling._population import scout
 from skbayesnn.model_selection import compare
 from skbayesnn.model_selection._candidates import simplest_of_best
 from skbayesnn.posterior import LogUniform
-from tests.tools import parts_of, result_of, set_limits, shares_of
+from tests.tools import parts_of, set_limits, shares_of
 
 LOW, HIGH = LogUniform().log_range
 
@@ -69,29 +68,6 @@ def test_logistic_regression_by_quadrature():
     assert abs(model.log_evidence_ - exact) < 2.0 * model.log_evidence_std_
     assert 0.2 <= model.log_evidence_std_ < 0.4
     assert model.evidence_report_.verdict == "trusted"
-
-
-def test_occam_factor_of_a_precision_with_its_own_optimum_everywhere():
-    """Laplace's approximation along ln alpha, the weights optimised anew by Newton's method."""
-    X, y = class_rows()
-    model = EvidenceMLPClassifier((), prior="single", measure_evidence=False).fit(X, y)
-    Z = design(X)
-
-    def height(log_alpha):
-        w, alpha = np.zeros(2), np.exp(log_alpha)
-        for _ in range(100):
-            p = expit(Z @ w)
-            A = Z.T @ (Z * (p * (1 - p))[:, None]) + alpha * np.eye(2)
-            w -= np.linalg.solve(A, Z.T @ (p - y) + alpha * w)
-        likelihood = -np.logaddexp(0.0, -(Z @ w) * (2 * y - 1)).sum()
-        return likelihood - 0.5 * alpha * w @ w + log_alpha - 0.5 * np.linalg.slogdet(A)[1]
-
-    grid = np.linspace(LOW, HIGH, 400)
-    heights = np.array([height(value) for value in grid])
-    exact = np.log(np.trapezoid(np.exp(heights - heights.max()), grid)) - np.log(HIGH - LOW)
-    found = model.evidence_report_.minima[0].terms.weight_precision_occam
-    assert_allclose(found, exact, atol=0.05)
-    assert_allclose(model.log_evidence_, heights.max() + exact, atol=0.05)
 
 
 @pytest.mark.slow
@@ -158,15 +134,6 @@ def test_limits_are_predicted_seconds(monkeypatch):
         assert np.isfinite(model.log_evidence_std_) == measured
 
 
-def test_many_targets_per_weight_are_sampled_only_if_it_costs_little(monkeypatch):
-    X, y = class_rows()  # 30 targets for 5 weights
-    for least, measured in ((3.0, False), (10.0, True)):
-        limits = {"sampled_seconds": 1.0, "few_targets_per_weight": least}
-        set_limits(monkeypatch, **limits)
-        model = EvidenceMLPClassifier((1,), n_restarts=1, random_state=0).fit(X, y)
-        assert np.isfinite(model.log_evidence_std_) == measured
-
-
 @pytest.mark.parametrize("noise", ["student_t", "input_dependent"])
 def test_other_noise_is_measured(noise):
     model = EvidenceMLPRegressor((), noise=noise, measure_evidence=True, random_state=0)
@@ -226,13 +193,6 @@ def test_linear_models_are_exact():
     assert model.log_evidence_ == plain.log_evidence_
     assert_array_equal(model.predict(X), plain.predict(X))
     assert model.evidence_report_.verdict == "trusted"
-    fit = result_of(model)
-    assert fit.drawn == ()  # it is not needed
-    joint, starts = positions_of_minima(fit, fit.minima)
-    rng = np.random.default_rng(0)
-    position = np.concatenate(scout(joint, starts, rng).position)
-    measured = sample_after(joint, position, rng).log_evidence
-    assert abs(measured + fit.problem.log_scale - model.log_evidence_) < 0.5
 
 
 def test_predictions_are_those_of_drawn_networks(regressor):

@@ -274,14 +274,6 @@ def test_order_and_repetition_do_not_matter(kind):
     assert_array_equal(state(weighted, X), state(repeated, X))
 
 
-def test_equal_rows_are_merged_if_their_errors_are_equal():
-    X, y, errors = [[0.0, 1.0]] * 4 + [[1.0, 0.0]], [1.0] * 4 + [0.0], [0.1, 0.1, 0.1, 0.3, 0.1]
-    model = EvidenceMLPRegressor((), n_restarts=1).fit(X, y, measurement_std=errors)
-    problem = result_of(model).problem
-    assert_array_equal(np.sort(problem.sample_weight), [1.0, 1.0, 3.0])
-    assert len(np.unique(problem.known)) == 2
-
-
 @each_regressor
 def test_units_do_not_matter(kind):
     X, y, errors = make_rows()

@@ -18,7 +18,7 @@ from skbayesnn import (
     Sampler,
 )
 from skbayesnn.estimators import GaussianPosterior
-from tests.tools import difference, result_of
+from tests.tools import difference
 
 pytestmark = pytest.mark.usefixtures("laplace")
 
@@ -143,18 +143,6 @@ def test_linear_model_in_closed_form():
     assert posterior.in_units("user").units == "user"
 
 
-def test_directions_in_both_units():
-    model = fit_regressor((2,), prior="single")
-    for posterior in (model.posterior_[0], model.posterior_[0].in_units("standardised")):
-        U, mu = posterior.directions, posterior.eigenvalues
-        assert np.all(np.diff(mu) <= 0)
-        assert_allclose(U.T @ posterior.precision @ U, np.diag(mu), atol=1e-7 * mu[0])
-        assert_allclose((U / mu) @ U.T, posterior.covariance, rtol=1e-6, atol=1e-12)
-    alpha = result_of(model).best.groups.expand(result_of(model).best.hyper.alpha)
-    assert_allclose(U.T @ (alpha[:, None] * U), np.eye(len(mu)), atol=1e-10)
-    assert_allclose(posterior.gamma.sum(), len(mu) - alpha @ np.diag(posterior.covariance))
-
-
 def test_samples_have_mean_and_covariance():
     posterior = fit_regressor((2,)).posterior_[0]
     draws = posterior.sample(20_000, random_state=0)
@@ -188,23 +176,6 @@ def test_names_of_columns():
     model = EvidenceMLPRegressor((), noise="constant").fit(frame, y[:, 0])
     assert model.posterior_[0].names == ("output[age]", "output[dose]", "output[bias]")
     assert_allclose(model.networks_[0].predict(frame), model.predict(frame))
-
-
-def test_every_noise_that_predicts_together():
-    """Minima under the chosen noise and under those that were tried beside it."""
-    rng = np.random.default_rng(3)
-    X = rng.uniform(-2, 2, (150, 1))
-    y = np.sin(2 * X[:, 0]) + 0.3 * np.exp(0.8 * X[:, 0]) * rng.standard_normal(150)
-    model = EvidenceMLPRegressor((2,), n_restarts=2, random_state=0).fit(X, y)
-    assert len(model.noise_log_evidences_) > 1
-    assert len(model.posterior_) > 1
-    for posterior, network in zip(model.posterior_, model.networks_, strict=True):
-        J = difference(lambda theta: run(theta, X[:3], (1, 2, 1))[:, 0], posterior.mean, 1e-4)
-        f = run(posterior.mean, X[:3], (1, 2, 1))[:, 0]
-        assert_allclose(f, network.predict(X[:3]))
-        assert np.all(np.diag(J @ posterior.covariance @ J.T) > 0)
-    kinds = {posterior.noise is None for posterior in model.posterior_}
-    assert kinds == {True, False}
 
 
 def test_one_posterior_for_every_network():
@@ -270,26 +241,6 @@ def test_draws_of_a_sampler(dtype):
     with pytest.raises(AttributeError, match="drawn weights has no gamma"):
         posterior.gamma  # noqa: B018
     assert not hasattr(posterior, "nothing")
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_drawn_noise_network():
-    X, y = make_rows()
-    options = {
-        "n_chains": 1,
-        "n_warmup": 5,
-        "n_draws": 20,
-        "sampler": Sampler(thin=1),
-        "measure_evidence": False,
-    }
-    options |= {"noise": Noise("input_dependent", hidden_layer_sizes=()), "random_state": 0}
-    model = HMCMLPRegressor((2,), **options).fit(X, y[:, 0])
-    noise = model.posterior_[0].noise
-    sd = np.exp(-0.5 * run(noise.draws.mean(axis=0), GRID, (2, 1)))[:, 0]
-    assert noise.draws.shape == (20, 3)
-    assert_allclose(
-        sd, model.predict_std(GRID, kind="aleatoric"), rtol=0.5
-    )  # at the mean weights, not the mean of sds
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

@@ -314,18 +314,6 @@ def test_fits_can_be_repeated_continued_and_kept(monkeypatch, regime):
         assert model.log_evidence_ > before - 0.5
 
 
-def test_more_weights_than_targets():
-    """As users meet the dual form."""
-    X, y = make_rows("two outputs", 8)
-    for noise in NOISES:
-        model = fit(make_model("two outputs", noise, (8,)), X, y)
-        method = Method.choose(*result_of(model).posed)
-        assert method.curvature is Curvature.DUAL
-        assert method.dense
-        check_predictions(model, X, y)
-        check_report(model)
-
-
 # --- samplers ------------------------------------------------------------------------------------
 
 SHORT = {"n_chains": 2, "n_warmup": 4, "n_draws": 8, "measure_evidence": False, "random_state": 0}

@@ -1,7 +1,5 @@
 """The contract of `EvidenceMLPRegressor`."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -10,11 +8,6 @@ from scipy.stats import multivariate_normal, norm
 from sklearn.exceptions import ConvergenceWarning
 
 from skbayesnn import EvidenceMLPRegressor, Noise, Prior, Solver
-from skbayesnn.inference import DensePrecision
-from skbayesnn.inference.minima._minimum import complete
-from skbayesnn.network import Network
-from skbayesnn.posterior import Gaussian, Posterior, weight_groups
-from skbayesnn.predictive import GaussianNoise, Member, leave_one_out
 
 pytestmark = pytest.mark.usefixtures("laplace")
 
@@ -135,6 +128,10 @@ def test_interval_of_one_network(model):
         interval = model.predict_interval(GRID, coverage=coverage)
         assert_allclose(interval, np.stack([mean - z * std, mean + z * std], axis=-1), rtol=1e-9)
     assert_array_equal(model.predict_interval(GRID), model.predict_interval(GRID, 0.95))
+    several = model.predict_interval(GRID, [0.8, 0.95])
+    assert_array_equal(several[..., 1, :], model.predict_interval(GRID))
+    assert_allclose(several[..., 0, :], model.predict_quantiles(GRID, [0.1, 0.9]), rtol=1e-9)
+    assert_allclose(model.predict_quantiles(GRID), mean, rtol=1e-9)
 
 
 def integral(model, row, low, high, function=np.ones_like, n=60):
@@ -151,19 +148,6 @@ def test_interval_of_a_mixture_holds_its_probability(mixture):
         assert integral(mixture, row, low, high) == pytest.approx(0.8, abs=1e-8)
         below = integral(mixture, row, 2 * low - high - 20, low, n=200)
         assert below == pytest.approx(0.1, abs=1e-8)
-
-
-def test_quantiles_are_the_ends_of_intervals(any_model):
-    grid = LINE if any_model.n_features_in_ == 1 else GRID
-    one = any_model.predict_interval(grid, 0.8)
-    assert_allclose(any_model.predict_quantiles(grid, [0.1, 0.9]), one, rtol=1e-9)
-    several = any_model.predict_interval(grid, [0.8, 0.5])
-    assert several.shape == (*one.shape[:-1], 2, 2)
-    assert_array_equal(several[..., 0, :], one)
-    assert_array_equal(several[..., 1, :], any_model.predict_interval(grid, 0.5))
-    median = any_model.predict_quantiles(grid)
-    assert median.shape == one.shape[:-1]
-    assert_allclose(any_model.predictive_cdf(grid, median), 0.5, atol=1e-8)
 
 
 def test_expectations(any_model):
@@ -347,16 +331,6 @@ def test_shares_of_the_minima(combine):
         assert not np.allclose(weights, 1.0 / len(weights), atol=1e-2)
 
 
-def linear_posterior(X, y, weight, alpha, beta):
-    Phi = np.column_stack([X, np.ones(len(X))])
-    A = alpha * np.eye(Phi.shape[1]) + beta * (Phi.T * weight) @ Phi
-    theta = np.linalg.solve(A, beta * (Phi.T * weight) @ y)
-    network, noise = Network((X.shape[1], 1)), GaussianNoise(np.array([[1.0 / beta]]))
-    groups = weight_groups(network, "single")
-    posterior = Posterior(network, Gaussian.per_output(1), groups, X, y[:, None], weight)
-    return Member(network, theta, DensePrecision(A), noise), posterior
-
-
 @pytest.mark.parametrize("weighted", [False, True])
 def test_leave_one_out_equals_refits(weighted):
     """Leaving out means one unit of weight, not a whole row that counts several times."""
@@ -371,8 +345,6 @@ def test_leave_one_out_equals_refits(weighted):
         )[0]
         for i in range(15)
     ]
-    closed = leave_one_out(*linear_posterior(X, y, weight, 0.7, 4.0), np.array([4.0]))
-    assert_allclose(closed, refitted, rtol=0, atol=1e-8)
     model = fit(X=X, y=y, sample_weight=weight, **options)
     assert_allclose(model.leave_one_out_log_density_, refitted, rtol=0, atol=1e-8)
 
@@ -445,20 +417,6 @@ def test_report_says_which_precisions_nothing_determines():
     found = model.evidence_report_.minima[0].log_precision_std
     assert found["1"] > 8.0
     assert ends["0"] == ["+-", f"{found['0']:.2f}"]
-
-
-def test_report_of_a_minimum(model):
-    best = model.evidence_report_.minima[0]
-    assert sum(best.gamma.values()) == pytest.approx(model.n_effective_weights_)
-    assert list(best.weight_precisions.values()) == model.weight_precisions_.tolist()
-    for name, gamma in best.gamma.items():
-        assert best.log_precision_std[name] == pytest.approx(np.sqrt(2 / gamma))
-    assert_array_equal(best.noise_std, np.atleast_1d(model.noise_std_))
-    assert best.hidden_layer_sizes == (3 - len(best.pruned),)
-    assert best.gradient_norm < 1e-3
-    assert best.smallest_eigenvalue > 0
-    assert best.converged
-    assert best.verdict == model.evidence_report_.verdict == "not measured"
 
 
 def test_rotatable_hidden_units_have_no_evidence():
@@ -540,17 +498,6 @@ def test_constant_columns_change_nothing(prior):
     mean, std = fit(X=wide, y=y, prior=prior).predict(grid, return_std=True)
     assert np.all(np.isfinite(mean))
     assert np.all(std > 0)
-
-
-def test_trouble_is_reported_once(monkeypatch):
-    def unfinished(*args):
-        return replace(complete(*args), converged=False)
-
-    monkeypatch.setattr("skbayesnn.inference.minima._search.complete", unfinished)
-    with pytest.warns(ConvergenceWarning, match="max_iter") as record:
-        model = fit()
-    assert len(record) == 1
-    assert "did not converge" in model.evidence_report_.minima[0].verdict
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

@@ -12,17 +12,11 @@ from sklearn.exceptions import ConvergenceWarning
 
 from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor, Prior
 from skbayesnn.estimators.reports._predictions import Predictions
-from skbayesnn.estimators.reports._printed import WIDTH, Printed, Table
+from skbayesnn.estimators.reports._printed import WIDTH
 from skbayesnn.estimators.reports._verdict import (
-    REMEDIES,
     overall,
-    verdict_of_measurement,
     verdict_of_minimum,
 )
-from skbayesnn.inference import DensePrecision, Trouble
-from skbayesnn.network import Network
-from skbayesnn.posterior import Gaussian, Posterior, weight_groups
-from skbayesnn.predictive import Draws, GaussianNoise, LeftOut, Member, left_out
 
 pytestmark = pytest.mark.usefixtures("laplace")
 
@@ -63,26 +57,19 @@ def model():
     return EvidenceMLPRegressor((3,), n_restarts=2, random_state=0).fit(*rows())
 
 
-@pytest.mark.parametrize("noise", ["constant", "input_dependent", "student_t"])
+@pytest.mark.parametrize("noise", ["auto", "constant", "input_dependent", "student_t"])
 def test_twelve_lines_predictions_first(noise):
     model = EvidenceMLPRegressor((2,), noise=noise, n_restarts=1, random_state=0).fit(*rows())
     report = model.evidence_report_
     lines = repr(report).splitlines()
     assert len(lines) <= 12
+    assert max(map(len, lines)) <= WIDTH
     words = " ".join(line.strip() for line in lines)
     assert words.startswith(f"Predictions: {report.predictions} Evidence: ")
     assert report.advice in words
     assert f"Log evidence: {report.log_evidence:.2f}" in words
-    assert f"{noise} noise" in words
+    assert f"{model.noise_model_} noise" in words
     assert lines[-1].endswith("print(evidence_report_.full())")
-    assert ("Student-t" in repr(report)) == (noise == "student_t")
-
-
-def test_auto_noise_still_fits_in_twelve_lines(model):
-    assert len(model.evidence_report_.noise_log_evidences) > 1
-    lines = repr(model.evidence_report_).splitlines()
-    assert len(lines) <= 12
-    assert max(map(len, lines)) <= WIDTH
 
 
 def test_full_has_all_terms_groups_and_minima(model):
@@ -99,13 +86,6 @@ def test_full_has_all_terms_groups_and_minima(model):
         assert f"{minimum.log_evidence:.2f}" in text
     for name in model.weight_group_names_:
         assert name in text
-
-
-def test_classifiers_have_no_noise():
-    X, _ = rows()
-    report = EvidenceMLPClassifier((), random_state=0).fit(X, X[:, 0] > 0).evidence_report_
-    assert "Noise" not in report.full()
-    assert "linear" in repr(report)
 
 
 def test_html_is_well_formed_and_folds(model):
@@ -133,22 +113,6 @@ def test_text_display_of_scikit_learn_is_respected(model):
     with sklearn.config_context(display="text"):
         assert model.evidence_report_._repr_html_() is None
     assert model.evidence_report_._repr_html_() is not None
-
-
-def test_a_table_is_aligned():
-    table = Table("What", [("a", "1.0"), ("long", "-10.25")], ("name", "value"))
-    assert table.text() == "What:\n  name   value\n  a        1.0\n  long  -10.25"
-
-
-def test_long_lines_are_wrapped():
-    class Long(Printed):
-        def _summary(self):
-            return [("Verdict", "doubtful: " + 20 * "because; ")]
-
-    first, *more = repr(Long()).splitlines()
-    assert max(map(len, [first, *more])) <= WIDTH
-    assert first.startswith("Verdict: doubtful")
-    assert all(line.startswith("    because;") for line in more)
 
 
 def test_diagnostics_say_what_to_do():
@@ -189,13 +153,6 @@ def minimum(trouble=None, **changes):
     return SimpleNamespace(**(found | changes))
 
 
-@pytest.mark.parametrize("trouble", list(Trouble))
-def test_every_trouble_has_a_remedy(trouble):
-    verdict = verdict_of_minimum(minimum(trouble), 100.0, exact=True)
-    assert verdict.text == f"no evidence: {trouble.value}"
-    assert verdict.advice == REMEDIES[trouble]
-
-
 @pytest.mark.parametrize(
     ("changes", "n_targets", "doubt", "advice"),
     [
@@ -213,17 +170,6 @@ def test_doubts_come_with_advice(changes, n_targets, doubt, advice):
     assert advice in verdict.advice
     assert verdict_of_minimum(minimum(), 100.0, exact=False).text == "not measured"
     assert verdict_of_minimum(minimum(), 100.0, exact=True).text == "trusted"
-
-
-def test_several_doubts_are_all_named():
-    verdict = verdict_of_minimum(minimum(exact=False, converged=False), 10.0, exact=False)
-    assert verdict.text.count(";") == 2
-    assert verdict.advice.count(".") >= 3
-
-
-@pytest.mark.parametrize(("error", "text"), [(0.4, "trusted"), (0.8, "doubtful: standard error")])
-def test_verdict_of_a_measurement(error, text):
-    assert verdict_of_measurement(error).text.startswith(text)
 
 
 def test_measuring_is_advised_only_where_it_is_possible():
@@ -257,26 +203,6 @@ def test_predictions_of_a_linear_model_are_those_without_the_row():
     errors = y - mean[:, 0]
     assert_allclose(found.share, 1.0 - np.sum(errors**2) / np.sum((y - y.mean()) ** 2), rtol=1e-8)
     assert_allclose(found.coverage, np.mean(np.abs(errors) < 1.959964 * std[:, 0]))
-
-
-def test_drawn_networks_leave_rows_out_by_importance():
-    """Draws of a linear model against its closed form."""
-    rng = np.random.default_rng(1)
-    X = rng.normal(size=(30, 1))
-    y = X + 0.5 * rng.normal(size=(30, 1))
-    A = 4.0 * np.array([[np.sum(X**2), np.sum(X)], [np.sum(X), 30.0]]) + np.eye(2)
-    theta = np.linalg.solve(A, 4.0 * np.array([np.sum(X * y), np.sum(y)]))
-    draws = rng.multivariate_normal(theta, np.linalg.inv(A), 4000)
-    network, noise = Network((1, 1)), GaussianNoise(np.full((1, 1), 0.25))
-    groups = weight_groups(network, "single")
-    posterior = Posterior(network, Gaussian.per_output(1), groups, X, y, np.ones(30))
-    member = Member(network, theta, DensePrecision(A), noise)
-    exact = left_out(member, posterior, np.full(1, 4.0))
-    drawn = Draws(network, draws, GaussianNoise(np.full((4000, 1), 0.25)))
-    found = LeftOut.of_draws(drawn, X, y)
-    assert_allclose(found.log_density, exact.log_density, atol=0.05)
-    assert_allclose(found.mean, exact.mean, atol=0.02)
-    assert_allclose(found.cdf, exact.cdf, atol=0.02)
 
 
 def test_a_fit_that_explains_nothing_says_so_once():

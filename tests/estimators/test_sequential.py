@@ -22,7 +22,7 @@ from skbayesnn import (
 from skbayesnn.inference import NOISE_MODELS, Problem
 from skbayesnn.inference.minima._training import Trained
 from skbayesnn.network import Network
-from skbayesnn.posterior import Gaussian, GaussianPrior, Hyperparameters, JointPosterior
+from skbayesnn.posterior import Gaussian, GaussianPrior, Hyperparameters
 from skbayesnn.samplers import bulk_ess
 from tests.tools import assert_near, difference
 
@@ -362,20 +362,6 @@ def test_a_matrix_of_more_weights_than_are_formed():
         fitted.partial_fit(X[20:], y[20:])
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"noise": "student_t"}, "noise='student_t'"),
-        ({"measure_evidence": True}, "measure_evidence=True"),
-    ],
-)
-def test_options_that_batches_do_not_allow_are_named(options, message):
-    X = np.arange(6.0)[:, None]
-    with pytest.raises(AttributeError, match="partial_fit") as caught:
-        EvidenceMLPRegressor((), **options).partial_fit(X, X[:, 0])
-    assert f"{message} is not possible with partial_fit" in str(caught.value.__cause__)
-
-
 def test_posterior_under_a_prior_that_couples_weights():
     X = np.random.default_rng(0).normal(size=(20, 1))
     P = np.array([[2.0, 1.0], [1.0, 2.0]])
@@ -401,7 +387,6 @@ def test_samplers_refuse():
 # --- samplers -------------------------------------------------------------------------------------
 
 CHAINS = {"n_chains": 4, "n_warmup": 150, "n_draws": 250, "random_state": 0}
-SHORT = {"n_warmup": 80, "n_draws": 200}
 
 
 @pytest.mark.parametrize(("standardize", "sampler"), [(True, "auto"), (False, "hmc")])
@@ -465,39 +450,6 @@ def test_gradients_under_a_coupled_prior(noise):
 
     assert_near(joint.energy(q)[1], difference(energy, q[: joint.dimension]), 1e-6)
     assert np.all(np.linalg.eigvalsh(joint.curvature(q)) > 0)
-
-
-def test_curvature_of_a_linear_model_is_the_precision():
-    problem = Problem(
-        X,
-        y[:, None],
-        np.ones(40),
-        Gaussian.per_output(1),
-        groups=GaussianPrior(np.zeros(4, dtype=int), ["weights"], MEAN, PRECISION),
-        weight_precision=lambda names: (np.zeros(1, dtype=bool), np.full(1, 2.0)),
-        noise_precision=(np.zeros(1, dtype=bool), np.full(1, 0.3**-2)),
-    )
-    posterior, settings = problem.posed(())
-    joint = JointPosterior(posterior, settings.free, settings.fixed, np.array([0.7]))
-    to_weights = (joint.place(np.eye(4)).theta - joint.place(np.zeros(4)).theta).T
-    A = 2.0 * PRECISION + PHI.T @ PHI / 0.3**2
-    assert_allclose(joint.curvature(np.ones(4)), to_weights.T @ A @ to_weights, rtol=1e-9)
-
-
-@pytest.mark.slow
-def test_two_engines_on_a_small_network_with_a_prior():
-    x, t = wave(40, 5)
-    mean = [1.0, 0.0, 1.0, 0.0]  # of tanh(x): its mirror image is far away
-    given = {"prior": Prior(mean=mean, base_precision=4.0), "standardize": False}
-    laplace = EvidenceMLPRegressor((1,), **given, noise="constant", random_state=0).fit(x, t)
-    model = HMCMLPRegressor.from_evidence(laplace, **CHAINS | SHORT).fit(x, t)
-    assert_allclose(model.log_evidence_, laplace.log_evidence_, atol=4 * model.log_evidence_std_)
-    assert_allclose(model.predict(x), laplace.predict(x), atol=0.1)  # Laplace against draws
-    c = t > 0.1
-    laplace = EvidenceMLPClassifier((1,), **given, random_state=0).fit(x, c)
-    model = HMCMLPClassifier.from_evidence(laplace, **CHAINS | SHORT).fit(x, c)
-    assert_allclose(model.log_evidence_, laplace.log_evidence_, atol=4 * model.log_evidence_std_)
-    assert_allclose(model.predict_proba(x), laplace.predict_proba(x), atol=0.05)
 
 
 def test_a_fitted_estimator_as_prior_of_a_sampler():
