@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from skbayesnn import EvidenceMLPRegressor, HMCMLPClassifier, HMCMLPRegressor, Noise, Prior, Sampler
 from skbayesnn.posterior import JointPosterior
+from tests.estimators.common import KINDS, make_rows
 from tests.tools import draws_of, result_of
 
 pytestmark = [
@@ -21,22 +22,8 @@ pytestmark = [
 
 FEW = {"n_chains": 2, "n_warmup": 8, "n_draws": 8, "measure_evidence": False, "random_state": 0}
 QUICK = FEW | {"sampler": "langevin", "n_warmup": 20, "n_draws": 20}
-KINDS = ["one output", "two outputs", "two classes", "three classes"]
 LINEAR = {"hidden_layer_sizes": ()}
 GRID = np.random.default_rng(99).uniform(-3, 3, (17, 2))
-
-
-def make_rows(kind="one output", n=30, seed=0):
-    rng = np.random.default_rng(seed)
-    X = rng.uniform(-2, 2, (n, 2))
-    y = np.sin(1.5 * X[:, 0]) + 0.5 * X[:, 1] + 0.2 * rng.standard_normal(n)
-    if kind == "two outputs":
-        return X, np.column_stack([y, 3.0 * X[:, 1] ** 2 + rng.standard_normal(n)])
-    if kind == "two classes":
-        return X, (y > 0).astype(int)
-    if kind == "three classes":
-        return X, np.digitize(y, [-0.6, 0.6])
-    return X, y
 
 
 def make(kind="one output", **options):

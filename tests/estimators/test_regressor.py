@@ -110,17 +110,6 @@ def test_variances_agree(any_model):
         assert np.all(np.linalg.eigvalsh(between) > 0)
 
 
-def test_errors_of_outputs_are_correlated():
-    """Hidden units are shared: the error ellipses (MacKay 1992, figure 3.1) are tilted."""
-    model = fit(3, combine="best")
-    cov = model.predict_output_cov(GRID, kind="epistemic")
-    sd = np.sqrt(np.diagonal(cov, axis1=1, axis2=2))
-    correlation = cov / sd[:, :, None] / sd[:, None]
-    assert np.max(np.abs(correlation[:, 0, 1])) > 0.05
-    noise = model.predict_output_cov(GRID, kind="aleatoric")
-    assert_allclose(noise, np.broadcast_to(np.diag(model.noise_std_**2), noise.shape), rtol=1e-12)
-
-
 def test_interval_of_one_network(model):
     mean, std = model.predict(GRID, return_std=True)
     for coverage in (0.5, 0.95, 0.999):
