@@ -8,7 +8,6 @@ from scipy.special import expit, log_expit, logsumexp, softmax
 from sklearn.metrics import log_loss
 
 from skbayesnn import EvidenceMLPClassifier, Prior
-from skbayesnn.predictive import sigmoid_variance
 from tests.tools import parts_of, standardised
 
 pytestmark = pytest.mark.usefixtures("laplace")
@@ -49,14 +48,6 @@ def test_shapes(model):
     assert model.sample_prior(GRID, 4).shape == (9, n_classes, 4)
     assert model.log_predictive_density(GRID, np.ones(9, dtype=int)).shape == (9,)
     assert not hasattr(model, "noise_std_")
-
-
-@pytest.mark.parametrize("moderated", [True, False])
-def test_probabilities(model, moderated):
-    for X in (GRID, FAR):
-        p = model.predict_proba(X, moderated=moderated)
-        assert np.all((p >= 0) & (p <= 1))
-        assert_allclose(p.sum(axis=1), 1.0, rtol=1e-12)
 
 
 def test_certain_probabilities_are_not_rounded_above_one():
@@ -197,17 +188,6 @@ def test_mixture_averages_probabilities():
     evidences = [net.log_evidence for net in model.networks_]
     for other in models.values():
         assert other.log_evidence_ == pytest.approx(logsumexp(evidences), abs=1e-9)
-
-
-def test_variance_of_a_mixture():
-    """Mean of the variances plus variance of the means, as for any mixture."""
-    model = fit(prior=Prior(precision=0.1), n_restarts=4, combine="equal")
-    X = standardised(model, GRID)
-    moments = [member.mean_and_covariance(X) for member in parts_of(model)]
-    proba = np.array([member.probabilities(X, True)[0][:, 1] for member in parts_of(model)])
-    variance = np.array([sigmoid_variance(m[:, 0], c[:, 0, 0]) for m, c in moments])
-    expected = np.sqrt(variance.mean(axis=0) + proba.var(axis=0))
-    assert_allclose(model.predict_std(GRID)[:, 1], expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize(

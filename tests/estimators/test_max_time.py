@@ -15,7 +15,6 @@ from skbayesnn import (
     Sampler,
     Solver,
 )
-from skbayesnn.inference import Deadline
 from tests.tools import result_of
 
 pytestmark = pytest.mark.usefixtures("laplace")
@@ -75,29 +74,6 @@ def test_enough_time_changes_nothing():
 def test_only_positive_seconds(max_time):
     with pytest.raises(ValueError, match="max_time must be a positive number"):
         EvidenceMLPRegressor((), max_time=max_time).fit(X, Y)
-
-
-def test_deadlines(monkeypatch):
-    now = [0.0]
-    monkeypatch.setattr("skbayesnn.inference.task._deadline.time", lambda: now[0])
-    for never in (Deadline(), Deadline.after(None), Deadline().part(0.5)):
-        assert (never.passed, never.overdue, never.left) == (False, False, np.inf)
-    ten, brief = Deadline.after(10.0), Deadline.after(0.1)
-    half = ten.part(0.5)
-    for seconds, expected in (
-        (4.0, (False, False, False, False)),
-        (6.0, (True, False, False, False)),
-        (11.0, (True, True, False, False)),
-        (16.0, (True, True, True, True)),
-    ):
-        now[0] = seconds
-        found = half.passed, ten.passed, ten.overdue, ten.with_grace().passed
-        assert found == expected
-        assert ten.left == max(10.0 - seconds, 0.0)
-    now[0] = 1.0
-    assert (brief.passed, brief.overdue) == (True, False)
-    now[0] = 1.2
-    assert brief.overdue
 
 
 @pytest.mark.parametrize("n_jobs", [None, 2])

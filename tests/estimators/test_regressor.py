@@ -389,8 +389,7 @@ def test_report_adds_up(model):
     text = report.full()
     for name in (*names, *model.weight_group_names_, "gamma", best.verdict, "Log evidence"):
         assert name in text
-    for name in names:
-        assert f"{getattr(report, name):.2f}" in text
+    assert all(f"{getattr(report, name):.2f}" in text for name in names)
     with pytest.raises(AttributeError, match="'EvidenceReport' object has no attribute 'nothing'"):
         _ = report.nothing
 

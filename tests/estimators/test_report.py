@@ -72,22 +72,6 @@ def test_twelve_lines_predictions_first(noise):
     assert lines[-1].endswith("print(evidence_report_.full())")
 
 
-def test_full_has_all_terms_groups_and_minima(model):
-    report = model.evidence_report_
-    text = report.full()
-    assert text.startswith(repr(report))
-    assert report.terms is report.minima[0].terms
-    for name, value in report.terms.items():
-        assert name in text
-        assert f"{value:.2f}" in text
-        assert f"{value:.2f}" in repr(report.terms)
-    assert_allclose(sum(value for _, value in report.terms.items()), report.terms.total)
-    for minimum in report.minima:
-        assert f"{minimum.log_evidence:.2f}" in text
-    for name in model.weight_group_names_:
-        assert name in text
-
-
 def test_html_is_well_formed_and_folds(model):
     report = model.evidence_report_
     page = Tags(report._repr_html_())

@@ -202,9 +202,8 @@ def test_classes_go_on_learning():
     for rows in np.array_split(np.arange(120), 3):
         three.partial_fit(x[rows], codes[rows], classes=[0, 1, 2])
     one = EvidenceMLPClassifier((), random_state=0).fit(x, codes)
-    assert_allclose(
-        three.predict_proba(x), one.predict_proba(x), atol=0.1
-    )  # precisions are chosen anew
+    far = np.max(np.abs(three.predict_proba(x) - one.predict_proba(x)))
+    assert far < 0.1  # precisions are chosen anew
     assert abs(three.log_evidence_ - one.log_evidence_) < 5.0
 
 

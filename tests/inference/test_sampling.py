@@ -221,33 +221,6 @@ def test_evidence_of_a_linear_model_of_fixed_precisions(tuned):
 # --- typicality ----------------------------------------------------------------------------------
 
 
-def energies_along_chains(posterior, hyper, n_draws):
-    settings = sampling(posterior, hyper, 100, n_draws, tuned=False, n_steps=8)
-    draws = run(posterior, settings).draws
-    return posterior.energies(draws.theta, draws.beta).total(hyper)
-
-
-def test_typical_energy_of_a_linear_model():
-    """A Gaussian posterior: ``M - M(w_MP)`` is gamma distributed, mean and variance ``k/2``.
-
-    MacKay (2003), section 41.4: samples live where the energy is ``k/2`` above its minimum.
-    """
-    X, y = linear_rows(d=5)
-    posterior = linear_posterior(X, y)
-    hyper = Hyperparameters(np.array([0.7]), np.array([4.0]))
-    Phi, k = with_bias(X), 6
-    mode = np.linalg.solve(0.7 * np.eye(k) + 4.0 * Phi.T @ Phi, 4.0 * Phi.T @ y)
-    lowest = 2.0 * np.sum((Phi @ mode - y) ** 2) + 0.35 * mode @ mode
-    above = energies_along_chains(posterior, hyper, 400) - lowest
-    assert np.all(above > 0)
-    mean, error = mean_with_error(above)
-    assert error < 0.1
-    assert abs(mean - 0.5 * k) < 4 * error
-    variance, error = mean_with_error((above - 0.5 * k) ** 2)
-    assert error < 0.3
-    assert abs(variance - 0.5 * k) < 4 * error
-
-
 # --- how chains are run --------------------------------------------------------------------------
 
 
