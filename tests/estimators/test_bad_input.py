@@ -20,6 +20,7 @@ from skbayesnn import (
     Sampler,
     Solver,
 )
+from tests.tools import BRIEF
 
 pytestmark = [
     pytest.mark.usefixtures("laplace"),
@@ -50,13 +51,7 @@ def replaced(array, index, value):
 def make(estimator=EvidenceMLPRegressor, **options):
     few = {"n_restarts": 1}
     if estimator in SAMPLERS:
-        few = {
-            "sampler": "langevin",
-            "n_chains": 2,
-            "n_warmup": 3,
-            "n_draws": 8,
-            "measure_evidence": False,
-        }
+        few = BRIEF | {"sampler": "langevin"}
     return estimator(**({"hidden_layer_sizes": (2,), "random_state": 0} | few | options))
 
 

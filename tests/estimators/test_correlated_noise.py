@@ -11,7 +11,7 @@ from scipy.stats import multivariate_normal
 
 from skbayesnn import EvidenceMLPRegressor, HMCMLPRegressor, Noise, Prior, Sampler, Solver
 from skbayesnn.inference import Limits
-from tests.tools import result_of, set_limits
+from tests.tools import BRIEF, result_of, set_limits
 
 pytestmark = [
     pytest.mark.usefixtures("laplace"),
@@ -20,13 +20,7 @@ pytestmark = [
 
 REGRESSORS = EvidenceMLPRegressor, HMCMLPRegressor
 SD = np.array([0.3, 4.0])
-FEW = {
-    "n_chains": 2,
-    "n_warmup": 12,
-    "n_draws": 10,
-    "sampler": Sampler(thin=1),
-    "measure_evidence": False,
-}
+FEW = BRIEF | {"sampler": Sampler(thin=1)}
 SOME = {"n_warmup": 30, "n_draws": 25}
 BOUND = 2.0 * np.log(1e3)
 

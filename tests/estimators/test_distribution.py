@@ -24,7 +24,7 @@ from skbayesnn import (
 from skbayesnn.compose import TransformedTargetRegressor
 from skbayesnn.estimators import AveragedRegressor, conformal_interval, predictive_distribution
 from skbayesnn.model_selection import EvidenceSearch
-from tests.tools import set_block_doubles
+from tests.tools import BRIEF, set_block_doubles
 
 # chains are short: draws need not have converged for identities to hold
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -35,16 +35,9 @@ Y = np.stack([np.sin(2 * X[:, 0]) + X[:, 1], X[:, 0] - X[:, 1]], 1) + 0.2 * NOIS
 GRID = np.array([[0.0, 0.0], [1.0, -1.0], [3.0, 1.0]])
 LAWS = ["constant", "shared", "input_dependent", "student_t", "correlated"]
 EVIDENCE = EvidenceMLPRegressor((3,), n_restarts=2, measure_evidence=False, random_state=0)
-BRIEF = {
-    "n_chains": 2,
-    "n_warmup": 200,
-    "n_draws": 30,
-    "sampler": Sampler(init="prior"),
-    "measure_evidence": False,
-    "random_state": 0,
-}
-SAMPLER = HMCMLPRegressor((3,), **BRIEF)
-CLASSIFYING_SAMPLER = HMCMLPClassifier((2,), **BRIEF)
+CHAINS = BRIEF | {"n_warmup": 200, "n_draws": 30, "sampler": Sampler(init="prior")}
+SAMPLER = HMCMLPRegressor((3,), **CHAINS)
+CLASSIFYING_SAMPLER = HMCMLPClassifier((2,), **CHAINS)
 LINEAR = EvidenceMLPRegressor((), noise=0.3, prior=Prior(precision=1.0), standardize=False)
 
 

@@ -15,7 +15,7 @@ from skbayesnn import (
     Sampler,
     Solver,
 )
-from tests.tools import result_of
+from tests.tools import BRIEF, result_of
 
 pytestmark = pytest.mark.usefixtures("laplace")
 
@@ -98,14 +98,7 @@ def test_a_long_warm_up_leaves_time_for_draws(n_jobs):
 def test_a_warm_up_that_was_cut_short_is_told(monkeypatch):
     """Also if all draws were made in time."""
     monkeypatch.setattr("skbayesnn.inference.sampling._sampling.WARM_UP_SHARE", 0.0)
-    options = {
-        "n_chains": 2,
-        "n_warmup": 50,
-        "n_draws": 4,
-        "measure_evidence": False,
-        "random_state": 0,
-    }
-    model = HMCMLPRegressor((2,), max_time=1000.0, **options)
+    model = HMCMLPRegressor((2,), max_time=1000.0, **BRIEF | {"n_warmup": 50, "n_draws": 4})
     with pytest.warns(ConvergenceWarning, match="max_time=1000 seconds"):
         model.fit(X, Y)
     assert all(chains.count < 50 for chains in model._result.sampled.chains)

@@ -9,7 +9,7 @@ from skbayesnn import EvidenceMLPRegressor, HMCMLPRegressor, Prior, Sampler
 from skbayesnn.estimators import BayesianMLP
 from skbayesnn.inference import Problem, memory_of_search
 from skbayesnn.posterior import Gaussian
-from tests.tools import result_of, set_limits
+from tests.tools import BRIEF, result_of, set_limits
 
 pytestmark = pytest.mark.usefixtures("laplace")
 
@@ -67,14 +67,8 @@ def test_warning_only_where_memory_is_short(monkeypatch):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_draws_that_do_not_fit(monkeypatch):
     X, y = make_rows(40, 2, 2)
-    options = {
-        "n_chains": 1,
-        "n_warmup": 1,
-        "n_draws": 60,
-        "sampler": Sampler(thin=1),
-        "measure_evidence": False,
-    }
-    model = HMCMLPRegressor((2,), noise="constant", random_state=0, **options).fit(X, y)
+    options = BRIEF | {"n_chains": 1, "n_draws": 60, "sampler": Sampler(thin=1)}
+    model = HMCMLPRegressor((2,), noise="constant", **options).fit(X, y)
     monkeypatch.setattr("skbayesnn.estimators._base.machine_memory", lambda: 4000.0)
     monkeypatch.setattr(BayesianMLP, "_announce", lambda *given: None)
     with pytest.warns(UserWarning, match=r"Keeping the draws .*dtype='float32'"):
