@@ -151,19 +151,6 @@ def test_logistic_regression_against_monte_carlo(weighted):
     assert_allclose(std[:, 1], np.sqrt((p - moderated[:, None]) ** 2 @ share), atol=0.02)
 
 
-def test_three_classes_against_monte_carlo():
-    model = fit(3, combine="best")
-    member = parts_of(model)[0]
-    mean, covariance = member.mean_and_covariance(standardised(model, GRID))
-    rng = np.random.default_rng(0)
-    p, std = model.predict_proba(GRID), model.predict_std(GRID)
-    for i in range(9):
-        draws = softmax(rng.multivariate_normal(mean[i], covariance[i], 100_000), axis=1)
-        assert_allclose(p[i], draws.mean(axis=0), atol=0.01)
-        assert_allclose(std[i], draws.std(axis=0), atol=0.02)
-    assert not np.allclose(p, softmax(mean, axis=1), atol=0.01)
-
-
 def test_mixture_averages_probabilities():
     rng = np.random.default_rng(0)
     X = rng.uniform(-2, 2, (60, 2))
@@ -209,24 +196,6 @@ def test_labels(names):
     assert model.score(X, names[y]) == plain.score(X, y)
     shifted = fit(X=X, y=10 * y - 7)
     assert_array_equal(shifted.predict(GRID), 10 * plain.predict(GRID) - 7)
-
-
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_leave_one_out_is_near_refits(n_classes):
-    """Approximate for classifiers: far nearer to refits than the training densities are."""
-    X, y = make_rows(n_classes, n=30)
-    X = X / [1.0, 15.0]
-    options = {"hidden_layer_sizes": (), "standardize": False, "prior": Prior(precision=0.2)}
-    model = fit(X=X, y=y, **options)
-    refitted = [
-        fit(X=X, y=y, sample_weight=1.0 - np.eye(30)[i], **options).log_predictive_density(
-            X[[i]], y[[i]]
-        )[0]
-        for i in range(30)
-    ]
-    training = model.log_predictive_density(X, y)
-    error = np.abs(model.leave_one_out_log_density_ - refitted)
-    assert np.mean(error) < 0.25 * np.mean(np.abs(training - refitted))
 
 
 def test_prior_of_logistic_regression():

@@ -6,8 +6,7 @@ from functools import cache
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.special import expit, logsumexp, softmax
-from scipy.stats import norm
+from scipy.special import expit, softmax
 from sklearn.base import clone
 
 from skbayesnn import EvidenceMLPRegressor, HMCMLPClassifier, HMCMLPRegressor, Prior, Sampler
@@ -86,28 +85,7 @@ def run_networks(model, X):
     return np.array([run_network(network, X) for network in model.networks_])
 
 
-def noise_of_draws(model, y):
-    """Standard deviations ``(m, n_outputs)`` in units of y; alpha and beta are standardised."""
-    beta = draws_of(model).beta
-    return np.reshape(y, (len(y), -1)).std(axis=0) / np.sqrt(beta.reshape(-1, beta.shape[-1]))
-
-
 # --- regression ----------------------------------------------------------------------------------
-
-
-def test_moments_are_those_of_the_drawn_networks(regressor):
-    f = run_networks(regressor, GRID)
-    noise = noise_of_draws(regressor, make_rows("two columns")[1][:, : regressor.n_outputs_])
-    mean, std = regressor.predict(GRID, return_std=True)
-    assert_allclose(mean.reshape(9, -1), f.mean(axis=0), rtol=1e-10)
-    assert_allclose(regressor.predict(GRID), mean, rtol=1e-12)
-    variance = f.var(axis=0) + np.mean(noise**2, axis=0)
-    assert_allclose(std.reshape(9, -1) ** 2, variance, rtol=1e-9)
-    _, cov = regressor.predict(GRID, return_cov=True)
-    for o, own in enumerate(np.moveaxis(cov.reshape(9, 9, -1), -1, 0)):
-        expected = np.cov(f[..., o].T, bias=True) + np.mean(noise[:, o] ** 2) * np.eye(9)
-        assert_allclose(own, expected, rtol=1e-8, atol=1e-8 * np.max(expected))
-    assert_allclose(np.ravel(regressor.noise_std_), noise.mean(axis=0), rtol=1e-10)
 
 
 def test_covariance_between_outputs():
@@ -118,21 +96,6 @@ def test_covariance_between_outputs():
     noise = model.predict_output_cov(GRID, kind="aleatoric")
     assert np.all(noise[:, 0, 1] == 0.0)
     assert_allclose(model.predict_output_cov(GRID), expected + noise, rtol=1e-8)
-
-
-def test_density_and_intervals_are_those_of_the_mixture(regressor):
-    X, y = make_rows("two columns", 9, seed=5)
-    y = y[:, : regressor.n_outputs_]
-    f, noise = run_networks(regressor, X), noise_of_draws(regressor, make_rows("two columns")[1])
-    noise = noise[:, None, : regressor.n_outputs_]
-    logs = norm(f, noise).logpdf(y).sum(axis=-1)
-    expected = logsumexp(logs, axis=0) - np.log(len(logs))
-    target = y[:, 0] if columns(regressor) == () else y
-    assert_allclose(regressor.log_predictive_density(X, target), expected, rtol=1e-8)
-    for coverage in (0.5, 0.95):
-        ends = np.moveaxis(regressor.predict_interval(X, coverage), -1, 0).reshape(2, 9, -1)
-        for end, below in zip(ends, (0.5 - coverage / 2, 0.5 + coverage / 2), strict=True):
-            assert_allclose(norm(f, noise).cdf(end).mean(axis=0), below, atol=1e-9)
 
 
 def test_sampled_functions_are_drawn_networks(regressor):

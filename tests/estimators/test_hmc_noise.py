@@ -1,4 +1,4 @@
-"""`HMCMLPRegressor` with Student-t and with input-dependent noise."""
+"""`HMCMLPRegressor` under constant, Student-t and input-dependent noise."""
 
 from functools import cache
 
@@ -19,7 +19,7 @@ pytestmark = [
 
 FEW = {"n_chains": 2, "n_warmup": 10, "n_draws": 8, "measure_evidence": False, "random_state": 0}
 NOISES = ["student_t", "input_dependent"]
-KINDS = [(noise, n_outputs) for noise in NOISES for n_outputs in (1, 2)]
+KINDS = [(noise, n_outputs) for noise in ("constant", *NOISES) for n_outputs in (1, 2)]
 GRID = np.linspace(-3.5, 3.5, 7)[:, None]
 
 each_noise = pytest.mark.parametrize("noise", NOISES)
@@ -57,10 +57,11 @@ def model(request):
 def noise_by_hand(model, X):
     """Scales ``(m, n, n_outputs)`` and degrees of freedom ``(m, 1, 1)`` of all draws, y units."""
     draws = draws_of(model)
-    noise = draws.noise.reshape(-1, draws.noise.shape[-1])
-    if model.noise_model_ == "student_t":
-        sd = draws.beta.reshape(len(noise), 1, -1) ** -0.5
-        return sd * model._y_scaling.scale, noise[:, :, None]
+    noise = draws.noise.reshape(np.prod(draws.energy.shape), -1) if draws.noise.size else None
+    if model.noise_model_ != "input_dependent":
+        sd = draws.beta.reshape(draws.energy.size, 1, -1) ** -0.5
+        degrees = np.full((len(sd), 1, 1), np.inf) if noise is None else noise[:, :, None]
+        return sd * model._y_scaling.scale, degrees
     network = result_of(model).sampled.joint.noise_network
     log_precision = outputs(network, noise, (X - model._X_scaling.shift) / model._X_scaling.scale)
     sd = np.exp(-0.5 * np.clip(log_precision, *np.log([1e-6, 1e6])))
@@ -84,6 +85,8 @@ def test_predictions_are_mixtures_of_the_draws(model):
     f, (scales, nu) = functions(model, GRID), noise_by_hand(model, GRID)
     mean = f.mean(axis=0)
     assert_allclose(model.predict(GRID).reshape(mean.shape), mean, rtol=1e-9)
+    if model.noise_model_ == "constant":
+        assert_allclose(np.ravel(model.noise_std_), scales.mean(axis=(0, 1)), rtol=1e-10)
     variance = np.mean(scales**2 / (1.0 - 2.0 / nu), axis=0)
     variance = np.broadcast_to(variance, mean.shape)
     for kind, expected in (
@@ -122,7 +125,7 @@ def test_attributes(model):
     if model.noise_model_ == "student_t":
         assert DEGREES_OF_FREEDOM[0] <= model.degrees_of_freedom_ <= DEGREES_OF_FREEDOM[-1]
         assert list(model.diagnostics_.hyper_r_hat)[-1] == "degrees_of_freedom"
-    else:
+    elif model.noise_model_ == "input_dependent":
         names += ["noise_hidden1_weights", "noise_hidden1_biases", "noise_output"]
         X = make_rows("input_dependent", model.n_outputs_)[0]
         logs = np.mean(np.log(noise_by_hand(model, X)[0]), axis=1)

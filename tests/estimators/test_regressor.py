@@ -123,22 +123,6 @@ def test_interval_of_one_network(model):
     assert_allclose(model.predict_quantiles(GRID), mean, rtol=1e-9)
 
 
-def integral(model, row, low, high, function=np.ones_like, n=60):
-    """Integral of a function times the density of the target, by Gauss-Legendre on pieces."""
-    nodes, weights = np.polynomial.legendre.leggauss(20)
-    half = 0.5 * (high - low) / n
-    t = (low + half * (2 * np.arange(n)[:, None] + 1 + nodes)).ravel()
-    density = np.exp(model.log_predictive_density(np.repeat(row[None], len(t), axis=0), t))
-    return np.tile(half * weights, n) @ (density * function(t))
-
-
-def test_interval_of_a_mixture_holds_its_probability(mixture):
-    for row, (low, high) in zip(LINE, mixture.predict_interval(LINE, 0.8), strict=True):
-        assert integral(mixture, row, low, high) == pytest.approx(0.8, abs=1e-8)
-        below = integral(mixture, row, 2 * low - high - 20, low, n=200)
-        assert below == pytest.approx(0.1, abs=1e-8)
-
-
 def test_expectations(any_model):
     """Moments that are known, and one that is not, by quadrature over the density."""
     grid = LINE if any_model.n_features_in_ == 1 else GRID
@@ -148,12 +132,6 @@ def test_expectations(any_model):
     assert_allclose(found[1], 3 * std, rtol=1e-9)
     square = any_model.predict_expectation(grid, np.square)
     assert_allclose(square, mean**2 + std**2, rtol=1e-9)
-
-
-def test_expectation_of_a_mixture(mixture):
-    for row, found in zip(LINE, mixture.predict_expectation(LINE, np.cos), strict=True):
-        low, high = mixture.predict_interval(row[None], 1 - 1e-12)[0]
-        assert found == pytest.approx(integral(mixture, row, low, high, np.cos), abs=1e-9)
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
