@@ -177,16 +177,11 @@ def test_mixture_averages_probabilities():
         assert other.log_evidence_ == pytest.approx(logsumexp(evidences), abs=1e-9)
 
 
-@pytest.mark.parametrize(
-    "names",
-    [
-        np.array(["no", "yes"]),
-        np.array(["no", "yes"], dtype=object),
-        np.array([False, True]),
-        np.array(["high", "low", "medium"]),
-        np.array(["high", "low", "medium"], dtype=object),
-    ],
-)
+LABELS = [["no", "yes"], [False, True], [-7, 3], ["high", "low", "medium"]]
+LABELS = [*map(np.array, LABELS), np.array(LABELS[-1], dtype=object)]
+
+
+@pytest.mark.parametrize("names", LABELS)
 def test_labels(names):
     X, y = make_rows(len(names))
     model, plain = fit(X=X, y=names[y]), fit(len(names))
@@ -194,8 +189,6 @@ def test_labels(names):
     assert_array_equal(model.predict(GRID), names[plain.predict(GRID)])
     assert_array_equal(model.predict_proba(GRID), plain.predict_proba(GRID))
     assert model.score(X, names[y]) == plain.score(X, y)
-    shifted = fit(X=X, y=10 * y - 7)
-    assert_array_equal(shifted.predict(GRID), 10 * plain.predict(GRID) - 7)
 
 
 def test_prior_of_logistic_regression():

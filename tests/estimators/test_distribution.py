@@ -17,7 +17,6 @@ from skbayesnn import (
     EvidenceMLPRegressor,
     HMCMLPClassifier,
     HMCMLPRegressor,
-    Noise,
     Prior,
     Sampler,
 )
@@ -262,14 +261,8 @@ def test_left_out_rows_equal_refits():
     """In closed form for a linear model; drawn networks estimate the same."""
     model = clone(LINEAR).fit(X[:12], Y[:12, 0])
     order = np.lexsort(X[:12].T[::-1])  # rows of the fit are sorted
-    drawn = HMCMLPRegressor(
-        (),
-        noise=Noise("constant", std=0.3),
-        prior=Prior(precision=1.0),
-        standardize=False,
-        n_draws=2000,
-        measure_evidence=False,
-        random_state=0,
+    drawn = HMCMLPRegressor.from_evidence(
+        clone(LINEAR).fit(X[:12], Y[:12, 0]), n_draws=2000, measure_evidence=False, random_state=0
     ).fit(X[:12], Y[:12, 0])
     for place, row in enumerate(order):
         rest = np.delete(np.arange(12), row)

@@ -205,18 +205,3 @@ class TestSamplers:
         assert "hidden layers" not in capsys.readouterr().out  # nothing was searched again
         once = HMCMLPRegressor("auto", **{**BRIEF, "n_draws": 9}).fit(*rows)
         assert_array_equal(model.predict(X), once.predict(X))
-
-
-def test_report_of_a_linear_model():
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((60, 2))
-    y = X[:, 0] + 0.3 * rng.standard_normal(60)
-    model = EvidenceMLPRegressor(random_state=0, measure_evidence=False)
-    report = model.fit(X, y).evidence_report_
-    assert "No hidden layer was needed" in str(report)
-    assert len(report.minima) > 1  # of the networks that were tried
-    assert "best of" not in str(report)
-    assert "No hidden layer" not in str(
-        clone(model).set_params(hidden_layer_sizes=()).fit(X, y).evidence_report_
-    )
-    assert "No hidden layer" not in str(model.fit(X, np.sin(3.0 * X[:, 0])).evidence_report_)

@@ -146,25 +146,18 @@ def test_networks(model):
     total = model.diagnostics_.n_chains * model.diagnostics_.n_draws
     assert len(model.networks_) == total == 30
     assert [network.weight for network in model.networks_] == [1 / 30] * 30
-    assert np.isnan(model.networks_[0].log_evidence)
-    assert_array_equal(model.networks_[-1].coefs[0], model.networks_[29].coefs[0])
     part = model.networks_[3:9:2]
     assert len(part) == 3
     assert_array_equal(part[1].coefs[0], model.networks_[5].coefs[0])
     with pytest.raises(IndexError):
         model.networks_[30]
-    best = model.networks_[int(np.argmin(model.diagnostics_.energy))]
-    for mine, its in zip(model.intercepts_, best.intercepts, strict=True):
-        assert_array_equal(mine, its)
 
 
 def test_fitted_attributes(model):
     assert model.n_iter_ == 10 + 15 * result_of(model).settings.thin
-    assert model.n_features_in_ == 2
-    draws = draws_of(model)
-    assert_allclose(np.log(model.weight_precisions_), np.log(draws.alpha).mean(axis=(0, 1)))
-    assert np.isnan(model.log_evidence_)
-    assert np.isnan(model.log_evidence_std_)
+    alpha = draws_of(model).alpha
+    assert_allclose(np.log(model.weight_precisions_), np.log(alpha).mean(axis=(0, 1)))
+    assert np.isnan([model.log_evidence_, model.log_evidence_std_]).all()
     assert not hasattr(model, "feature_relevance_")
     assert not hasattr(model, "comparison_")
 
@@ -175,18 +168,11 @@ def test_diagnostics(model):
     names = model.weight_group_names_ + ([] if hasattr(model, "classes_") else noise)
     assert list(found.hyper_r_hat) == list(found.hyper_ess) == names
     assert found.energy.shape == (2, 15)
-    assert found.step_size.shape == found.acceptance_by_chain.shape == (2,)
-    assert found.acceptance == pytest.approx(found.acceptance_by_chain.mean(), rel=1e-12)
     assert 0.0 < found.acceptance <= 1.0
-    assert found.r_hat >= 1.0 - 1e-2
     assert 0.0 < found.bulk_ess <= found.median_bulk_ess
-    assert found.n_gradients >= 30
     assert found.converged == (found.r_hat <= 1.05)
-    text = repr(found)
-    assert ("NOT converged" in text) != found.converged
-    assert "2 chains of 15 draws" in text
-    for name in names:
-        assert name in found.full()
+    assert ("NOT converged" in repr(found)) != found.converged
+    assert all(name in found.full() for name in names)
 
 
 def everything(model):
@@ -242,18 +228,9 @@ def test_classics_draw_from_a_known_posterior(options):
     features = np.column_stack([X, np.ones(20)])
     A = 2.0 * np.eye(3) + features.T @ features / 0.25
     mean = np.linalg.solve(A, features.T @ y) / 0.25
-    model = HMCMLPRegressor(
-        (),
-        prior=Prior("single", precision=2.0),
-        noise=0.5,
-        standardize=False,
-        n_chains=16,
-        n_warmup=150,
-        n_draws=250,
-        measure_evidence=False,
-        random_state=0,
-        **options,
-    ).fit(X, y)
+    given = {"prior": Prior("single", precision=2.0), "noise": 0.5, "standardize": False}
+    many = FEW | {"n_chains": 16, "n_warmup": 150, "n_draws": 250}
+    model = HMCMLPRegressor((), **given, **many, **options).fit(X, y)
     white = (draws_of(model).theta - mean) @ np.linalg.cholesky(A)
     for values, expected in ((white, 0.0), (white**2, 1.0)):
         error = values.std(axis=(0, 1)) / np.sqrt(bulk_ess(values))

@@ -17,7 +17,6 @@ from skbayesnn import (
     Noise,
     Prior,
 )
-from skbayesnn.inference import learnt
 from skbayesnn.posterior import Gamma, LogUniform
 from tests.tools import draws_of, result_of
 
@@ -188,22 +187,6 @@ def test_partial_fit_begins_with_the_prior_of_the_noise():
         prior=Prior(before, precision="inferred", hyperprior={"weights": LogUniform(0.9, 1.1)})
     ).fit(X, y)
     assert 1.1**-2 * 0.999 <= after.weight_precisions_[0] <= 0.9**-2 * 1.001
-
-
-def test_a_batch_that_tells_nothing_of_the_noise():
-    """Three weights fit three rows: the next batch begins with the log-uniform prior."""
-    given = {"prior": Prior(precision=1e-9), "standardize": False, "noise": "constant"}
-    model = EvidenceMLPRegressor((), **given)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        model.partial_fit(X[:3], y[:3])
-    (prior,) = learnt(result_of(model)).noise
-    assert isinstance(prior, LogUniform)
-    assert_allclose([prior.lower, prior.upper], [1e-3, 1e3])
-    model.set_params(prior__precision=1.0).fit(X, y)
-    (prior,) = learnt(result_of(model)).noise
-    assert prior.shape == pytest.approx(0.5 * (25 - np.sum(result_of(model).best.gamma)))
-    assert prior.shape / prior.rate == pytest.approx(model.noise_std_**-2)
 
 
 def test_ends_at_a_bound_are_told():

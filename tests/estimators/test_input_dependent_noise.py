@@ -144,12 +144,6 @@ def test_choice_by_evidence(truth):
     assert hasattr(model, "noise_coefs_") == (truth == "input_dependent")
 
 
-def test_given_noise_is_constant():
-    model = fit(*make_rows(60), noise="auto", std=0.2)
-    assert set(model.noise_log_evidences_) == {"constant"}
-    assert model.noise_std_ == pytest.approx(0.2)
-
-
 def test_nothing_else_is_tried_where_residuals_do_not_ask_for_it():
     X, y = make_rows(100, sd=lambda X: np.zeros(len(X)))
     y = y + np.random.default_rng(1).uniform(-0.3, 0.3, 100)  # lighter tails than a Gaussian

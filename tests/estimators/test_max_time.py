@@ -78,18 +78,11 @@ def test_only_positive_seconds(max_time):
 
 @pytest.mark.parametrize("n_jobs", [None, 2])
 def test_a_long_warm_up_leaves_time_for_draws(n_jobs):
-    model = HMCMLPRegressor(
-        (2,),
-        n_chains=2,
-        n_warmup=10**6,
-        n_draws=10**6,
-        sampler=Sampler(thin=1),
-        max_time=1.0,
-        n_jobs=n_jobs,
-    )
+    options = BRIEF | {"n_warmup": 10**6, "n_draws": 10**6, "sampler": Sampler(thin=1)}
+    model = HMCMLPRegressor((2,), max_time=1.0, n_jobs=n_jobs, **options)
     start = monotonic()
     with pytest.warns(ConvergenceWarning, match="max_time=1 seconds"):
-        model.set_params(random_state=0).fit(X, Y)
+        model.fit(X, Y)
     assert monotonic() - start < 60
     assert 4 <= model.diagnostics_.n_draws < 10**6
     assert np.all(np.isfinite(model.predict(X)))
@@ -107,14 +100,8 @@ def test_a_warm_up_that_was_cut_short_is_told(monkeypatch):
 @pytest.mark.parametrize("noise", ["input_dependent", "correlated", "student_t"])
 def test_rounds_between_means_and_noise_end(noise):
     targets = np.column_stack([Y, Y**2]) if noise == "correlated" else Y
-    model = EvidenceMLPRegressor(
-        (4,),
-        noise=noise,
-        n_restarts=50,
-        solver=Solver(max_iter=10**6, tol=1e-12),
-        max_time=0.5,
-        random_state=0,
-    )
+    options = {"n_restarts": 50, "solver": Solver(max_iter=10**6, tol=1e-12), "random_state": 0}
+    model = EvidenceMLPRegressor((4,), noise=noise, max_time=0.5, **options)
     start = monotonic()
     with pytest.warns(ConvergenceWarning, match="max_time=0.5 seconds"):
         model.fit(X, targets)

@@ -104,11 +104,6 @@ def test_report_tells_that_the_best_minimum_is_poor(regressor):
     assert "Best minimum: 62 nats below the drawn networks" in repr(poor)
 
 
-def test_networks_that_were_tried_are_named_once(regressor):
-    report = replace(regressor.evidence_report_, tried=((16,), (16,), ()))
-    assert "tried: (16,), ()" in " ".join(repr(report).split())
-
-
 def test_not_measured():
     model = EvidenceMLPRegressor((2,), noise="constant", measure_evidence=False, n_restarts=1)
     model.set_params(random_state=0).fit(*linear_rows())

@@ -17,6 +17,7 @@ from skbayesnn.estimators.reports._verdict import (
     overall,
     verdict_of_minimum,
 )
+from tests.tools import BRIEF
 
 pytestmark = pytest.mark.usefixtures("laplace")
 
@@ -100,25 +101,14 @@ def test_text_display_of_scikit_learn_is_respected(model):
 
 
 def test_diagnostics_say_what_to_do():
-    model = HMCMLPRegressor(
-        (),
-        noise="constant",
-        n_chains=2,
-        n_warmup=200,
-        n_draws=300,
-        measure_evidence=False,
-        random_state=0,
-    ).fit(*rows())
+    options = BRIEF | {"n_warmup": 200, "n_draws": 300}
+    model = HMCMLPRegressor((), noise="constant", **options).fit(*rows())
     found = model.diagnostics_
     lines = repr(found).splitlines()
     assert len(lines) <= 10
     assert lines[0] == f"Verdict: {found.verdict}" == "Verdict: converged"
     assert lines[1] == "To do: Use the predictions."
-    assert found.n_transitions == 600 * model._result.settings.thin
-    assert f"{found.n_gradients} leapfrog steps" in found.full()
-    for name, value in found.hyper_r_hat.items():
-        assert name in found.full()
-        assert f"{value:.3f}" in found.full()
+    assert all(f"{value:.3f}" in found.full() for value in found.hyper_r_hat.values())
     assert Tags(found._repr_html_()).seen.count("table") == 2
 
 
