@@ -14,7 +14,7 @@ from skbayesnn.inference.noise._noise_network import NoisePlan, squared_residual
 from skbayesnn.inference.task._settings import FreeHyperparameters
 from skbayesnn.network import outputs
 from skbayesnn.posterior import Gaussian, Hyperparameters, LogUniform, SquaredResiduals
-from tests.inference.common import mode_of, settings_of
+from tests.inference.common import log_marginal, mode_of, settings_of
 from tests.tools import assert_near, difference
 
 INPUT_DEPENDENT = NOISE_MODELS["input_dependent"]
@@ -114,17 +114,6 @@ def noise_outputs(minimum, X):
 # --- evidence of the whole -----------------------------------------------------------------------
 
 
-def log_marginal(posterior, alpha, log_precision):
-    """Linear means with the weights integrated out, ``log_precision`` of shape (..., n)."""
-    Phi, y = np.hstack([posterior.X, np.ones_like(posterior.X)]), posterior.y[:, 0]
-    beta = np.exp(log_precision)
-    A = alpha * np.eye(2) + (Phi.T * beta[..., None, :]) @ Phi
-    b = (beta * y) @ Phi
-    inner = np.sum(b * np.linalg.solve(A, b[..., None])[..., 0], axis=-1)
-    value = 0.5 * (inner - np.sum(beta * y**2, -1) + np.sum(log_precision - np.log(2 * np.pi), -1))
-    return value + np.log(alpha) - 0.5 * np.linalg.slogdet(A)[1]
-
-
 class PinnedPlan(NoisePlan):
     """A plan whose weight precisions are fixed at 0.7."""
 
@@ -158,7 +147,7 @@ def test_evidence_by_brute_force():
         low, high = LogUniform().log_range
         slope, level = np.linspace(-4, 2, 121), np.linspace(2, 7, 101)
         rows = slope[:, None, None] * posterior.X[:, 0] + level[:, None]
-        total = log_marginal(posterior, 1.5, rows) - np.log(high - low)
+        total = log_marginal(posterior.X, posterior.y[:, 0], 1.5, rows) - np.log(high - low)
         total += (0.5 * np.log(0.7 / (2 * np.pi)) - 0.35 * slope**2)[:, None]
         exact = logsumexp(total) + np.log((slope[1] - slope[0]) * (level[1] - level[0]))
         gaps.append(abs(best.log_evidence - exact))

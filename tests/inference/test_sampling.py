@@ -11,7 +11,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 import tests.reference
 from skbayesnn.inference import Problem
 from skbayesnn.inference.sampling import _sampling_starts
-from skbayesnn.inference.sampling._population import sample_population
 from skbayesnn.inference.sampling._sampling import SamplingSettings, run_chains
 from skbayesnn.inference.sampling._sampling_starts import start_sampling
 from skbayesnn.inference.task._problem import Posed
@@ -23,7 +22,7 @@ from skbayesnn.posterior import (
     weight_groups,
 )
 from skbayesnn.samplers import Plan
-from tests.inference.common import settings_of
+from tests.inference.common import population_evidence, settings_of
 
 CASES = ["regression_one_group", "binary"]
 
@@ -69,16 +68,6 @@ def test_a_start_far_behind_the_others_is_given_up(monkeypatch, far):
 
 def run(posterior, settings, n_chains=16):
     return run_chains(*started(posterior, settings, n_chains), settings)
-
-
-def evidence(sampled, n_runs=1):
-    """Mean of several estimates, as the error of one, from few populations, is itself uncertain."""
-    seeds = np.random.SeedSequence(1).spawn(n_runs)
-    eta = np.concatenate(sampled.joint.drawn_coordinates(sampled.draws))
-    rngs = [np.random.default_rng(seed) for seed in seeds]
-    runs = [sample_population(sampled.joint, eta, rng) for rng in rngs]
-    values, errors = np.transpose([(run.log_evidence, run.log_evidence_std) for run in runs])
-    return np.mean(values), np.sqrt(np.mean(errors**2) / n_runs)
 
 
 def mean_with_error(values):
@@ -151,7 +140,7 @@ def test_energy_of_another_program(chains):
 
 @pytest.mark.slow
 def test_evidence_of_another_program(chains):
-    value, error = evidence(chains.sampled, 3)
+    value, error = population_evidence(chains.sampled, 3)
     expected = chains.expected
     assert 0.0 < error < 0.7  # of four populations, 0.2 of it systematic
     combined = np.hypot(error, expected.log_marginal_likelihood_se)
@@ -209,7 +198,7 @@ def test_evidence_of_a_linear_model_of_fixed_precisions(tuned):
     posterior = linear_posterior(X, y)
     plan = {} if tuned else {"n_steps": 10}
     settings = sampling(posterior, hyper, 5, 4, tuned=tuned, **plan)  # draws play no role
-    value, error = evidence(run(posterior, settings, 2))
+    value, error = population_evidence(run(posterior, settings, 2))
     if tuned:  # nothing is left to sample
         assert_allclose(value, exact, rtol=1e-10)
         assert error < 1e-10
