@@ -1,6 +1,7 @@
-"""One thread of linear algebra for a script, and the sets in the folder `SKBAYESNN_DATA`."""
+"""One thread of linear algebra, `tests.tools`, and the sets in the folder `SKBAYESNN_DATA`."""
 
 import os
+import sys
 
 for _name in ("OPENBLAS", "OMP", "MKL", "BLIS", "NUMEXPR"):
     os.environ[f"{_name}_NUM_THREADS"] = "1"  # before numpy is imported
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+sys.path.insert(0, str(Path(__file__).parents[2]))  # for ``tests.tools``
 FOLDER = Path(os.environ.get("SKBAYESNN_DATA", "."))
 
 

@@ -14,8 +14,8 @@ from contextlib import ExitStack
 from time import process_time
 from unittest.mock import patch
 
+import _data  # noqa: F401, one thread
 import numpy as np
-from inside import parts_of, standardised
 from reporting import counted_warnings, print_table
 from sklearn.datasets import load_iris, load_wine, make_friedman1
 
@@ -24,6 +24,7 @@ from skbayesnn._threads import blas_threads
 from skbayesnn.inference.sampling import _moves, _sampling
 from skbayesnn.posterior.kernels import _core
 from skbayesnn.samplers import bulk_ess, r_hat
+from tests.tools import parts_of, standardised
 
 
 def absent(*args, **kwargs):

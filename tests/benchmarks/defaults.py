@@ -95,6 +95,13 @@ def generated(name, **options):
     return getattr(datasets, f"make_{name}")(random_state=1, **options)
 
 
+def clusters(n, n_features, n_informative, flip_y, **options):
+    """Classes of several Gaussian clusters."""
+    given = {"n_features": n_features, "n_informative": n_informative, "flip_y": flip_y}
+    return generated("classification", n_samples=n + N_TEST, **given, **options)
+
+
+SHELLS = {"n_samples": 250 + N_TEST, "n_features": 4, "n_classes": 3}
 REGRESSION = {  # name: data, training rows
     "sine_20": (partial(sine, 20, 0.1, 0), 20),
     "sine_40": (partial(sine, 40, 0.1, 2), 40),
@@ -119,41 +126,9 @@ CLASSES = {
     "digits": (partial(bundled, "digits", None, slice(8, 56, 2)), 400),
     "moons": (partial(generated, "moons", n_samples=200 + N_TEST, noise=0.3), 200),
     "spirals": (spirals, 250),
-    "clusters_2": (
-        partial(
-            generated,
-            "classification",
-            n_samples=200 + N_TEST,
-            n_features=8,
-            n_informative=4,
-            n_redundant=0,
-            n_clusters_per_class=3,
-            flip_y=0.1,
-        ),
-        200,
-    ),
-    "clusters_4": (
-        partial(
-            generated,
-            "classification",
-            n_samples=300 + N_TEST,
-            n_features=10,
-            n_informative=5,
-            n_classes=4,
-            flip_y=0.05,
-        ),
-        300,
-    ),
-    "shells": (
-        partial(
-            generated,
-            "gaussian_quantiles",
-            n_samples=250 + N_TEST,
-            n_features=4,
-            n_classes=3,
-        ),
-        250,
-    ),
+    "clusters_2": (partial(clusters, 200, 8, 4, 0.1, n_redundant=0, n_clusters_per_class=3), 200),
+    "clusters_4": (partial(clusters, 300, 10, 5, 0.05, n_classes=4), 300),
+    "shells": (partial(generated, "gaussian_quantiles", **SHELLS), 250),
 }
 
 

@@ -12,8 +12,8 @@ the standard deviation of the logarithm of that ratio.
 
 import argparse
 
+import _data  # noqa: F401, one thread
 import numpy as np
-from inside import result_of, standardised
 from reporting import counted_warnings, print_table
 from scipy.linalg import block_diag, cho_factor, cho_solve
 
@@ -21,6 +21,7 @@ from skbayesnn import EvidenceMLPRegressor
 from skbayesnn.network import forward, jacobian
 from skbayesnn.network._products import back_propagate
 from skbayesnn.posterior import Gaussian, Posterior
+from tests.tools import result_of, standardised
 
 N_TEST = 500
 

@@ -11,11 +11,8 @@ from skbayesnn.inference import Limits, Problem, Trouble, own_posterior
 from skbayesnn.inference._evidence_fit import seeds_of
 from skbayesnn.inference.choice._growth import Candidate, best_of, grown_with_many_rows
 from skbayesnn.inference.choice._held_out import HeldOut
-from skbayesnn.inference.curvature._method import Point
 from skbayesnn.inference.minima._search import find_minima
-from skbayesnn.inference.optimise._batches import BatchSteps
-from skbayesnn.inference.optimise._damped import Search
-from skbayesnn.posterior import Gaussian, Hyperparameters
+from skbayesnn.posterior import Gaussian
 from tests.tools import result_of, set_limits
 
 pytestmark = pytest.mark.usefixtures("laplace")
@@ -36,34 +33,6 @@ def make_problem(n=600, limits=MANY, **options):
     return Problem(X, y, np.ones(n), Gaussian.per_output(1), limits=limits, **options)
 
 
-def begun(sizes=(5,)):
-    """A search at random weights, its posterior and settings."""
-    posterior, settings = make_problem().posed(sizes)
-    theta = 0.3 * np.random.default_rng(1).standard_normal(posterior.network.n_weights)
-    hyper = Hyperparameters(np.ones(len(posterior.groups.names)), np.ones(1))
-    point = Point(theta, hyper, posterior.energies(theta, hyper.beta), None, None)
-    return posterior, settings, Search(point)
-
-
-def test_steps_lead_down_at_fixed_precisions():
-    posterior, _, search = begun()
-    steps, energies = BatchSteps(posterior, n_stages=4, per_stage=500), [search.point.energy]
-    hyper = search.point.hyper
-    for _ in range(4):
-        trial = steps.trial(posterior, search)
-        assert search.accepts(trial)
-        search = search._replace(point=search.point._replace(theta=trial.theta))
-        energies.append(
-            float(posterior.energies(trial.theta, np.ones(1)).total(search.point.hyper))
-        )
-    minimum = posterior.energies(
-        find_minima(*make_problem(limits=Limits()).posed((5,)), seeds_of(0, (5,), 1))[0].theta,
-        np.ones(1),
-    )
-    assert energies[-1] < 0.5 * energies[0]
-    assert energies[-1] < float(minimum.total(hyper)) * 1.05
-
-
 def test_noise_level_and_precisions_are_found():
     problem = make_problem(2000)
     minimum = find_minima(*problem.posed((8,)), seeds_of(0, (8,), 1))[0]
@@ -81,15 +50,6 @@ def test_noise_level_and_precisions_are_found():
 
 
 class TestHeldOut:
-    def test_rows_are_parted(self):
-        problem = make_problem(200)
-        problem = replace(problem, log_scale=7.0)
-        held = HeldOut.of(problem)
-        together = np.concatenate([held.kept.X, held.rest.X])
-        assert len(held.rest.X) == 20
-        np.testing.assert_array_equal(np.sort(together, axis=0), np.sort(problem.X, axis=0))
-        assert held.kept.log_scale + held.rest.log_scale == pytest.approx(7.0)
-
     @pytest.mark.parametrize("noise", ["constant", "input_dependent", "student_t"])
     def test_log_density_is_that_of_the_most_probable_weights(self, noise):
         X, y = make_rows(400)

@@ -72,20 +72,6 @@ def test_one_precision_moves_as_in_the_text():
     assert moves[0] == pytest.approx(np.log(expected / (hyper.alpha[0] * theta @ theta)))
 
 
-@pytest.mark.parametrize("hidden", [(4,), (3, 4)])
-def test_layers_share_what_the_data_determine(hidden):
-    posterior, theta, hyper = problem(hidden=hidden)
-    variances = np.diag(np.linalg.inv(gauss_newton(posterior, theta, hyper)))
-    counts = posterior.groups.sizes - hyper.alpha * posterior.groups.sums(variances)
-    _, gamma = moves_of(posterior, theta, hyper)
-    n_layers = len(hidden) + 1
-    assert gamma.sum() == pytest.approx(counts.sum())
-    np.testing.assert_allclose(
-        gamma[0::2][:n_layers] + np.append(gamma[1::2], 0), gamma.sum() / n_layers
-    )
-    assert np.ptp(counts) > 0.1 * np.ptp(gamma)
-
-
 def test_moves_do_not_depend_on_the_scale_of_the_layers():
     # Weights into the units times c, out of them over c, prior widths alike.
     posterior, theta, hyper = problem()
