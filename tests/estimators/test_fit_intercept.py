@@ -20,7 +20,6 @@ from skbayesnn import (
 from skbayesnn.inference.evidence._symmetries import symmetries
 from skbayesnn.inference.minima._redundancy import prune
 from skbayesnn.network import Network, forward, hessian_product, jacobian, jacobian_vector, outputs
-from skbayesnn.posterior import weight_groups
 from tests.tools import DEPTHS, assert_near, difference, make_problem
 
 pytestmark = pytest.mark.usefixtures("laplace")
@@ -70,21 +69,6 @@ def test_jacobians(hidden, n_outputs):
     residual, curvature = rng.standard_normal(trace.outputs.shape), np.ones(trace.outputs.shape)
     product = hessian_product(trace, vector, 0 * residual, curvature, exact=False)
     assert_near(product, np.einsum("nok,nol,l->k", J, J, vector), 1e-10)
-
-
-def test_groups():
-    network = Network((2, 3, 1), output_bias=False)
-    assert weight_groups(network, "ard").names == [
-        "input_x0",
-        "input_x1",
-        "hidden1_biases",
-        "output",
-    ]
-    assert_array_equal(weight_groups(network, "layer").sizes, [6, 3, 3])
-    linear = weight_groups(Network((2, 1), output_bias=False), "ard")
-    assert linear.names == ["input_x0", "input_x1"]
-    with pytest.raises(ValueError, match="needs output biases"):
-        weight_groups(network, "layer+intercept")
 
 
 def test_a_saturated_unit_is_an_intercept():
