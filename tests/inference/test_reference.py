@@ -85,16 +85,6 @@ def test_error_bars(case, name):
         assert_near(covariance.reshape(len(J), -1), point.test_activation_covariance)
 
 
-@each_minimum
-def test_find_mode_returns_to_a_minimum(case, name):
-    point = getattr(case, name)
-    noise = np.random.default_rng(0).standard_normal(len(point.theta))
-    search = mode_of(case.posterior, point.theta + 1e-3 * noise, point.hyper)
-    assert search.converged
-    np.testing.assert_allclose(search.point.energy, point.E_total, rtol=1e-8)
-    np.testing.assert_allclose(search.point.theta, point.theta, rtol=0, atol=1e-5)
-
-
 @pytest.mark.parametrize("name", POINTS)
 def test_find_mode_from_the_initial_weights(case, name):
     hyper = getattr(case, name).hyper

@@ -17,7 +17,6 @@ from skbayesnn.inference.task._problem import Posed
 from skbayesnn.network import Network, outputs
 from skbayesnn.posterior import (
     Gaussian,
-    Hyperparameters,
     Posterior,
     weight_groups,
 )
@@ -161,50 +160,6 @@ def test_energy_of_the_position(name):
 
 
 # --- models whose evidence can be had otherwise --------------------------------------------------
-
-
-def linear_rows(n=40, d=2, seed=0):
-    rng = np.random.default_rng(seed)
-    X = rng.standard_normal((n, d))
-    return X, X @ np.linspace(1.0, -0.5, d) + 0.4 + 0.5 * rng.standard_normal(n)
-
-
-def linear_posterior(X, y, likelihood=None):
-    network = Network((X.shape[1], 1), "tanh")
-    groups = weight_groups(network, "single")
-    likelihood = Gaussian.per_output(1) if likelihood is None else likelihood
-    return Posterior(network, likelihood, groups, X, y[:, None].astype(float), np.ones(len(X)))
-
-
-def with_bias(X):
-    return np.column_stack([X, np.ones(len(X))])
-
-
-def log_marginal_linear(X, y, log_alpha, log_beta):
-    """``ln N(y; 0, 1/beta + Phi Phi^T / alpha)`` through the eigenvalues of ``Phi Phi^T``."""
-    values, vectors = np.linalg.eigh(with_bias(X) @ with_bias(X).T)
-    total = 0.0
-    for value, along in zip(np.maximum(values, 0.0), vectors.T @ y, strict=True):
-        variance = np.exp(-log_beta) + value * np.exp(-log_alpha)
-        total = total - 0.5 * (np.log(2.0 * np.pi * variance) + along**2 / variance)
-    return total
-
-
-@pytest.mark.parametrize("tuned", [True, False])
-def test_evidence_of_a_linear_model_of_fixed_precisions(tuned):
-    X, y = linear_rows()
-    hyper = Hyperparameters(np.array([0.7]), np.array([3.0]))
-    exact = log_marginal_linear(X, y, *np.log([0.7, 3.0]))
-    posterior = linear_posterior(X, y)
-    plan = {} if tuned else {"n_steps": 10}
-    settings = sampling(posterior, hyper, 5, 4, tuned=tuned, **plan)  # draws play no role
-    value, error = population_evidence(run(posterior, settings, 2))
-    if tuned:  # nothing is left to sample
-        assert_allclose(value, exact, rtol=1e-10)
-        assert error < 1e-10
-    else:
-        assert 0.0 < error < 0.5  # of four populations, 0.2 of it systematic
-        assert abs(value - exact) < 3 * error
 
 
 # --- typicality ----------------------------------------------------------------------------------
