@@ -15,7 +15,7 @@ from skbayesnn.inference.sampling._population import scout
 from skbayesnn.model_selection import compare
 from skbayesnn.model_selection._candidates import simplest_of_best
 from skbayesnn.posterior import LogUniform
-from tests.tools import parts_of, set_limits, shares_of
+from tests.tools import parts_of
 
 LOW, HIGH = LogUniform().log_range
 
@@ -32,18 +32,17 @@ def class_rows(n=30, seed=1):
     return X, (rng.random(n) < expit(2 * X[:, 0])).astype(int)
 
 
+MEASURED = {"measure_evidence": True, "n_restarts": 2, "random_state": 0}
+
+
 @pytest.fixture(scope="module")
 def regressor():
-    model = EvidenceMLPRegressor(
-        (3,), noise="constant", measure_evidence=True, n_restarts=2, random_state=0
-    )
-    return model.fit(*linear_rows())
+    return EvidenceMLPRegressor((3,), noise="constant", **MEASURED).fit(*linear_rows())
 
 
 @pytest.fixture(scope="module")
 def classifier():
-    model = EvidenceMLPClassifier((2,), measure_evidence=True, n_restarts=2, random_state=0)
-    return model.fit(*class_rows())
+    return EvidenceMLPClassifier((2,), **MEASURED).fit(*class_rows())
 
 
 def design(X):
@@ -74,12 +73,8 @@ def test_logistic_regression_by_quadrature():
 @pytest.mark.parametrize("seed", range(3))
 def test_a_network_does_not_beat_the_linear_truth(seed):
     X, y = linear_rows(60, seed)
-    small, large = (
-        EvidenceMLPRegressor(hidden, noise="constant", measure_evidence=True, random_state=0).fit(
-            X, y
-        )
-        for hidden in ((), (4,))
-    )
+    options = {"noise": "constant", "measure_evidence": True, "random_state": 0}
+    small, large = (EvidenceMLPRegressor(some, **options).fit(X, y) for some in ((), (4,)))
     assert large.log_evidence_ < small.log_evidence_ - 1.0
 
 
@@ -95,10 +90,6 @@ def test_attributes(regressor):
     assert line.startswith(f"Log evidence: {report.log_evidence:.2f} +- ")
     assert f"(Laplace: {report.laplace_log_evidence:.2f})" in line
     assert compare([regressor])["log_evidence_std"] == [regressor.log_evidence_std_]
-
-
-def test_report_tells_that_the_best_minimum_is_poor(regressor):
-    report = regressor.evidence_report_
     assert "Best minimum" not in repr(report)
     poor = replace(report, laplace_log_evidence=report.log_evidence - 62.0)
     assert "Best minimum: 62 nats below the drawn networks" in repr(poor)
@@ -121,14 +112,6 @@ def test_small_fits_are_measured_by_default():
     assert np.isnan(model.log_evidence_std_)
 
 
-def test_limits_are_predicted_seconds(monkeypatch):
-    X, y = class_rows()
-    for seconds, measured in ((1.0, True), (1e-6, False)):
-        set_limits(monkeypatch, sampled_seconds=seconds, checked_seconds=seconds)
-        model = EvidenceMLPClassifier((1,), n_restarts=1, random_state=0).fit(X, y)
-        assert np.isfinite(model.log_evidence_std_) == measured
-
-
 @pytest.mark.parametrize("noise", ["student_t", "input_dependent"])
 def test_other_noise_is_measured(noise):
     model = EvidenceMLPRegressor((), noise=noise, measure_evidence=True, random_state=0)
@@ -145,16 +128,10 @@ def test_default_fits_sample_one_network_and_the_linear_model():
     model = EvidenceMLPRegressor(noise="constant", random_state=0).fit(X, y)
     assert {candidate.hidden_layer_sizes for candidate in model.candidates_} == {(), (16,)}
     assert model.hidden_layer_sizes_ == ()  # the truth
-    assert (
-        model.candidates_[0].log_evidence
-        == model.log_evidence_
-        == max(candidate.log_evidence for candidate in model.candidates_)
-    )
+    assert model.log_evidence_ == max(c.log_evidence for c in model.candidates_)
     assert model.evidence_report_.tried == ((), (16,))
     assert model.evidence_report_.verdict == "trusted"  # both were measured
-    weights = [part.size for part in parts_of(model)]
-    assert len(weights) == 2
-    assert_allclose(shares_of(model).sum(), 1.0)
+    assert len(parts_of(model)) == 2
     assert model.score(X, y) > 0.9
 
 
@@ -165,9 +142,7 @@ def test_populations_that_miss_a_minimum_are_replaced_by_chains(monkeypatch):
         return scout(*args)._replace(log_evidence=-1e4)
 
     monkeypatch.setattr("skbayesnn.inference.choice._sampled_models.scout", missing)
-    model = EvidenceMLPRegressor(
-        (2,), noise="constant", measure_evidence=True, n_restarts=2, random_state=0
-    ).fit(X, y)
+    model = EvidenceMLPRegressor((2,), noise="constant", **MEASURED).fit(X, y)
     assert np.isnan(model.log_evidence_std_)
     assert_allclose(model.log_evidence_, model.evidence_report_.laplace_log_evidence)
     assert [part.size for part in parts_of(model)] == [512]

@@ -101,14 +101,10 @@ def log_evidence_on_grid(rows, n_alpha=241, n_beta=481):
     return log_alpha, log_beta, table
 
 
-@pytest.fixture(scope="module")
-def inferred():
+def test_inferred_level_and_evidence_by_quadrature():
+    """One integral after the other is within a tenth of a nat of both together."""
     rows = make_rows(n=60)
-    return rows, log_evidence_on_grid(rows)
-
-
-def test_level_of_highest_evidence(inferred):
-    rows, (log_alpha, log_beta, table) = inferred
+    log_alpha, log_beta, table = log_evidence_on_grid(rows)
     model = fit(EvidenceMLPRegressor, rows, standardize=False, prior="single")
     best = np.unravel_index(np.argmax(table), table.shape)
     assert abs(np.log(model.weight_precisions_[0]) - log_alpha[best[0]]) < 0.06
@@ -117,14 +113,8 @@ def test_level_of_highest_evidence(inferred):
     point = result_of(model).best.terms
     at_best = point.total - point.noise_occam - point.weight_precision_occam
     assert table.max() <= at_best < table.max() + 0.005
-
-
-def test_evidence_by_quadrature(inferred):
-    """One integral after the other is within a tenth of a nat of both together."""
-    rows, (log_alpha, log_beta, table) = inferred
     share = np.log(1.0 / (len(log_alpha) - 1)) + np.log(1.0 / (len(log_beta) - 1))
     exact = logsumexp(table) + share
-    model = fit(EvidenceMLPRegressor, rows, standardize=False, prior="single")
     assert model.log_evidence_ == pytest.approx(exact, abs=0.1)  # nats, as said above
 
 
@@ -151,12 +141,10 @@ def test_equal_errors_alone_are_a_given_level(kind):
     if kind is EvidenceMLPRegressor:
         assert_allclose(measured.predict(X), given.predict(X), rtol=1e-4, atol=1e-5)
         assert measured.log_evidence_ == pytest.approx(given.log_evidence_, abs=1e-3)
-        assert_allclose(
-            measured.predict_std(X, measurement_std=0.4), given.predict_std(X), rtol=1e-4
-        )
-        assert_allclose(
-            measured.leave_one_out_log_density_, given.leave_one_out_log_density_, atol=1e-3
-        )
+        found = measured.predict_std(X, measurement_std=0.4)
+        assert_allclose(found, given.predict_std(X), rtol=1e-4)
+        found = measured.leave_one_out_log_density_
+        assert_allclose(found, given.leave_one_out_log_density_, atol=1e-3)
 
 
 def test_leave_one_out_is_the_fall_of_the_evidence():

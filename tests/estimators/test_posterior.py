@@ -18,12 +18,11 @@ from skbayesnn import (
     Sampler,
 )
 from skbayesnn.estimators import GaussianPosterior
-from tests.tools import difference
+from tests.tools import BRIEF, difference
 
 pytestmark = pytest.mark.usefixtures("laplace")
 
 SCALE, SHIFT = np.array([1.0, 20.0]), np.array([3.0, 500.0])
-BRIEF = {"n_chains": 1, "n_warmup": 5, "n_draws": 20, "measure_evidence": False, "random_state": 0}
 GRID = np.array([[2.0, 480.0], [3.5, 530.0], [5.0, 500.0]])
 
 
@@ -39,9 +38,8 @@ def make_classes(n=60, n_classes=3):
     rng = np.random.default_rng(1)
     x = rng.uniform(-2, 2, (n, 2))
     score = np.stack([x[:, 0], np.sin(2 * x[:, 1]), -x[:, 0] - x[:, 1]], axis=1)[:, :n_classes]
-    return SHIFT + SCALE * x, np.array(["a", "b", "c"])[
-        np.argmax(score + 0.5 * rng.standard_normal(score.shape), axis=1)
-    ]
+    best = np.argmax(score + 0.5 * rng.standard_normal(score.shape), axis=1)
+    return SHIFT + SCALE * x, np.array(["a", "b", "c"])[best]
 
 
 def fit_regressor(hidden=(3,), n_outputs=1, **options):
@@ -159,12 +157,8 @@ def test_names():
     assert model.posterior_[0].names == tuple(f"output[{name}]" for name in names)
     X, y = make_classes(n_classes=2)
     model = EvidenceMLPClassifier((1,), n_restarts=1, random_state=0).fit(X, y)
-    assert model.posterior_[0].names[:3] == (
-        "hidden1[x0 -> 0]",
-        "hidden1[x1 -> 0]",
-        "hidden1[bias -> 0]",
-    )
-    assert model.posterior_[0].names[3:] == ("output[0]", "output[bias]")
+    hidden = tuple(f"hidden1[{name} -> 0]" for name in ("x0", "x1", "bias"))
+    assert model.posterior_[0].names == (*hidden, "output[0]", "output[bias]")
     X, y = make_classes()
     model = EvidenceMLPClassifier(()).fit(X, y)
     assert model.posterior_[0].names[-3:] == tuple(f"output[bias -> {c}]" for c in "abc")
@@ -217,7 +211,7 @@ def test_posterior_of_a_noise_network():
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_draws_of_a_sampler(dtype):
     X, y = make_rows()
-    options = BRIEF | {"n_chains": 2, "n_warmup": 50, "n_draws": 300}
+    options = BRIEF | {"n_warmup": 50, "n_draws": 300}
     model = HMCMLPRegressor((), noise="constant", sampler=Sampler(dtype=dtype), **options)
     model.fit(X, y[:, 0])
     (posterior,) = model.posterior_
