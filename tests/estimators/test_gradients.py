@@ -1,5 +1,7 @@
 """Derivatives by the inputs, and novelty: against differences, closed forms and drawn functions."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -16,6 +18,7 @@ from skbayesnn import (
     Sampler,
 )
 from skbayesnn.compose import make_pipeline
+from skbayesnn.inference import DensePrecision, DualPrecision
 from skbayesnn.predictive import Draws, Pooled
 from tests.tools import BRIEF, assert_near, difference
 
@@ -100,6 +103,15 @@ def test_linear_model_has_its_coefficients():
     gradient, std = model.predict_gradient(X[:4], return_std=True)
     assert_allclose(gradient, np.broadcast_to(model.coefs_[0].T, gradient.shape), rtol=1e-10)
     assert_allclose(std, np.broadcast_to(model.coefs_std_[0].T, std.shape), rtol=1e-8)
+
+
+def test_structured_precisions_agree_with_dense_ones():
+    part = MODELS["two layers"][0].fit(X, Y[:, 0])._ensemble.parts[0]
+    rng, k = np.random.default_rng(0), part.network.n_weights
+    dual = DualPrecision(rng.uniform(1.0, 2.0, k), rng.standard_normal((3, k)))
+    rows = rng.standard_normal((4, 3))
+    both = [replace(part, precision=some) for some in (dual, DensePrecision(dual.dense()))]
+    assert_near(*(some.gradient_moments(rows)[1] for some in both))
 
 
 def test_novelty_of_a_linear_model_is_exact():

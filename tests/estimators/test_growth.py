@@ -101,6 +101,7 @@ def test_linear_data_get_a_linear_model():
     model = clone(AUTO).fit(X, y)
     assert model.hidden_layer_sizes_ == ()
     assert_allclose(model.coefs_[0][:, 0], [1, -1], atol=4 * 0.3 / np.sqrt(270))
+    assert "No hidden layer was needed" in str(model.evidence_report_)
 
 
 def test_classifier_and_second_fit():

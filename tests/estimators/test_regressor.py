@@ -352,7 +352,9 @@ def test_report_adds_up(model):
     text = report.full()
     for name in (*names, *model.weight_group_names_, "gamma", best.verdict, "Log evidence"):
         assert name in text
-    assert all(f"{getattr(report, name):.2f}" in text for name in names)
+    for name in names:
+        assert f"{getattr(report, name):.2f}" in text
+        assert f"{getattr(report, name):.2f}" in repr(report.terms)
 
 
 def test_report_says_which_precisions_nothing_determines():

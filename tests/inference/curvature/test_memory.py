@@ -1,3 +1,4 @@
+import os
 import tracemalloc
 import warnings
 
@@ -7,7 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from skbayesnn import EvidenceMLPRegressor, HMCMLPRegressor, Prior, Sampler
 from skbayesnn.estimators import BayesianMLP
-from skbayesnn.inference import Problem, memory_of_search
+from skbayesnn.inference import Problem, machine_memory, memory_of_search
 from skbayesnn.posterior import Gaussian
 from tests.tools import BRIEF, result_of, set_limits
 
@@ -85,6 +86,12 @@ def test_covariances_that_do_not_fit(monkeypatch):
     with pytest.raises(MemoryError, match=r"covariance of 40 rows needs about .* return_std"):
         model.predict(X, return_cov=True)
     model.predict(X[:20], return_cov=True)
+
+
+def test_no_check_where_the_system_does_not_tell(monkeypatch):
+    assert machine_memory() > 2.0**20
+    monkeypatch.delattr(os, "sysconf", raising=False)
+    assert machine_memory() == np.inf
 
 
 def test_processes_need_memory_each():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from skbayesnn.inference import NOISE_MODELS, Problem
+from skbayesnn.inference import NOISE_MODELS, Problem, fit_evidence
 from skbayesnn.inference.evidence._evidence import log_evidence_fixed
 from skbayesnn.inference.minima._minimum import complete
 from skbayesnn.inference.minima._search import find_minima
@@ -191,3 +191,27 @@ def test_terms_are_those_of_both_networks():
     low, high = LogUniform().log_range
     prior += 0.5 * np.log(2 * np.pi) - np.log(high - low)
     assert best.terms.noise_weight_prior == pytest.approx(prior)
+
+
+def test_noise_networks_begin_at_minima_under_constant_noise(monkeypatch):
+    """Whether found here or given; the old minima with a noise network stay in the race."""
+    problem = make_problem(80, noise_hidden_layer_sizes=(2,))
+    problem = replace(problem, y=problem.y + np.sin(6.0 * problem.X))
+    posed = problem.posed((4,))
+    plain = find_minima(*posed, np.random.SeedSequence(1).spawn(8))
+    assert len(plain) > 1
+    several = INPUT_DEPENDENT.search(problem, posed, plain)
+    assert len(several) > 1
+    assert all(minimum.noise is not None for minimum in several)
+    fitted = fit_evidence(problem, (4,), entropy=1, n_restarts=8, noise="input_dependent")
+    assert [m.log_evidence for m in fitted.minima] == [m.log_evidence for m in several]
+    monkeypatch.setattr("skbayesnn.inference.noise._constant_noise.NOISE_MINIMA", 1)
+    found = INPUT_DEPENDENT.search(problem, posed, plain)
+    assert len(found) == 1
+    assert found[0].log_evidence in [m.log_evidence for m in several]
+    given = INPUT_DEPENDENT.search(problem, posed, plain[::-1])
+    assert [m.log_evidence for m in given] == [m.log_evidence for m in found]
+    resumed = INPUT_DEPENDENT.search(problem, posed, [several[0], *plain])
+    assert len(resumed) == 1  # those with a noise network go first
+    assert resumed[0].log_evidence == pytest.approx(several[0].log_evidence, abs=0.05)
+    assert several[0].log_evidence > plain[0].log_evidence + 5.0
