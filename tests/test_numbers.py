@@ -15,9 +15,9 @@ the new tables into the pages and prints which other numbers have to be changed 
 """
 
 import csv
-import importlib.util
 import math
 import re
+import runpy
 from functools import cache, partial
 from itertools import zip_longest
 from pathlib import Path
@@ -237,11 +237,7 @@ def showcase_table():
 @cache
 def published():
     """Published figures by set and source."""
-    path = BENCHMARKS / "published.py"
-    spec = importlib.util.spec_from_file_location("published", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.PUBLISHED
+    return runpy.run_path(str(BENCHMARKS / "published.py"))["PUBLISHED"]
 
 
 def kept(name):

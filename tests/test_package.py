@@ -1,8 +1,8 @@
 """What is released: versions, the source distribution, links that work on a package index."""
 
-import importlib.util
 import os
 import re
+import runpy
 import shlex
 import shutil
 import subprocess
@@ -37,10 +37,7 @@ def field(text, name):
 @pytest.fixture
 def prepare():
     path = ROOT / "doc" / "contributing" / "prepare_release.py"
-    spec = importlib.util.spec_from_file_location("prepare_release", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return SimpleNamespace(**runpy.run_path(str(path)))
 
 
 @pytest.fixture
@@ -112,11 +109,9 @@ def test_other_links_are_left_alone(prepare):
 @pytest.mark.parametrize("kind", ["msvc", "unix"])
 def test_on_windows_the_core_is_compiled_by_clang(monkeypatch, kind):
     dist = pytest.importorskip("setuptools").Distribution()
-    spec = importlib.util.spec_from_file_location("compile_core", ROOT / "setup.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    setup = runpy.run_path(str(ROOT / "setup.py"))
     monkeypatch.setattr("shutil.which", lambda name: f"C:/LLVM/bin/{name}.exe")
-    command = module.BuildCore(dist)
+    command = setup["BuildCore"](dist)
     command.extensions, begun = [], []
     command.compiler = SimpleNamespace(
         compiler_type=kind, cc="cl.exe", initialize=lambda: begun.append(kind)

@@ -26,6 +26,7 @@ from skbayesnn.posterior import (
 )
 
 NOT_SAMPLED = {"sampled_seconds": 0.0, "checked_seconds": 0.0}  # as large data
+BRIEF = {"n_chains": 2, "n_warmup": 10, "n_draws": 10, "measure_evidence": False, "random_state": 0}
 DEPTHS = [(), (4,), (3, 2, 3)]
 
 

@@ -11,23 +11,18 @@ the code, run again under another name, and compare the two in the file of resul
     python tests/benchmarks/ablation.py --compare new.csv
 """
 
-import os
-
-for _name in ("OPENBLAS", "OMP", "MKL", "BLIS", "NUMEXPR"):
-    os.environ[f"{_name}_NUM_THREADS"] = "1"  # before numpy is imported
-
 import argparse
 import csv
 import warnings
 from pathlib import Path
 from time import process_time
 
+import _data  # before numpy
 import numpy as np
 from evidence_truth import PROBLEMS, estimator, references
 
 from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor
 
-FOLDER = Path(os.environ.get("SKBAYESNN_DATA", "."))
 COLUMNS = ("variant", "fit", "evidence", "log density", "error", "seconds")
 FITS = {  # name: set, split, most training rows, options
     "mcycle": ("mcycle", 0, None, {}),
@@ -66,22 +61,11 @@ def outliers(n_features, n_rows, n_test=500):
 
 
 def rows_of(name, split, most):
-    """Training and test rows of a split; of sets without splits a fifth at random tests."""
+    """Training and test rows of a split."""
     if name == "outliers":
         return outliers(split, most)
-    data = np.load(FOLDER / f"{name}.npz")
-    X, y = data["X"].astype(float), data["y"]
-    if "test_mask" in data:
-        mask = data["test_mask"][:, split].astype(bool)
-        train, test = np.flatnonzero(~mask), np.flatnonzero(mask)
-    elif "kfold_train_0" in data:
-        train, test = data[f"kfold_train_{split}"], data[f"kfold_test_{split}"]
-    elif "train_idx" in data:
-        train, test = (np.atleast_2d(data[key])[split] for key in ("train_idx", "test_idx"))
-    else:
-        order = np.random.default_rng(split).permutation(len(y))
-        train, test = np.split(order, [int(0.8 * len(y))])
-    return X[train[:most]], y[train[:most]], X[test], y[test]
+    X, y, X_test, y_test = _data.split(name, split)
+    return X[:most], y[:most], X_test, y_test
 
 
 def scored(model, X, y, X_test, y_test):

@@ -1,4 +1,4 @@
-"""Single mechanisms of the samplers switched off, on eight small problems.
+"""Single mechanisms of the samplers switched off, on ten small problems.
 
 Every fit draws a population, which estimates the evidence, and then runs chains from its draws. A
 mechanism earns its lines if without it the evidence or its error changes by a nat, or if chains
@@ -14,16 +14,17 @@ from contextlib import ExitStack
 from time import process_time
 from unittest.mock import patch
 
+import _data  # noqa: F401, one thread
 import numpy as np
-from inside import parts_of, standardised
 from reporting import counted_warnings, print_table
-from sklearn.datasets import load_iris, make_friedman1
+from sklearn.datasets import load_iris, load_wine, make_friedman1
 
 from skbayesnn import HMCMLPClassifier, HMCMLPRegressor, samplers
 from skbayesnn._threads import blas_threads
 from skbayesnn.inference.sampling import _moves, _sampling
 from skbayesnn.posterior.kernels import _core
 from skbayesnn.samplers import bulk_ess, r_hat
+from tests.tools import parts_of, standardised
 
 
 def absent(*args, **kwargs):
@@ -61,6 +62,10 @@ def rows(name):
         return X, y, HMCMLPRegressor((8,), noise="constant")
     if name == "iris":
         return *load_iris(return_X_y=True), HMCMLPClassifier((8,))
+    if name in ("linear wine", "linear iris"):
+        X, y = (load_wine if name == "linear wine" else load_iris)(return_X_y=True)
+        some = rng.permutation(len(y))[: 60 if name == "linear iris" else None]
+        return X[some], y[some], HMCMLPClassifier(())
     if name == "friedman":
         model = HMCMLPRegressor((8,), noise="constant")
         return *make_friedman1(200, 5, noise=1.0, random_state=0), model
@@ -82,6 +87,7 @@ def rows(name):
 
 TEXTS = "problem", "without"
 NAMES = ("regression", "iris", "friedman", "student_t", "thirty", "binary", "noisy", "separable")
+NAMES += ("linear wine", "linear iris")
 
 
 def fitted(name, seed):

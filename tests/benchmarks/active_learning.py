@@ -7,7 +7,7 @@ Three ways of choosing the next measurements from a pool of inputs:
 - "mean marginal": what tells most about the region of interest (MacKay 1992, equation 4.13).
 
 The error is the root mean square of predictions minus the true function over the region of
-interest, which is smaller than the pool (``--interest region``) or all of it (``--interest pool``).
+interest, which is smaller than the pool.
 All strategies start from the same random rows, and the noise of a candidate is the same whoever
 measures it; differences are paired.
 
@@ -18,11 +18,10 @@ Run with::
 """
 
 import argparse
-from time import perf_counter
 
 import numpy as np
 from problems import robot_arm
-from reporting import counted_warnings, mean_and_error, print_table, write_csv
+from reporting import counted_warnings, print_table
 
 from skbayesnn import EvidenceMLPRegressor
 from skbayesnn.active_learning import select
@@ -33,11 +32,11 @@ N_INTEREST = 100
 NOISE = 0.05
 
 
-def curve(rng, interest):
+def curve(rng):
     """A smooth function of one input on [-4, 4], wanted between 0 and 2."""
     pool = rng.uniform(-4.0, 4.0, (300, 1))
     noise = NOISE * rng.standard_normal((300, 1))
-    wanted = rng.uniform(0.0, 2.0, (N_INTEREST, 1)) if interest == "region" else pool
+    wanted = rng.uniform(0.0, 2.0, (N_INTEREST, 1))
 
     def truth(X):
         return np.tanh(2.0 * (X + 2.0)) + np.exp(-((X - 1.2) ** 2) / 0.3) - 0.3 * X
@@ -45,13 +44,12 @@ def curve(rng, interest):
     return pool, truth(pool) + noise, wanted, truth(wanted)
 
 
-def arm(rng, interest):
+def arm(rng):
     """The robot arm; angles in a box, wanted in one of the two training regions of the texts."""
     pool = np.column_stack([rng.uniform(-2.6, 2.6, 600), rng.uniform(0.0, 3.6, 600)])
     noise = NOISE * rng.standard_normal((600, 2))
-    wanted = robot_arm(N_INTEREST, rng)[0] if interest == "region" else pool
-    if interest == "region":
-        wanted[:, 0] = np.abs(wanted[:, 0])
+    wanted = robot_arm(N_INTEREST, rng)[0]
+    wanted[:, 0] = np.abs(wanted[:, 0])
     return pool, hand(pool) + noise, wanted, hand(wanted)
 
 
@@ -83,22 +81,20 @@ def choose(strategy, model, pool, free, n, wanted, rng):
 def learn(problem, strategy, index, args):
     """One learning curve: a row of results per fit."""
     rng = np.random.default_rng([1992, index])
-    pool, y, wanted, exact = (curve if problem == "curve" else arm)(rng, args.interest)
+    pool, y, wanted, exact = (curve if problem == "curve" else arm)(rng)
     first, batch, last = SIZES[problem]
     measured = rng.permutation(len(pool))[:first]
     rows = []
     while True:
-        with counted_warnings() as messages:
+        with counted_warnings():
             model = make_model(problem, args.n_restarts, index).fit(pool[measured], y[measured])
             predicted = model.predict(wanted).reshape(exact.shape)
         rows.append(
             {
                 "problem": problem,
                 "strategy": strategy,
-                "set": index,
                 "n": len(measured),
                 "error": float(np.sqrt(np.mean(np.sum((predicted - exact) ** 2, axis=1)))),
-                "warnings": len(messages),
             }
         )
         if len(measured) >= last:
@@ -106,21 +102,6 @@ def learn(problem, strategy, index, args):
         free = np.setdiff1d(np.arange(len(pool)), measured)
         new = choose(strategy, model, pool, free, batch, wanted, rng)
         measured = np.concatenate([measured, new])
-
-
-def summary(rows, repetitions):
-    """One line per number of rows: means with standard errors, and of paired log ratios."""
-    table = []
-    errors = {(r["strategy"], r["set"], r["n"]): r["error"] for r in rows}
-    for n in sorted({r["n"] for r in rows}):
-        line = {"rows": n}
-        for strategy in STRATEGIES:
-            line[strategy] = mean_and_error([errors[strategy, i, n] for i in repetitions], 4)
-        for strategy in STRATEGIES[1:]:
-            ratios = [np.log(errors[strategy, i, n] / errors["random", i, n]) for i in repetitions]
-            line[f"log ratio, {strategy}"] = mean_and_error(ratios, 2)
-        table.append(line)
-    return table
 
 
 def rows_needed(rows):
@@ -156,28 +137,16 @@ def main():
     """Run what the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--repetitions", type=int, default=20)
-    parser.add_argument("--first", type=int, default=0, help="number of the first repetition")
     parser.add_argument("--problems", nargs="+", default=list(SIZES), choices=list(SIZES))
-    parser.add_argument("--interest", default="region", choices=["region", "pool"])
     parser.add_argument("--n-restarts", type=int, default=2)
-    parser.add_argument("--csv", help="file for one line per fit")
     args = parser.parse_args()
 
-    repetitions, everything = range(args.first, args.first + args.repetitions), []
     for problem in args.problems:
-        start, rows = perf_counter(), []
-        for index in repetitions:
+        rows = []
+        for index in range(args.repetitions):
             for strategy in STRATEGIES:
                 rows += learn(problem, strategy, index, args)
-        print_table(
-            f"{problem}, error over the {args.interest}, {args.repetitions} repetitions, "
-            f"{perf_counter() - start:.0f} s",
-            summary(rows, repetitions),
-        )
-        print_table("Rows until random choice's final error", rows_needed(rows))
-        everything += rows
-    if args.csv:
-        write_csv(args.csv, everything)
+        print_table(f"{problem}: rows until random choice's final error", rows_needed(rows))
 
 
 if __name__ == "__main__":

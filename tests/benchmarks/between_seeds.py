@@ -10,11 +10,10 @@ The folder holds ``ripley_synth.npz``, ``ripley_pima.npz`` and ``cls_seeds.npz``
 """
 
 import argparse
-import os
 import warnings
-from pathlib import Path
 from time import process_time
 
+import _data  # before numpy
 import numpy as np
 from reporting import print_table
 from sklearn.datasets import load_iris, load_wine
@@ -29,10 +28,10 @@ def load(name):
     """Rows of a set; of Ripley's sets the training rows."""
     if name in ("iris", "wine"):
         return (load_iris if name == "iris" else load_wine)(return_X_y=True)
-    with np.load(Path(os.environ["SKBAYESNN_DATA"]) / f"{FILES[name]}.npz") as file:
-        X, y = file["X"], file["y"]
-        rows = np.atleast_2d(file["train_idx"])[0] if name != "seeds" else slice(None)
-    return X[rows], y[rows]
+    X, y, X_test, y_test = _data.split(FILES[name])
+    if name == "seeds":  # all rows
+        X, y = np.concatenate([X, X_test]), np.concatenate([y, y_test])
+    return X, y
 
 
 def main():

@@ -5,26 +5,19 @@ the defaults are chosen here and judged there. Networks with one layer of 16 uni
 choose their size (``hidden_layer_sizes="auto"``) are fitted once to each set, and their minima
 predict together in all ways that ``combine`` offers. One table for regression, one for
 classification: test log density per row in nats, sums over the sets last, and processor seconds of
-the fit. With ``--samplers`` the same of short sampling runs (200 draws of each chain), with one
-layer of 16 units and with the network that an evidence fit has chosen, beside that fit; and R-hat.
-With ``--noise`` the noise models instead: densities, root mean squared errors, and the p values by
-which ``noise="auto"`` tells whether others than constant noise are worth trying. Run with::
+the fit. With ``--noise`` the noise models instead: densities, root mean squared errors, and the p
+values by which ``noise="auto"`` tells whether others are worth trying. Run with::
 
     python tests/benchmarks/defaults.py
     python tests/benchmarks/defaults.py --sets moons friedman_300
-    python tests/benchmarks/defaults.py --samplers
     python tests/benchmarks/defaults.py --noise
 """
-
-import os
-
-for _name in ("OPENBLAS", "OMP", "MKL", "BLIS", "NUMEXPR"):
-    os.environ[f"{_name}_NUM_THREADS"] = "1"  # before numpy is imported
 
 import argparse
 from functools import partial
 from time import process_time
 
+import _data  # noqa: F401, one thread
 import numpy as np
 from reporting import counted_warnings, print_table
 from scipy.ndimage import gaussian_filter
@@ -36,8 +29,6 @@ from sklearn.model_selection import train_test_split
 from skbayesnn import (
     EvidenceMLPClassifier,
     EvidenceMLPRegressor,
-    HMCMLPClassifier,
-    HMCMLPRegressor,
 )
 
 SIZES = {"16": (16,), "auto": "auto"}
@@ -104,6 +95,13 @@ def generated(name, **options):
     return getattr(datasets, f"make_{name}")(random_state=1, **options)
 
 
+def clusters(n, n_features, n_informative, flip_y, **options):
+    """Classes of several Gaussian clusters."""
+    given = {"n_features": n_features, "n_informative": n_informative, "flip_y": flip_y}
+    return generated("classification", n_samples=n + N_TEST, **given, **options)
+
+
+SHELLS = {"n_samples": 250 + N_TEST, "n_features": 4, "n_classes": 3}
 REGRESSION = {  # name: data, training rows
     "sine_20": (partial(sine, 20, 0.1, 0), 20),
     "sine_40": (partial(sine, 40, 0.1, 2), 40),
@@ -128,41 +126,9 @@ CLASSES = {
     "digits": (partial(bundled, "digits", None, slice(8, 56, 2)), 400),
     "moons": (partial(generated, "moons", n_samples=200 + N_TEST, noise=0.3), 200),
     "spirals": (spirals, 250),
-    "clusters_2": (
-        partial(
-            generated,
-            "classification",
-            n_samples=200 + N_TEST,
-            n_features=8,
-            n_informative=4,
-            n_redundant=0,
-            n_clusters_per_class=3,
-            flip_y=0.1,
-        ),
-        200,
-    ),
-    "clusters_4": (
-        partial(
-            generated,
-            "classification",
-            n_samples=300 + N_TEST,
-            n_features=10,
-            n_informative=5,
-            n_classes=4,
-            flip_y=0.05,
-        ),
-        300,
-    ),
-    "shells": (
-        partial(
-            generated,
-            "gaussian_quantiles",
-            n_samples=250 + N_TEST,
-            n_features=4,
-            n_classes=3,
-        ),
-        250,
-    ),
+    "clusters_2": (partial(clusters, 200, 8, 4, 0.1, n_redundant=0, n_clusters_per_class=3), 200),
+    "clusters_4": (partial(clusters, 300, 10, 5, 0.05, n_classes=4), 300),
+    "shells": (partial(generated, "gaussian_quantiles", **SHELLS), 250),
 }
 
 
@@ -217,19 +183,6 @@ def combinations(estimator, X, y, X_test, y_test):
     return row | {"chosen": "x".join(map(str, model.hidden_layer_sizes_)) or "linear"}
 
 
-def samples(estimator, X, y, X_test, y_test):
-    """Short runs of networks of two sizes."""
-    evidence = EvidenceMLPClassifier if is_classifier(estimator()) else EvidenceMLPRegressor
-    model, seconds = fitted(evidence(random_state=0), X, y)
-    row = {"evidence": quality(model, X_test, y_test), "evidence s": seconds}
-    for label, sizes in SIZES.items():
-        sampler = estimator(sizes, n_draws=200, measure_evidence=False, random_state=0)
-        model, row[f"{label} s"] = fitted(sampler, X, y)
-        row[label] = quality(model, X_test, y_test)
-        row[f"{label} R-hat"] = model.diagnostics_.r_hat
-    return row | {"chosen": "x".join(map(str, model.hidden_layer_sizes_)) or "linear"}
-
-
 def noise_models(estimator, X, y, X_test, y_test):
     """Noise that is constant, or the choice of the evidence."""
     row = {}
@@ -264,13 +217,9 @@ def main():
     """Print both tables."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--sets", nargs="+", choices=[*REGRESSION, *CLASSES])
-    kind = parser.add_mutually_exclusive_group()
-    kind.add_argument("--samplers", action="store_true", help="sample instead")
-    kind.add_argument("--noise", action="store_true", help="noise models instead, regression only")
+    parser.add_argument("--noise", action="store_true", help="noise models, regression only")
     args = parser.parse_args()
     compare, regressor, classifier = combinations, RememberingRegressor, RememberingClassifier
-    if args.samplers:
-        compare, regressor, classifier = samples, HMCMLPRegressor, HMCMLPClassifier
     tables = [("regression", REGRESSION, regressor), ("classification", CLASSES, classifier)]
     if args.noise:
         compare, tables = noise_models, [("noise models", REGRESSION, EvidenceMLPRegressor)]

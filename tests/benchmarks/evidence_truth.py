@@ -7,20 +7,16 @@ Where both agree the reference is their mean, weighted by their precision, else 
 what is missed lowers an estimate. ``--references`` prints new ones by large populations::
 
     python tests/benchmarks/evidence_truth.py --seeds 0 1
-    python tests/benchmarks/evidence_truth.py --linear 20   # linear truths, with and without units
-    python tests/benchmarks/evidence_truth.py --restarts    # the same network from more starts
     python tests/benchmarks/evidence_truth.py --references
 """
 
 import argparse
 import csv
-import os
 import time
 import warnings
 from pathlib import Path
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-
+import _data  # noqa: F401, one thread
 import numpy as np
 from scipy.special import expit
 
@@ -146,17 +142,6 @@ PROBLEMS = {
     "six clusters": (clusters(n=80, n_classes=2, per_class=3, sd=0.5), (4,), {}),
 }
 
-HARD = {
-    "bump, 5 units",
-    "saddle, 8 units",
-    "two outputs, shared noise",
-    "wave among 3 inputs",
-    "two layers",
-    "three classes",
-    "saddle, single",
-    "binary, waves",
-}
-
 
 def estimator(name, seed=0, **options):
     """The estimator of a problem, and its rows."""
@@ -240,56 +225,13 @@ def against_references(seeds):
     print(f"right and called doubtful: {np.mean(~trusted[~far]):.0%} of {np.sum(~far)}")
 
 
-def linear_truths(n_sets):
-    """How often a network of four units has the higher evidence where the truth is linear."""
-    gaps = []
-    for seed in range(n_sets):
-        rng = np.random.default_rng(seed)
-        X = rng.uniform(-2, 2, (60, 2))
-        y = X @ [1, -0.7] + 0.3 * rng.standard_normal(60)
-        models = [
-            fitted(EvidenceMLPRegressor(hidden, noise="constant", random_state=0), X, y)[0]
-            for hidden in ((), (4,))
-        ]
-        values = [model.log_evidence_ for model in models]
-        laplace = [model.evidence_report_.laplace_log_evidence for model in models]
-        gaps.append([values[1] - values[0], laplace[1] - laplace[0]])
-        print(seed, np.round(values, 2), "Laplace", np.round(laplace, 2), flush=True)
-    for name, some in zip(("measured", "Laplace"), np.transpose(gaps), strict=True):
-        print(
-            f"{name}: network above in {np.sum(some > 0)} of {n_sets}, by more than a nat in "
-            f"{np.sum(some > 1)}; median gap {np.median(some):.2f}"
-        )
-
-
-def restarts():
-    """One network from 5, 20 and 60 starts."""
-    for seed in (2, 3):
-        X, y = binary(wavy_odds)(np.random.default_rng(seed))
-        for n in (5, 20, 60):
-            model, took = fitted(EvidenceMLPClassifier((3,), n_restarts=n, random_state=0), X, y)
-            report = model.evidence_report_
-            print(
-                f"seed {seed}, {n:2d} starts: {report.log_evidence:.2f} +- "
-                f"{report.log_evidence_std:.2f}, Laplace {report.laplace_log_evidence:.2f}, "
-                f"{len(report.minima)} minima, {took:.1f} CPU s",
-                flush=True,
-            )
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, nargs="+", default=[0])
-    parser.add_argument("--linear", type=int, metavar="SETS")
-    parser.add_argument("--restarts", action="store_true")
     parser.add_argument("--references", action="store_true")
     arguments = parser.parse_args()
     if arguments.references:
         print_references()
-    elif arguments.linear:
-        linear_truths(arguments.linear)
-    elif arguments.restarts:
-        restarts()
     else:
         against_references(arguments.seeds)
 

@@ -1,10 +1,9 @@
 """Approximations of the curvature of large networks beside the dense one.
 
 Networks with two hidden layers are trained with dense Gauss-Newton curvature. At the minimum it is
-compared with the layers' blocks of that matrix alone; with blocks that are Kronecker products of
-the second moments of a layer's inputs and of the derivatives by its summed inputs (Martens & Grosse
-2015; Ritter, Botev & Barber 2018), the prior added exactly; and with that of some of the rows,
-which stand for all. The table holds log determinants less the dense one (nats), numbers of
+compared with blocks that are Kronecker products of the second moments of a layer's inputs and of
+the derivatives by its summed inputs (Martens & Grosse 2015; Ritter, Botev & Barber 2018), the prior
+added exactly. The table holds log determinants less the dense one (nats), numbers of
 well-determined weights, and error bars (due to the weights) of new rows over the dense ones, with
 the standard deviation of the logarithm of that ratio.
 
@@ -13,8 +12,8 @@ the standard deviation of the logarithm of that ratio.
 
 import argparse
 
+import _data  # noqa: F401, one thread
 import numpy as np
-from inside import result_of, standardised
 from reporting import counted_warnings, print_table
 from scipy.linalg import block_diag, cho_factor, cho_solve
 
@@ -22,9 +21,9 @@ from skbayesnn import EvidenceMLPRegressor
 from skbayesnn.network import forward, jacobian
 from skbayesnn.network._products import back_propagate
 from skbayesnn.posterior import Gaussian, Posterior
+from tests.tools import result_of, standardised
 
 N_TEST = 500
-SHARES = 0.5, 0.2, 0.05  # of the rows
 
 
 def make_rows(n_rows, n_features=8):
@@ -54,20 +53,13 @@ def curvatures(posterior, theta, hyper):
     prior = np.diag(posterior.groups.expand(hyper.alpha))
     dense = posterior.hessian(theta, hyper, exact=False)
     yield "dense", dense
-    network = posterior.network
-    blocks = [dense[part, part] for part in network.slices]
-    yield "layers", block_diag(*blocks)
-    trace = forward(network, theta, posterior.X, order=1)
+    trace = forward(posterior.network, theta, posterior.X, order=1)
     deltas = back_propagate(trace, np.ones_like(trace.outputs))
     pairs = [
         (z.T @ z / len(z), hyper.beta[0] * delta.T @ delta)
         for z, delta in zip(trace.inputs, deltas, strict=True)
     ]
     yield "Kronecker factors", block_diag(*(np.kron(*pair) for pair in pairs)) + prior
-    J = jacobian(trace)[:, 0]
-    for share in SHARES:
-        rows = np.linspace(0, len(J) - 1, round(share * len(J))).round().astype(int)
-        yield f"{share:.0%} of the rows", hyper.beta[0] / share * J[rows].T @ J[rows] + prior
 
 
 def measured(n_rows, hidden):

@@ -6,10 +6,7 @@ intervals in new rows, complete ones and those with a gap, mean over ten data se
     python tests/benchmarks/missing_values.py
 """
 
-import os
-
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-
+import _data  # noqa: F401, one thread
 import numpy as np
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401
 from sklearn.impute import IterativeImputer, SimpleImputer

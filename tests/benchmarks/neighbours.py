@@ -33,7 +33,6 @@ from skbayesnn import (
     EvidenceMLPRegressor,
     HMCMLPClassifier,
     HMCMLPRegressor,
-    Noise,
 )
 
 N_TREES = 500
@@ -338,13 +337,6 @@ REGRESSORS = {
     "evidence, (16,)": our_regressor(
         EvidenceMLPRegressor, hidden_layer_sizes=(16,), noise="constant"
     ),
-    "evidence, (16, 16)": our_regressor(
-        EvidenceMLPRegressor, hidden_layer_sizes=(16, 16), noise="constant"
-    ),
-    "evidence, noise of inputs": our_regressor(EvidenceMLPRegressor, noise="input_dependent"),
-    "evidence, linear log noise": our_regressor(
-        EvidenceMLPRegressor, noise=Noise("input_dependent", hidden_layer_sizes=())
-    ),
     "hmc": our_regressor(HMCMLPRegressor),
     "hmc, constant noise": our_regressor(HMCMLPRegressor, noise="constant"),
     "hmc, noise of inputs": our_regressor(HMCMLPRegressor, noise="input_dependent"),
@@ -361,7 +353,6 @@ REGRESSORS = {
 CLASSIFIERS = {
     "evidence": our_classifier(EvidenceMLPClassifier),
     "evidence, (16,)": our_classifier(EvidenceMLPClassifier, hidden_layer_sizes=(16,)),
-    "evidence, (16, 16)": our_classifier(EvidenceMLPClassifier, hidden_layer_sizes=(16, 16)),
     "hmc": our_classifier(HMCMLPClassifier),
     "gaussian process": gaussian_process_classifier,
     "mlp grid": network_classifier,

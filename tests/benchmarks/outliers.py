@@ -9,16 +9,12 @@ inputs, the noise model, and processor seconds of the fit. Run with::
     python tests/benchmarks/outliers.py --rows 100 1000 --shares 0.3 --seeds 0 1 2
 """
 
-import os
-
-for _name in ("OPENBLAS", "OMP", "MKL", "BLIS", "NUMEXPR"):
-    os.environ[f"{_name}_NUM_THREADS"] = "1"  # before numpy is imported
-
 import argparse
 import itertools
 import warnings
 from time import process_time
 
+import _data  # noqa: F401, one thread
 import numpy as np
 
 from skbayesnn import EvidenceMLPRegressor

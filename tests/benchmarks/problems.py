@@ -42,11 +42,10 @@ CENTRES = np.array(
         [[-0.6, 1.5], [2.2, -0.4], [-1.9, -1.6]],
     ]
 )
-THREE_CENTRES = CENTRES.reshape(3, 2, 2)
-WIDTH = 0.75  # for which the best possible error is 13.5 % (CENTRES) and 12 % (THREE_CENTRES)
+WIDTH = 0.75  # for which the best possible error is 13.5 %
 
 
-def gaussian_classes(n_rows, rng, centres=CENTRES, width=WIDTH):
+def gaussian_classes(n_rows, rng):
     """Classes of equal probability, each a mixture of round Gaussians (MacKay 1992, chapter 5).
 
     Returns
@@ -54,13 +53,13 @@ def gaussian_classes(n_rows, rng, centres=CENTRES, width=WIDTH):
     X : ndarray of shape (n_rows, 2)
     y : ndarray of int, shape (n_rows,)
     """
-    y = rng.integers(len(centres), size=n_rows)
-    centre = centres[y, rng.integers(centres.shape[1], size=n_rows)]
-    return centre + width * rng.standard_normal((n_rows, 2)), y
+    y = rng.integers(len(CENTRES), size=n_rows)
+    centre = CENTRES[y, rng.integers(CENTRES.shape[1], size=n_rows)]
+    return centre + WIDTH * rng.standard_normal((n_rows, 2)), y
 
 
-def class_probabilities(X, centres=CENTRES, width=WIDTH):
+def class_probabilities(X):
     """True class probabilities of `gaussian_classes`, of shape (n_rows, n_classes)."""
-    squares = np.sum((X[:, None, None, :] - centres) ** 2, axis=-1)
-    density = np.exp(-0.5 * squares / width**2).sum(axis=-1)
+    squares = np.sum((X[:, None, None, :] - CENTRES) ** 2, axis=-1)
+    density = np.exp(-0.5 * squares / WIDTH**2).sum(axis=-1)
     return density / density.sum(axis=1, keepdims=True)

@@ -1,9 +1,8 @@
 """Default fits of small sets beside sampled networks of fixed size and models of scikit-learn.
 
-Classes: the first splits of ten permutations of ``default_rng(0)``, whose first 80 % train, of the
-sets in the folder `SKBAYESNN_DATA` whose names begin with ``cls_``, and of ``immer_glass``, whose
-splits are its own. Regression: the first splits of ``yacht``, ``boston``, ``energy`` and of the
-sets ``wilson_*``. ``weak`` are twelve simulated sets of 60 rows with linear log odds. The tables
+Classes: the first splits of the sets in the folder `SKBAYESNN_DATA` whose names begin with
+``cls_``, and of ``immer_glass``. Regression: those of ``yacht``, ``boston``, ``energy`` and
+``wilson_*``. ``weak`` are twelve simulated sets of 60 rows with linear log odds. The tables
 show the log loss or log density of the test rows, errors (share of wrong classes, or root mean
 squared error), and processor seconds of the fit::
 
@@ -11,16 +10,12 @@ squared error), and processor seconds of the fit::
     SKBAYESNN_DATA=folder python tests/benchmarks/small_sets.py --kinds weak --models default linear
 """
 
-import os
-
-for _name in ("OPENBLAS", "OMP", "MKL", "BLIS", "NUMEXPR"):
-    os.environ[f"{_name}_NUM_THREADS"] = "1"  # before numpy is imported
-
 import argparse
 import warnings
-from pathlib import Path
+from itertools import islice
 from time import process_time
 
+import _data  # before numpy
 import numpy as np
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
@@ -34,7 +29,6 @@ from skbayesnn import (
     HMCMLPRegressor,
 )
 
-FOLDER = Path(os.environ.get("SKBAYESNN_DATA", "."))
 N_SETS, N_ROWS, N_TEST = 12, 60, 3000  # of weak signals
 REGRESSIONS = (
     "yacht",
@@ -66,35 +60,21 @@ REGRESSORS = {
 
 def classes(n_splits, names):
     """Name, number of the split, training and test rows of the sets of classes."""
-    for path in sorted([*FOLDER.glob("cls_*.npz"), FOLDER / "immer_glass.npz"]):
-        if names and path.stem not in names:
-            continue
-        data = np.load(path)
-        X, y = data["X"].astype(float), data["y"]
-        if "train_idx" in data:
-            splits = list(zip(data["train_idx"], data["test_idx"], strict=True))
-        else:
-            rng = np.random.default_rng(0)
-            orders = [rng.permutation(len(y)) for _ in range(10)]
-            splits = [np.split(order, [int(0.8 * len(y))]) for order in orders]
-        for i, (train, test) in enumerate(splits[:n_splits]):
-            yield path.stem, i, (X[train], y[train]), (X[test], y[test])
+    files = sorted(path.stem for path in _data.FOLDER.glob("cls_*.npz"))
+    return rows_of([*files, "immer_glass"], n_splits, names)
+
+
+def rows_of(sets, n_splits, names):
+    """Name, number of the split, training and test rows of the chosen sets."""
+    for name in sets:
+        if not names or name in names:
+            for i, rows in enumerate(islice(_data.splits(name), n_splits)):
+                yield name, i, rows[:2], rows[2:]
 
 
 def regressions(n_splits, names):
     """As `classes`, of regression sets."""
-    for name in REGRESSIONS:
-        if names and name not in names:
-            continue
-        data = np.load(FOLDER / f"{name}.npz")
-        X, y = data["X"].astype(float), data["y"].astype(float)
-        for i in range(n_splits):
-            if "test_mask" in data:
-                mask = data["test_mask"][:, i].astype(bool)
-                train, test = np.flatnonzero(~mask), np.flatnonzero(mask)
-            else:
-                train, test = data["train_idx"][i], data["test_idx"][i]
-            yield name, i, (X[train], y[train]), (X[test], y[test])
+    return rows_of(REGRESSIONS, n_splits, names)
 
 
 def weak_signals(n_splits, names):

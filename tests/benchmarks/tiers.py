@@ -10,14 +10,10 @@ noise level that of the training residuals. Run with::
     python tests/benchmarks/tiers.py --cases digits_32 rows_100000
 """
 
-import os
-
-for _name in ("OPENBLAS", "OMP", "MKL", "BLIS", "NUMEXPR"):
-    os.environ[f"{_name}_NUM_THREADS"] = "1"  # before numpy is imported
-
 import argparse
 from time import process_time
 
+import _data  # noqa: F401, one thread
 import numpy as np
 from reporting import counted_warnings, print_table
 from sklearn.datasets import load_digits

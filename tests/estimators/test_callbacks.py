@@ -8,6 +8,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
 from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor, Sampler
+from tests.tools import BRIEF
 
 callback = pytest.importorskip("sklearn.callback")
 
@@ -66,14 +67,7 @@ def test_lines_are_printed_besides(capsys, verbose):
 @pytest.mark.filterwarnings("ignore:The chains have not converged")
 def test_transitions_are_steps(laplace):
     recorder = Recorder()
-    options = {
-        "n_chains": 2,
-        "n_warmup": 10,
-        "n_draws": 10,
-        "sampler": Sampler(thin=1),
-        "measure_evidence": False,
-    }
-    HMCMLPRegressor((2,), random_state=0, **options).set_callbacks(recorder).fit(X, Y)
+    HMCMLPRegressor((2,), sampler=Sampler(thin=1), **BRIEF).set_callbacks(recorder).fit(X, Y)
     assert recorder.events.count("begin sampling") == 1
     inside = [e for e in recorder.events if e.startswith(("begin step", "begin transition"))]
     assert len(inside) == 20

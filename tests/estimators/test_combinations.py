@@ -11,20 +11,11 @@ from skbayesnn import (
     EvidenceMLPRegressor,
     HMCMLPClassifier,
     HMCMLPRegressor,
-    Noise,
     Prior,
 )
 from skbayesnn.estimators.inputs._combinations import (
-    ARRAY,
     CENSORED,
-    EARLIER,
-    FIXED_NOISE,
-    GAMMA_NOISE,
-    GROWN,
-    MEASURED,
     MEASUREMENTS,
-    ONE_GROUP,
-    OWN_GROUPS,
     PARTIAL_FIT,
     REFUSALS,
     refusal,
@@ -93,24 +84,6 @@ def test_choices_alone_are_possible(kind):
                 assert refusal(kind().set_params(**given)) is None
     for asked in ASKED:
         assert refusal(kind(**ALONE), asked) is None
-
-
-@pytest.mark.parametrize(
-    ("choice", "given"),
-    [
-        (FIXED_NOISE, {"noise": [0.1, 0.2]}),
-        (GAMMA_NOISE, {"noise": Noise(hyperprior=[Gamma(1.0, 1.0)])}),
-        (EARLIER, {"prior": EvidenceMLPRegressor()}),
-        (ARRAY, {"prior": [0, 1]}),
-        (ONE_GROUP, {"prior": Prior(base_precision=[1.0, 2.0])}),
-        (OWN_GROUPS, {"prior": "layer+intercept"}),
-        (GROWN, {"hidden_layer_sizes": "auto"}),
-        (MEASURED, {"measure_evidence": True}),
-    ],
-)
-def test_choices_are_seen(choice, given):
-    assert choice.made(EvidenceMLPRegressor(**given))
-    assert not choice.made(EvidenceMLPRegressor((2,)))
 
 
 def test_the_message_names_both():

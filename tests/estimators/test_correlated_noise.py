@@ -4,14 +4,14 @@ from functools import cache
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
 
 from skbayesnn import EvidenceMLPRegressor, HMCMLPRegressor, Noise, Prior, Sampler, Solver
 from skbayesnn.inference import Limits
-from tests.tools import result_of, set_limits
+from tests.tools import BRIEF, result_of, set_limits
 
 pytestmark = [
     pytest.mark.usefixtures("laplace"),
@@ -20,13 +20,7 @@ pytestmark = [
 
 REGRESSORS = EvidenceMLPRegressor, HMCMLPRegressor
 SD = np.array([0.3, 4.0])
-FEW = {
-    "n_chains": 2,
-    "n_warmup": 12,
-    "n_draws": 10,
-    "sampler": Sampler(thin=1),
-    "measure_evidence": False,
-}
+FEW = BRIEF | {"sampler": Sampler(thin=1)}
 SOME = {"n_warmup": 30, "n_draws": 25}
 BOUND = 2.0 * np.log(1e3)
 
@@ -218,17 +212,6 @@ def test_leave_one_out_is_the_fall_of_the_evidence():
     rest = np.arange(50) != 7
     fall = log_marginal((X, y), sigma) - log_marginal((X[rest], y[rest]), sigma)
     assert model.leave_one_out_log_density_[7] == pytest.approx(fall, abs=1e-3)
-
-
-def test_from_evidence_and_back_to_longer_chains():
-    rows = make_rows()
-    evidence = fitted(EvidenceMLPRegressor)
-    model = HMCMLPRegressor.from_evidence(evidence, **FEW | {"warm_start": True, "random_state": 0})
-    model.fit(*rows)
-    assert model.noise_model_ == "correlated"
-    longer = model.set_params(n_draws=14).fit(*rows)
-    whole = HMCMLPRegressor.from_evidence(evidence, **FEW | {"n_draws": 14, "random_state": 0})
-    assert_array_equal(longer.predict(rows[0]), whole.fit(*rows).predict(rows[0]))
 
 
 def test_without_an_evidence_there_are_correlations(monkeypatch):

@@ -86,7 +86,7 @@ def test_evidence_of_dispersed_counts_by_quadrature():
     by_size = [logsumexp(grid_of_weights(rows, np.exp(r), n=61)[2]) for r in log_size]
     exact = logsumexp(by_size) - np.log(len(log_size) - 1)  # log-uniform between the bounds
     model = fit("negative_binomial", rows, **FIXED | LAPLACE)
-    assert model.log_evidence_ == pytest.approx(exact, abs=0.1)
+    assert model.log_evidence_ == pytest.approx(exact, abs=0.1)  # nats: Laplace, one after another
     best = np.exp(-log_size[np.argmax(by_size)])
     assert best / 1.6 < model.dispersion_ < 1.6 * best
     assert model.log_evidence_ > fit("poisson", rows, **FIXED | LAPLACE).log_evidence_ + 10.0
@@ -94,7 +94,7 @@ def test_evidence_of_dispersed_counts_by_quadrature():
     options = {"n_warmup": 100, "n_draws": 400, "measure_evidence": True}
     sampler = fit("negative_binomial", rows, HMCMLPRegressor, **FIXED, **options)
     assert abs(sampler.log_evidence_ - exact) < 4.0 * sampler.log_evidence_std_ + 0.05
-    assert sampler.dispersion_ == pytest.approx(posterior @ np.exp(-log_size), rel=0.1)
+    assert sampler.dispersion_ == pytest.approx(posterior @ np.exp(-log_size), rel=0.1)  # draws
     assert_allclose(sampler.predict(rows[0]), model.predict(rows[0]), rtol=0.05)
 
 
@@ -114,7 +114,7 @@ def test_sampler_of_one_weight_by_quadrature():
     error = sd / np.sqrt(model.diagnostics_.bulk_ess)
     at = model.predict_distribution([[1.0]])
     assert abs(at.mean()[0] - share @ rate) < 5.0 * error
-    assert at.std("epistemic")[0] == pytest.approx(sd, rel=0.1)
+    assert at.std("epistemic")[0] == pytest.approx(sd, rel=0.1)  # of draws
     assert at.pmf(3)[0] == pytest.approx(share @ stats.poisson.pmf(3, rate), abs=0.01)
 
 
@@ -204,7 +204,7 @@ def test_batches():
     parts = EvidenceMLPRegressor((), noise="poisson", **FIXED)
     for rows in np.split(np.arange(200), 4):
         parts.partial_fit(X[rows], y[rows], exposure=exposure[rows])
-    assert parts.log_evidence_ == pytest.approx(one.log_evidence_, abs=0.3)
+    assert parts.log_evidence_ == pytest.approx(one.log_evidence_, abs=0.3)  # nats: Laplace twice
     assert_allclose(parts.predict(X), one.predict(X), rtol=0.03)
     assert not hasattr(EvidenceMLPRegressor(noise="negative_binomial"), "partial_fit")
 

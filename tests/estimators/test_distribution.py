@@ -17,14 +17,13 @@ from skbayesnn import (
     EvidenceMLPRegressor,
     HMCMLPClassifier,
     HMCMLPRegressor,
-    Noise,
     Prior,
     Sampler,
 )
 from skbayesnn.compose import TransformedTargetRegressor
 from skbayesnn.estimators import AveragedRegressor, conformal_interval, predictive_distribution
 from skbayesnn.model_selection import EvidenceSearch
-from tests.tools import set_block_doubles
+from tests.tools import BRIEF, set_block_doubles
 
 # chains are short: draws need not have converged for identities to hold
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -35,16 +34,9 @@ Y = np.stack([np.sin(2 * X[:, 0]) + X[:, 1], X[:, 0] - X[:, 1]], 1) + 0.2 * NOIS
 GRID = np.array([[0.0, 0.0], [1.0, -1.0], [3.0, 1.0]])
 LAWS = ["constant", "shared", "input_dependent", "student_t", "correlated"]
 EVIDENCE = EvidenceMLPRegressor((3,), n_restarts=2, measure_evidence=False, random_state=0)
-BRIEF = {
-    "n_chains": 2,
-    "n_warmup": 200,
-    "n_draws": 30,
-    "sampler": Sampler(init="prior"),
-    "measure_evidence": False,
-    "random_state": 0,
-}
-SAMPLER = HMCMLPRegressor((3,), **BRIEF)
-CLASSIFYING_SAMPLER = HMCMLPClassifier((2,), **BRIEF)
+CHAINS = BRIEF | {"n_warmup": 200, "n_draws": 30, "sampler": Sampler(init="prior")}
+SAMPLER = HMCMLPRegressor((3,), **CHAINS)
+CLASSIFYING_SAMPLER = HMCMLPClassifier((2,), **CHAINS)
 LINEAR = EvidenceMLPRegressor((), noise=0.3, prior=Prior(precision=1.0), standardize=False)
 
 
@@ -269,14 +261,8 @@ def test_left_out_rows_equal_refits():
     """In closed form for a linear model; drawn networks estimate the same."""
     model = clone(LINEAR).fit(X[:12], Y[:12, 0])
     order = np.lexsort(X[:12].T[::-1])  # rows of the fit are sorted
-    drawn = HMCMLPRegressor(
-        (),
-        noise=Noise("constant", std=0.3),
-        prior=Prior(precision=1.0),
-        standardize=False,
-        n_draws=2000,
-        measure_evidence=False,
-        random_state=0,
+    drawn = HMCMLPRegressor.from_evidence(
+        clone(LINEAR).fit(X[:12], Y[:12, 0]), n_draws=2000, measure_evidence=False, random_state=0
     ).fit(X[:12], Y[:12, 0])
     for place, row in enumerate(order):
         rest = np.delete(np.arange(12), row)

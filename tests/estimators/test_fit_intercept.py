@@ -20,8 +20,7 @@ from skbayesnn import (
 from skbayesnn.inference.evidence._symmetries import symmetries
 from skbayesnn.inference.minima._redundancy import prune
 from skbayesnn.network import Network, forward, hessian_product, jacobian, jacobian_vector, outputs
-from skbayesnn.posterior import weight_groups
-from tests.tools import DEPTHS, assert_near, difference, make_problem, result_of
+from tests.tools import DEPTHS, assert_near, difference, make_problem
 
 pytestmark = pytest.mark.usefixtures("laplace")
 
@@ -70,21 +69,6 @@ def test_jacobians(hidden, n_outputs):
     residual, curvature = rng.standard_normal(trace.outputs.shape), np.ones(trace.outputs.shape)
     product = hessian_product(trace, vector, 0 * residual, curvature, exact=False)
     assert_near(product, np.einsum("nok,nol,l->k", J, J, vector), 1e-10)
-
-
-def test_groups():
-    network = Network((2, 3, 1), output_bias=False)
-    assert weight_groups(network, "ard").names == [
-        "input_x0",
-        "input_x1",
-        "hidden1_biases",
-        "output",
-    ]
-    assert_array_equal(weight_groups(network, "layer").sizes, [6, 3, 3])
-    linear = weight_groups(Network((2, 1), output_bias=False), "ard")
-    assert linear.names == ["input_x0", "input_x1"]
-    with pytest.raises(ValueError, match="needs output biases"):
-        weight_groups(network, "layer+intercept")
 
 
 def test_a_saturated_unit_is_an_intercept():
@@ -200,20 +184,6 @@ def test_networks(noise):
     assert np.all(np.isfinite(model.predict_std(X)))
     assert sampled.networks_[0].predict(X).shape == t.shape
     assert np.mean((sampled.predict(X) - t) ** 2) < 0.5 * np.mean(t**2)
-
-
-def test_evidences_of_a_network():
-    t = np.tanh(1.5 * X[:, 0]) + 0.2 * rng.standard_normal(30)
-    model = EvidenceMLPRegressor((1,), fit_intercept=False, noise="constant", random_state=0)
-    model.fit(X[:, :1], t)
-    sampled = HMCMLPRegressor.from_evidence(model, **FEW).fit(X[:, :1], t)
-    assert sampled.fit_intercept is False
-    near = 4 * sampled.log_evidence_std_ + 0.2
-    assert sampled.log_evidence_ == pytest.approx(model.log_evidence_, abs=near)
-    grown = EvidenceMLPRegressor(fit_intercept=False, noise="constant", random_state=0)
-    grown.fit(X[:, :1], t)
-    assert result_of(grown).best.network.output_bias is False
-    assert np.mean((grown.predict(X[:, :1]) - t) ** 2) < 0.1
 
 
 def test_what_goes_with_it():

@@ -20,7 +20,7 @@ from skbayesnn import (
 from skbayesnn.compose import make_pipeline
 from skbayesnn.inference import DensePrecision, DualPrecision
 from skbayesnn.predictive import Draws, Pooled
-from tests.tools import assert_near, difference
+from tests.tools import BRIEF, assert_near, difference
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -33,14 +33,7 @@ Y += RNG.standard_normal((60, 2)) * [3.0, 0.1]
 UNEVEN = 2 * Z[:, 0] + np.exp(Z[:, 1]) * RNG.standard_normal(60)
 CLASSES = np.digitize(np.sin(Z[:, 0]) + 0.3 * RNG.standard_normal(60), [0.0, 0.5])
 LAPLACE = {"measure_evidence": False, "n_restarts": 2, "random_state": 0}
-SHORT = {
-    "n_draws": 60,
-    "n_warmup": 40,
-    "n_chains": 2,
-    "sampler": Sampler(init="prior"),
-    "measure_evidence": False,
-    "random_state": 0,
-}
+SHORT = BRIEF | {"n_draws": 60, "n_warmup": 40, "sampler": Sampler(init="prior")}
 MODELS = {
     "Laplace": (EvidenceMLPRegressor((4,), noise="constant", **LAPLACE), Y),
     "two layers": (EvidenceMLPRegressor((3, 2), noise="constant", **LAPLACE), Y[:, 0]),

@@ -1,13 +1,10 @@
 """hidden_layer_sizes="auto": the rule, and what it finds."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import make_friedman1
-from sklearn.preprocessing import StandardScaler
 
 from skbayesnn import (
     EvidenceMLPClassifier,
@@ -16,14 +13,7 @@ from skbayesnn import (
     HMCMLPRegressor,
     Sampler,
 )
-from skbayesnn.inference import Limits, Problem
-from skbayesnn.inference._evidence_fit import seeds_of
-from skbayesnn.inference.choice._growth import BY_EVIDENCE, Candidate, Ladder, best_of, grow, grown
-from skbayesnn.inference.minima._search import find_minima
-from skbayesnn.inference.minima._training import random_starts, train
-from skbayesnn.inference.minima._widening import widened
-from skbayesnn.network import Network, outputs
-from skbayesnn.posterior import Gaussian
+from skbayesnn.inference.choice._growth import BY_EVIDENCE, Candidate, best_of, grow
 from tests.tools import result_of
 
 pytestmark = pytest.mark.usefixtures("laplace")
@@ -33,135 +23,48 @@ X = RNG.uniform(-3, 3, (90, 2))
 Y = np.sin(X[:, 0]) + 0.5 * X[:, 1] + 0.1 * RNG.standard_normal(90)
 AUTO = EvidenceMLPRegressor("auto", n_restarts=3, random_state=0)
 FEW = slice(40)
-PROBLEM = Problem(X[FEW], Y[FEW, None], np.ones(40), Gaussian.per_output(1))
 
 
-def path_of(evidences, n_targets=1000, ladder=BY_EVIDENCE):
-    """Run the rule on invented evidences; also the narrower networks that were offered."""
+def path_of(evidences, n_targets=1000):
+    """Sizes that the rule tries on invented evidences, the best ones, and what was offered."""
     offered = {}
 
     def attempt(sizes, narrower):
         offered[sizes] = narrower
         return Candidate(sizes, 10 * sum(sizes), evidences.get(sizes, -1000.0))
 
-    return grow(attempt, lambda sizes: 10 * sum(sizes) <= n_targets, ladder), offered
+    path = grow(attempt, lambda sizes: 10 * sum(sizes) <= n_targets, BY_EVIDENCE)
+    best = {margin: best_of(path, margin).hidden_layer_sizes for margin in (0.0, 0.1, 1.0)}
+    return [candidate.hidden_layer_sizes for candidate in path], best, offered
 
 
 ALWAYS = [(), (2,), (4,), (8,), (16,), (4, 4)]
 
 
-class TestRule:
-    def tried(self, evidences, n_targets=1000):
-        path, _ = path_of(evidences, n_targets)
-        return [candidate.hidden_layer_sizes for candidate in path]
-
-    def test_deeper_then_wider(self):
-        evidences = {(4,): -60, (4, 4): -50, (8, 8): -40, (16, 16): -39.5}
-        path, offered = path_of({(): -90, (2,): -80, (8,): -10, **evidences}, n_targets=1500)
-        sizes = [candidate.hidden_layer_sizes for candidate in path]
-        assert sizes == [*ALWAYS, (8, 8), (16, 16)]
-        assert best_of(path).hidden_layer_sizes == (8,)
-        assert offered[(2,)] is None
-        assert offered[(4,)] == (2,)
-        assert offered[(4, 4)] is None
-        assert offered[(16, 16)] == (8, 8)
-        assert path[6][:3] == ((8, 8), 160, -40)
-
-    def test_linear_targets_end_the_search_early(self):
-        path, _ = path_of({(): -50})
-        assert [c.hidden_layer_sizes for c in path] == ALWAYS
-        assert best_of(path).hidden_layer_sizes == ()
-
-    def test_no_more_weights_than_targets(self):
-        evidences = {(2**i,): 10 * i for i in range(1, 9)}
-        assert self.tried(evidences, n_targets=80) == [(), (2,), (4,), (8,), (4, 4)]
-        assert self.tried(evidences, n_targets=10) == [()]
-
-    def test_work_is_limited(self):
-        few = replace(PROBLEM, limits=Limits(growth_work=0), tol=1.0)
-        seeds = seeds_of(0, "some", 1)
-        assert [c.hidden_layer_sizes for c in grown(few, seeds)[0]] == [(), (2,), (4,), (8,)]
-        path, _ = grown(replace(few, limits=Limits()), seeds)
-        assert (4, 4) in [c.hidden_layer_sizes for c in path]
-
-    def test_third_layer_where_two_are_better_than_one(self):
-        ladder = Ladder(widths=(2,), narrow=2, deepest=3, least_gain=1.0)
-        evidences = {(2,): -60, (2, 2): -50, (4, 4): -40, (8, 8): -41, (4, 4, 4): -30}
-        path, _ = path_of(evidences, ladder=ladder)
-        sizes = [candidate.hidden_layer_sizes for candidate in path]
-        assert sizes == [(), (2,), (2, 2), (4, 4), (8, 8), (4, 4, 4)]
-        path, _ = path_of({(2,): -50}, ladder=ladder)
-        assert [c.hidden_layer_sizes for c in path] == [(), (2,), (2, 2), (4,)]
-
-    def test_smaller_networks_are_preferred_within_a_margin(self):
-        path, _ = path_of({(): -90, (2,): -80.5, (4,): -80})
-        assert best_of(path).hidden_layer_sizes == (4,)
-        assert best_of(path, 1.0).hidden_layer_sizes == (2,)
-        assert best_of(path, 0.1).hidden_layer_sizes == (4,)
-
-    def test_density_of_rows_held_out_goes_before_evidence(self):
-        both = Candidate((2,), 5, -3.0, held_out_log_density=-1.0)
-        assert both.value == -1.0
-        assert Candidate((2,), 5, -3.0).value == -3.0
-        assert Candidate((2,), 5).value == -np.inf
-
-    def test_no_evidence(self):
-        path, _ = path_of({(): np.nan, (2,): np.nan, (4,): -70})
-        assert best_of(path).hidden_layer_sizes == (4,)
-        path, _ = path_of(dict.fromkeys([(), (2,), (4,)], np.nan), n_targets=60)
-        assert best_of(path).hidden_layer_sizes == ()
+def test_the_rule():
+    """Deeper, then wider; no more weights than targets; the smallest within a margin."""
+    evidences = {(4,): -60, (4, 4): -50, (8, 8): -40, (16, 16): -39.5}
+    sizes, best, offered = path_of({(): -90, (2,): -80, (8,): -10, **evidences}, n_targets=1500)
+    assert sizes == [*ALWAYS, (8, 8), (16, 16)]
+    assert best[0.0] == (8,)
+    assert [offered[some] for some in ((2,), (4,), (4, 4), (16, 16))] == [None, (2,), None, (8, 8)]
+    sizes, best, _ = path_of({(): -50})
+    assert sizes == ALWAYS
+    assert best[0.0] == ()
+    evidences = {(2**i,): 10 * i for i in range(1, 9)}
+    assert path_of(evidences, n_targets=80)[0] == [(), (2,), (4,), (8,), (4, 4)]
+    assert path_of(evidences, n_targets=10)[0] == [()]
+    assert path_of({(): -90, (2,): -80.5, (4,): -80})[1] == {0.0: (4,), 0.1: (4,), 1.0: (2,)}
 
 
-class TestWidening:
-    def test_function_and_evidence_are_kept(self):
-        posterior, settings = PROBLEM.posed((3,))
-        (old,) = find_minima(posterior, settings, seeds_of(0, (3,), 1))
-        wide = Network((2, 6, 1))
-        theta = widened(old, wide, np.random.default_rng(0))
-        for new, kept in zip(wide.layers(theta), old.network.layers(old.theta), strict=True):
-            assert_array_equal(new[: len(kept) - 1, : kept.shape[1]], kept[:-1])
-            assert_array_equal(new[-1, : kept.shape[1]], kept[-1])
-            assert np.all(new != 0)
-        f = outputs(old.network, old.theta, posterior.X)
-        assert np.max(np.abs(outputs(wide, theta, posterior.X) - f)) < 0.1 * np.std(f)
-
-    def test_search_starts_from_the_narrower_network(self):
-        seeds = seeds_of(0, "some", 1)
-        path, tried = grown(PROBLEM, seeds)
-        by_size = {c.hidden_layer_sizes: c.laplace_log_evidence for c in path}
-
-        def best(sizes, narrower=None):
-            minima = find_minima(*PROBLEM.posed(sizes), seeds, narrower=narrower)
-            return minima[0].log_evidence
-
-        assert by_size[(2,)] == best((2,))
-        narrower = tried[(2,)][1][0]
-        assert by_size[(4,)] == best((4,), narrower) >= narrower.log_evidence - 1.0
-        assert by_size[(4,)] != best((4,))
-
-
-class TestGivingUp:
-    """Training whose evidence falls far, with as many weights as rows."""
-
-    @staticmethod
-    def trained(n, sizes, noise, least):
-        inputs, targets = make_friedman1(n, n_features=5, noise=noise, random_state=0)
-        inputs, targets = (StandardScaler().fit_transform(a) for a in (inputs, targets[:, None]))
-        problem = Problem(inputs, targets, np.ones(n), Gaussian.per_output(1))
-        posterior, settings = problem.posed(sizes)
-        (start,) = random_starts(posterior, [np.random.default_rng(0)])
-        return train(posterior, start, settings, least)
-
-    def test_ends_where_there_is_no_hope(self):
-        assert self.trained(120, (8, 8), 0.1, np.inf) is None
-
-    def test_growth_goes_on_without(self):
-        inputs, targets = make_friedman1(120, n_features=5, noise=0.1, random_state=0)
-        model = clone(AUTO).fit(inputs, targets)
-        lost = [c.hidden_layer_sizes for c in model.candidates_ if np.isinf(c.value)]
-        assert lost
-        assert model.hidden_layer_sizes_ not in lost
-        assert np.isfinite(model.log_evidence_)
+def test_growth_goes_on_without_networks_whose_training_was_given_up():
+    """Evidences fall far with as many weights as rows."""
+    inputs, targets = make_friedman1(120, n_features=5, noise=0.1, random_state=0)
+    model = clone(AUTO).fit(inputs, targets)
+    lost = [c.hidden_layer_sizes for c in model.candidates_ if np.isinf(c.value)]
+    assert lost
+    assert model.hidden_layer_sizes_ not in lost
+    assert np.isfinite(model.log_evidence_)
 
 
 @pytest.fixture(scope="module")
@@ -198,6 +101,7 @@ def test_linear_data_get_a_linear_model():
     model = clone(AUTO).fit(X, y)
     assert model.hidden_layer_sizes_ == ()
     assert_allclose(model.coefs_[0][:, 0], [1, -1], atol=4 * 0.3 / np.sqrt(270))
+    assert "No hidden layer was needed" in str(model.evidence_report_)
 
 
 def test_classifier_and_second_fit():
@@ -248,18 +152,3 @@ class TestSamplers:
         assert "hidden layers" not in capsys.readouterr().out  # nothing was searched again
         once = HMCMLPRegressor("auto", **{**BRIEF, "n_draws": 9}).fit(*rows)
         assert_array_equal(model.predict(X), once.predict(X))
-
-
-def test_report_of_a_linear_model():
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((60, 2))
-    y = X[:, 0] + 0.3 * rng.standard_normal(60)
-    model = EvidenceMLPRegressor(random_state=0, measure_evidence=False)
-    report = model.fit(X, y).evidence_report_
-    assert "No hidden layer was needed" in str(report)
-    assert len(report.minima) > 1  # of the networks that were tried
-    assert "best of" not in str(report)
-    assert "No hidden layer" not in str(
-        clone(model).set_params(hidden_layer_sizes=()).fit(X, y).evidence_report_
-    )
-    assert "No hidden layer" not in str(model.fit(X, np.sin(3.0 * X[:, 0])).evidence_report_)

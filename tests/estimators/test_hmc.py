@@ -6,8 +6,7 @@ from functools import cache
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.special import expit, logsumexp, softmax
-from scipy.stats import norm
+from scipy.special import expit, softmax
 from sklearn.base import clone
 
 from skbayesnn import EvidenceMLPRegressor, HMCMLPClassifier, HMCMLPRegressor, Prior, Sampler
@@ -86,28 +85,7 @@ def run_networks(model, X):
     return np.array([run_network(network, X) for network in model.networks_])
 
 
-def noise_of_draws(model, y):
-    """Standard deviations ``(m, n_outputs)`` in units of y; alpha and beta are standardised."""
-    beta = draws_of(model).beta
-    return np.reshape(y, (len(y), -1)).std(axis=0) / np.sqrt(beta.reshape(-1, beta.shape[-1]))
-
-
 # --- regression ----------------------------------------------------------------------------------
-
-
-def test_moments_are_those_of_the_drawn_networks(regressor):
-    f = run_networks(regressor, GRID)
-    noise = noise_of_draws(regressor, make_rows("two columns")[1][:, : regressor.n_outputs_])
-    mean, std = regressor.predict(GRID, return_std=True)
-    assert_allclose(mean.reshape(9, -1), f.mean(axis=0), rtol=1e-10)
-    assert_allclose(regressor.predict(GRID), mean, rtol=1e-12)
-    variance = f.var(axis=0) + np.mean(noise**2, axis=0)
-    assert_allclose(std.reshape(9, -1) ** 2, variance, rtol=1e-9)
-    _, cov = regressor.predict(GRID, return_cov=True)
-    for o, own in enumerate(np.moveaxis(cov.reshape(9, 9, -1), -1, 0)):
-        expected = np.cov(f[..., o].T, bias=True) + np.mean(noise[:, o] ** 2) * np.eye(9)
-        assert_allclose(own, expected, rtol=1e-8, atol=1e-8 * np.max(expected))
-    assert_allclose(np.ravel(regressor.noise_std_), noise.mean(axis=0), rtol=1e-10)
 
 
 def test_covariance_between_outputs():
@@ -118,21 +96,6 @@ def test_covariance_between_outputs():
     noise = model.predict_output_cov(GRID, kind="aleatoric")
     assert np.all(noise[:, 0, 1] == 0.0)
     assert_allclose(model.predict_output_cov(GRID), expected + noise, rtol=1e-8)
-
-
-def test_density_and_intervals_are_those_of_the_mixture(regressor):
-    X, y = make_rows("two columns", 9, seed=5)
-    y = y[:, : regressor.n_outputs_]
-    f, noise = run_networks(regressor, X), noise_of_draws(regressor, make_rows("two columns")[1])
-    noise = noise[:, None, : regressor.n_outputs_]
-    logs = norm(f, noise).logpdf(y).sum(axis=-1)
-    expected = logsumexp(logs, axis=0) - np.log(len(logs))
-    target = y[:, 0] if columns(regressor) == () else y
-    assert_allclose(regressor.log_predictive_density(X, target), expected, rtol=1e-8)
-    for coverage in (0.5, 0.95):
-        ends = np.moveaxis(regressor.predict_interval(X, coverage), -1, 0).reshape(2, 9, -1)
-        for end, below in zip(ends, (0.5 - coverage / 2, 0.5 + coverage / 2), strict=True):
-            assert_allclose(norm(f, noise).cdf(end).mean(axis=0), below, atol=1e-9)
 
 
 def test_sampled_functions_are_drawn_networks(regressor):
@@ -183,25 +146,18 @@ def test_networks(model):
     total = model.diagnostics_.n_chains * model.diagnostics_.n_draws
     assert len(model.networks_) == total == 30
     assert [network.weight for network in model.networks_] == [1 / 30] * 30
-    assert np.isnan(model.networks_[0].log_evidence)
-    assert_array_equal(model.networks_[-1].coefs[0], model.networks_[29].coefs[0])
     part = model.networks_[3:9:2]
     assert len(part) == 3
     assert_array_equal(part[1].coefs[0], model.networks_[5].coefs[0])
     with pytest.raises(IndexError):
         model.networks_[30]
-    best = model.networks_[int(np.argmin(model.diagnostics_.energy))]
-    for mine, its in zip(model.intercepts_, best.intercepts, strict=True):
-        assert_array_equal(mine, its)
 
 
 def test_fitted_attributes(model):
     assert model.n_iter_ == 10 + 15 * result_of(model).settings.thin
-    assert model.n_features_in_ == 2
-    draws = draws_of(model)
-    assert_allclose(np.log(model.weight_precisions_), np.log(draws.alpha).mean(axis=(0, 1)))
-    assert np.isnan(model.log_evidence_)
-    assert np.isnan(model.log_evidence_std_)
+    alpha = draws_of(model).alpha
+    assert_allclose(np.log(model.weight_precisions_), np.log(alpha).mean(axis=(0, 1)))
+    assert np.isnan([model.log_evidence_, model.log_evidence_std_]).all()
     assert not hasattr(model, "feature_relevance_")
     assert not hasattr(model, "comparison_")
 
@@ -212,18 +168,11 @@ def test_diagnostics(model):
     names = model.weight_group_names_ + ([] if hasattr(model, "classes_") else noise)
     assert list(found.hyper_r_hat) == list(found.hyper_ess) == names
     assert found.energy.shape == (2, 15)
-    assert found.step_size.shape == found.acceptance_by_chain.shape == (2,)
-    assert found.acceptance == pytest.approx(found.acceptance_by_chain.mean(), rel=1e-12)
     assert 0.0 < found.acceptance <= 1.0
-    assert found.r_hat >= 1.0 - 1e-2
     assert 0.0 < found.bulk_ess <= found.median_bulk_ess
-    assert found.n_gradients >= 30
     assert found.converged == (found.r_hat <= 1.05)
-    text = repr(found)
-    assert ("NOT converged" in text) != found.converged
-    assert "2 chains of 15 draws" in text
-    for name in names:
-        assert name in found.full()
+    assert ("NOT converged" in repr(found)) != found.converged
+    assert all(name in found.full() for name in names)
 
 
 def everything(model):
@@ -251,16 +200,6 @@ def test_single_precision_needs_half_the_memory(kind):
 # --- options -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("sampler", ["hmc", "langevin", "stochastic_dynamics"])
-@pytest.mark.parametrize("kind", ["two columns", "two classes"])
-def test_classics(kind, sampler):
-    model = fit(kind, sampler=Sampler(sampler, n_steps=2))
-    assert model.diagnostics_.n_gradients == 2 * 15 * 2
-    assert np.all(np.isfinite(model.predict_std(GRID)))
-    given = fit(kind, sampler=Sampler(sampler, step_size=0.003))
-    assert_allclose(given.diagnostics_.step_size, 0.003, rtol=1e-12)
-
-
 def test_leapfrog_steps_of_the_classics():
     steps = {
         name: fit(sampler=name).diagnostics_.n_gradients / 30
@@ -269,15 +208,6 @@ def test_leapfrog_steps_of_the_classics():
     assert steps == {"hmc": 20, "langevin": 1, "stochastic_dynamics": 1}
     drawn = draws_of(fit(sampler=Sampler("hmc", n_steps=[2, 4], thin=1))).n_steps
     assert set(np.unique(drawn)) == {2, 3, 4}
-
-
-def test_persistence_of_the_classics():
-    plans = [
-        fit(sampler="stochastic_dynamics", **some)._result.settings.plan
-        for some in ({}, {"sampler__persistence": 0.5})
-    ]
-    assert [plan.persistence for plan in plans] == [0.95, 0.5]
-    assert not any(plan.metropolis for plan in plans)
 
 
 CLASSICS = {
@@ -298,18 +228,9 @@ def test_classics_draw_from_a_known_posterior(options):
     features = np.column_stack([X, np.ones(20)])
     A = 2.0 * np.eye(3) + features.T @ features / 0.25
     mean = np.linalg.solve(A, features.T @ y) / 0.25
-    model = HMCMLPRegressor(
-        (),
-        prior=Prior("single", precision=2.0),
-        noise=0.5,
-        standardize=False,
-        n_chains=16,
-        n_warmup=150,
-        n_draws=250,
-        measure_evidence=False,
-        random_state=0,
-        **options,
-    ).fit(X, y)
+    given = {"prior": Prior("single", precision=2.0), "noise": 0.5, "standardize": False}
+    many = FEW | {"n_chains": 16, "n_warmup": 150, "n_draws": 250}
+    model = HMCMLPRegressor((), **given, **many, **options).fit(X, y)
     white = (draws_of(model).theta - mean) @ np.linalg.cholesky(A)
     for values, expected in ((white, 0.0), (white**2, 1.0)):
         error = values.std(axis=(0, 1)) / np.sqrt(bulk_ess(values))
@@ -328,31 +249,6 @@ def test_thinning():
     assert_array_equal(thinned.n_steps, draws.n_steps.reshape(2, 4, 3).sum(axis=-1))
     assert_allclose(thinned.acceptance, draws.acceptance.reshape(2, 4, 3).mean(axis=-1))
     assert third.n_iter_ == every.n_iter_ == 10 + 12
-
-
-@pytest.mark.parametrize(
-    ("options", "n_rows", "thin"),
-    [
-        ({}, 50, 1),
-        ({"noise": "student_t"}, 50, 4),
-        ({"noise": "student_t"}, 5000, 1),
-        ({"sampler": "langevin"}, 50, 1),
-        ({"hidden_layer_sizes": ()}, 50, 1),
-        ({"sampler": Sampler(thin=7)}, 50, 7),
-    ],
-)
-def test_transitions_per_draw(options, n_rows, thin):
-    """More of them where they cost little."""
-    X = np.random.default_rng(0).standard_normal((n_rows, 2))
-    few = {
-        "noise": "constant",
-        "n_chains": 1,
-        "n_warmup": 1,
-        "n_draws": 4,
-        "measure_evidence": False,
-    }
-    model = HMCMLPRegressor(**({"hidden_layer_sizes": (8,), "random_state": 0} | few | options))
-    assert model.fit(X, X[:, 0]).n_iter_ == 1 + 4 * thin
 
 
 @pytest.mark.parametrize("sampler", ["auto", "langevin"])
@@ -378,16 +274,6 @@ def test_some_fixed_precisions():
     assert list(model.diagnostics_.hyper_r_hat)[-1] == "noise_0"
 
 
-def test_evidence_of_fixed_precisions():
-    """Bayesian linear regression: the evidence estimator's is exact."""
-    X, y = make_rows()
-    options = {"prior": Prior(precision=2.0), "noise": 4.0}
-    exact = EvidenceMLPRegressor((), **options).fit(X, y).log_evidence_
-    model = fit(hidden_layer_sizes=(), measure_evidence=True, **options)
-    assert model.log_evidence_ == pytest.approx(exact, rel=1e-10)
-    assert model.log_evidence_std_ < 1e-10
-
-
 def test_shared_noise_is_equal_in_units_of_y():
     model = fit("two columns", noise="shared", **QUICK)
     assert model.noise_std_[0] == pytest.approx(model.noise_std_[1], rel=1e-12)
@@ -402,17 +288,11 @@ def test_without_standardisation_nothing_is_scaled():
     assert_allclose(model.networks_[4].coefs[1].ravel(), theta[9:12], rtol=1e-12)
 
 
-def test_relevance_tells_live_from_dead_inputs():
-    rng = np.random.default_rng(0)
-    X = rng.uniform(-2, 2, (80, 3))
-    y = np.sin(2 * X[:, 1]) + 0.1 * rng.standard_normal(80)
-    model = fit(X=X, y=y, prior="ard", hidden_layer_sizes=(2,), n_warmup=30, n_draws=20)
-    relevance = model.feature_relevance_
-    assert relevance.shape == (3,)
-    assert relevance[1] > 3 * relevance[[0, 2]].max()
-    alpha = draws_of(model).alpha[..., :3]
-    assert_allclose(relevance, np.mean(alpha**-0.5, axis=(0, 1)), rtol=1e-12)
-    model.set_params(prior="layer").fit(X, y)
+def test_relevance_is_a_mean_over_draws():
+    model = fit(prior="ard", **QUICK)
+    alpha = draws_of(model).alpha[..., :2]
+    assert_allclose(model.feature_relevance_, np.mean(alpha**-0.5, axis=(0, 1)), rtol=1e-12)
+    model.set_params(prior="layer").fit(*make_rows())
     assert not hasattr(model, "feature_relevance_")
 
 
@@ -436,12 +316,6 @@ def test_chains_begin_at_the_minima_of_an_evidence_fit(evidence_fit):
     assert_allclose(run_network(networks[0], GRID), evidence_fit.predict(GRID)[:, None], rtol=0.01)
     assert hasattr(model, "comparison_")
     assert not hasattr(model.set_params(sampler__init="modes").fit(*make_rows()), "comparison_")
-
-
-def test_chains_that_begin_at_draws_from_the_prior():
-    model, other = fit(sampler__init="prior", **QUICK), fit(**QUICK)
-    assert np.all(np.isfinite(model.predict(GRID)))
-    assert np.all(model.diagnostics_.energy[:, 0] > other.diagnostics_.energy[:, 0])
 
 
 def test_from_evidence(evidence_fit):

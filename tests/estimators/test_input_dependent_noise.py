@@ -7,7 +7,7 @@ from sklearn.base import clone
 
 from skbayesnn import EvidenceMLPRegressor, Noise, Prior
 from skbayesnn.predictive import NoiseNetworks
-from tests.tools import parts_of, shares_of, standardised
+from tests.tools import parts_of, standardised
 
 pytestmark = pytest.mark.usefixtures("laplace")
 
@@ -96,15 +96,10 @@ def test_report(model):
     assert report.noise_weight_precision_occam < 0
     assert "depends on the inputs" in repr(report)
     assert "Weight groups of the noise network" in report.full()
-    assert "noise_log_det" in report.full()
     network = best.noise_network
-    assert np.isnan(network.log_evidence)
-    assert network.noise_network is None
     assert network.hidden_layer_sizes == tuple(len(b) for b in model.noise_intercepts_[:-1])
     assert list(network.gamma)[-1] == "level"
-    assert network.gamma["level"] == pytest.approx(
-        1.0, abs=0.1
-    )  # of one parameter, nearly determined
+    assert abs(network.gamma["level"] - 1.0) < 0.1  # of one parameter, nearly determined
 
 
 def test_report_of_constant_noise_says_when_it_is_not():
@@ -149,12 +144,6 @@ def test_choice_by_evidence(truth):
     assert hasattr(model, "noise_coefs_") == (truth == "input_dependent")
 
 
-def test_given_noise_is_constant():
-    model = fit(*make_rows(60), noise="auto", std=0.2)
-    assert set(model.noise_log_evidences_) == {"constant"}
-    assert model.noise_std_ == pytest.approx(0.2)
-
-
 def test_nothing_else_is_tried_where_residuals_do_not_ask_for_it():
     X, y = make_rows(100, sd=lambda X: np.zeros(len(X)))
     y = y + np.random.default_rng(1).uniform(-0.3, 0.3, 100)  # lighter tails than a Gaussian
@@ -179,11 +168,6 @@ def test_average_over_noise_models(combine):
     several = combine == "tempered"
     assert networks[0]
     assert np.all(networks) != several
-    low, high = model.predict_interval(GRID, 0.9).T
-    density = model.log_predictive_density(GRID, model.predict(GRID))
-    assert np.all(np.isfinite(density))
-    assert_allclose(model.predictive_cdf(GRID, high), 0.95, atol=1e-9)
-    assert_allclose(model.predictive_cdf(GRID, low), 0.05, atol=1e-9)
     best = clone(model).set_params(noise__kind="constant").fit(X, y)
     assert model.log_evidence_ > best.log_evidence_ - 1e-6
 
@@ -214,14 +198,6 @@ def test_units():
     assert scaled_evidence + change == pytest.approx(evidence, abs=1e-3)
     best, scaled_best = (m.evidence_report_.minima[0].log_evidence for m in (model, scaled))
     assert scaled_best + change == pytest.approx(best, abs=1e-4)
-
-
-def test_leave_one_out_knows_the_noise_of_each_row():
-    """Stacking weights come from densities with the noise of the row."""
-    X, y = make_rows(100)
-    several = fit(X, y, combine="stacking", n_restarts=4)
-    assert shares_of(several).sum() == pytest.approx(1.0)
-    assert np.mean(several.log_predictive_density(X, y)) > 0.2
 
 
 def test_the_prior_of_drawn_networks_is_that_of_the_means(as_users_fit):

@@ -10,23 +10,14 @@ from sklearn.base import clone
 from sklearn.datasets import load_diabetes
 
 from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, Solver
+from tests.estimators.common import make_rows
 
 pytestmark = pytest.mark.usefixtures("laplace")
 
 
-def make_rows(kind, n=40, seed=0):
-    """Inputs, targets and integer weights (0 to 3) of a small problem."""
-    rng = np.random.default_rng(seed)
-    X = rng.uniform(-2, 2, (n, 2))
-    smooth = np.sin(1.5 * X[:, 0]) + 0.5 * X[:, 1]
-    y = smooth + 0.2 * rng.standard_normal(n)
-    if kind == "two outputs":
-        y = np.column_stack([y, 3.0 * X[:, 1] ** 2 + rng.standard_normal(n)])
-    elif kind == "two classes":
-        y = (y > 0).astype(int)
-    elif kind == "three classes":
-        y = np.digitize(y, [-0.6, 0.6])
-    return X, y, rng.integers(0, 4, n)
+def integer_weights(X):
+    """From 0 to 3."""
+    return np.random.default_rng(4).integers(0, 4, len(X))
 
 
 def make_model(kind, **options):
@@ -49,7 +40,6 @@ def assert_same_bits(model, other, X):
         assert_array_equal(mine, its)
 
 
-KINDS = ["one output", "two outputs", "two classes", "three classes"]
 GRID = np.random.default_rng(99).uniform(-3, 3, (17, 2))
 VARIANTS = [
     ("one output", {}),
@@ -65,20 +55,18 @@ VARIANTS = [
 
 @pytest.mark.parametrize(("kind", "options"), VARIANTS, ids=str)
 def test_integer_weights_are_repeated_rows_in_any_order(kind, options):
-    X, y, weight = make_rows(kind)
+    X, y = make_rows(kind)
+    weight = integer_weights(X)
     weighted = make_model(kind, **options).fit(X, y, sample_weight=weight)
     order = np.random.default_rng(1).permutation(weight.sum())
-    repeated_X, repeated_y = (
-        np.repeat(X, weight, axis=0)[order],
-        np.repeat(y, weight, axis=0)[order],
-    )
-    repeated = make_model(kind, **options).fit(repeated_X, repeated_y)
+    repeated = make_model(kind, **options)
+    repeated.fit(np.repeat(X, weight, axis=0)[order], np.repeat(y, weight, axis=0)[order])
     assert_same_bits(weighted, repeated, GRID)
 
 
 @pytest.mark.parametrize("kind", ["one output", "three classes"])
 def test_order_of_weighted_rows(kind):
-    X, y, _ = make_rows(kind)
+    X, y = make_rows(kind)
     weight = np.random.default_rng(2).uniform(0.2, 3.0, len(X))
     order = np.random.default_rng(3).permutation(len(X))
     model = make_model(kind).fit(X, y, weight)
@@ -87,7 +75,7 @@ def test_order_of_weighted_rows(kind):
 
 @pytest.mark.parametrize("kind", ["two outputs", "two classes"])
 def test_number_of_processes(kind):
-    X, y, _ = make_rows(kind)
+    X, y = make_rows(kind)
     model = make_model(kind, n_restarts=3, n_jobs=1, combine="equal").fit(X, y)
     parallel = make_model(kind, n_restarts=3, n_jobs=2, combine="equal").fit(X, y)
     assert_same_bits(model, parallel, GRID)
@@ -95,7 +83,7 @@ def test_number_of_processes(kind):
 
 @pytest.mark.parametrize("kind", ["one output", "three classes"])
 def test_random_state(kind):
-    X, y, _ = make_rows(kind)
+    X, y = make_rows(kind)
     model = make_model(kind, random_state=5).fit(X, y)
     assert_same_bits(model, make_model(kind, random_state=5).fit(X, y), GRID)
     seeded = make_model(kind, random_state=np.random.RandomState(5)).fit(X, y)
@@ -106,7 +94,7 @@ def test_random_state(kind):
 
 @pytest.mark.parametrize("noise", ["constant", "shared", "correlated"])
 def test_units_of_several_targets(noise):
-    X, y, _ = make_rows("two outputs", n=60)
+    X, y = make_rows("two outputs", n=60)
     scales = np.array([1e3, 1e3]) if noise == "shared" else np.array([1e6, 1e-4])
     mean, std, log_evidence = predictions(make_model("two outputs", noise=noise).fit(X, y), GRID)
     scaled = make_model("two outputs", noise=noise).fit(X, scales * y)
@@ -120,7 +108,7 @@ def test_units_of_several_targets(noise):
 def test_units_of_the_inputs(kind):
     """Of classifiers `test_stability` has them."""
     scales = np.array([1e-8, 1e8])
-    X, y, _ = make_rows(kind, n=60)
+    X, y = make_rows(kind, n=60)
     base = predictions(make_model(kind).fit(X, y), GRID)
     scaled = predictions(make_model(kind).fit(scales * X, y), scales * GRID)
     for mine, its in zip(scaled[:-1], base[:-1], strict=True):
@@ -129,7 +117,7 @@ def test_units_of_the_inputs(kind):
 
 
 def test_weights_are_reported_in_the_users_units():
-    X, y, _ = make_rows("one output", n=60)
+    X, y = make_rows("one output", n=60)
     scales = np.array([1e-3, 1e4])
     base = make_model("one output").fit(X, y)
     scaled = make_model("one output").fit(scales * X, 10 * y + 3)
@@ -153,7 +141,8 @@ def test_pickles_are_small(combine):
 
 @pytest.mark.parametrize("kind", ["two outputs", "two classes"])
 def test_layout_of_the_arrays(kind):
-    X, y, weight = make_rows(kind)
+    X, y = make_rows(kind)
+    weight = integer_weights(X)
     model = make_model(kind).fit(X, y, weight)
     for array in (X, y, weight):
         array.setflags(write=False)
@@ -168,7 +157,7 @@ def test_layout_of_the_arrays(kind):
 
 @pytest.mark.parametrize("kind", ["two outputs", "two classes"])
 def test_data_frames(kind):
-    X, y, _ = make_rows(kind)
+    X, y = make_rows(kind)
     frame = pd.DataFrame(X, columns=["length", "width"])
     target = pd.DataFrame(y) if y.ndim == 2 else pd.Series(y, index=np.arange(len(y))[::-1])
     model = make_model(kind, prior="ard").fit(frame, target)

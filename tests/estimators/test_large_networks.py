@@ -99,14 +99,6 @@ def test_predictions_with_kronecker_factors(monkeypatch):
     np.testing.assert_allclose(draws.std(axis=1), std, rtol=4 / np.sqrt(2 * 2000))
 
 
-def test_exact_fits_are_called_so():
-    rng = np.random.default_rng(1)
-    X = rng.standard_normal((100, 20))
-    y = X[:, 0] + 0.5 * X[:, 1] + np.sin(1.5 * X[:, 2]) + 0.5 * rng.standard_normal(100)
-    model = EvidenceMLPRegressor((16,), n_restarts=2, noise=0.05, random_state=0).fit(X, y)
-    assert "fitted exactly" in model.evidence_report_.minima[0].verdict
-
-
 BY_GRADIENTS = [{"softmax_work": 0}, KRONECKER]
 each_curvature = pytest.mark.parametrize("limits", BY_GRADIENTS, ids=["dense", "kronecker"])
 without_evidence = pytest.mark.filterwarnings("ignore:log_evidence_ is nan")

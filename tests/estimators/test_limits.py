@@ -82,7 +82,7 @@ def test_inferred_level_by_quadrature():
     by_level[near] = [logsumexp(grid(rows, np.exp(s), n=51)[2]) for s in log_sd[near]]
     exact = logsumexp(by_level) - np.log(len(log_sd) - 1)
     model = fit(rows, **FIXED | LAPLACE)
-    assert model.log_evidence_ == pytest.approx(exact, abs=0.1)
+    assert model.log_evidence_ == pytest.approx(exact, abs=0.1)  # nats: Laplace's approximation
     share = np.exp(by_level - logsumexp(by_level))
     assert model.noise_std_ == pytest.approx(share @ np.exp(log_sd), rel=0.05)
     options = {"n_warmup": 100, "n_draws": 400, "measure_evidence": True}

@@ -1,8 +1,7 @@
 """max_time: a fit that is broken off keeps what it has."""
 
 import pickle
-from dataclasses import replace
-from time import monotonic, time
+from time import monotonic
 
 import numpy as np
 import pytest
@@ -16,16 +15,7 @@ from skbayesnn import (
     Sampler,
     Solver,
 )
-from skbayesnn.inference import Deadline, Method, Problem
-from skbayesnn.inference._drawn_fit import fit_by_drawing
-from skbayesnn.inference.evidence._ascent import BOLD, ascend
-from skbayesnn.inference.minima._minimum import complete
-from skbayesnn.inference.minima._training import random_starts
-from skbayesnn.inference.optimise._damped import Search
-from skbayesnn.inference.optimise._steps import Descents, find_mode
-from skbayesnn.inference.sampling._population import scout
-from skbayesnn.posterior import Gaussian
-from tests.tools import result_of
+from tests.tools import BRIEF, result_of
 
 pytestmark = pytest.mark.usefixtures("laplace")
 
@@ -54,8 +44,10 @@ def test_evidence_regressor(hidden, noise):
         assert [c.hidden_layer_sizes for c in model.candidates_] == [()]
 
 
-def test_evidence_classifier():
-    model = broken_off(EvidenceMLPClassifier((3,), max_time=1e-3, random_state=0), Y > 0)
+@pytest.mark.parametrize("measured", [True, False])
+def test_evidence_classifier(measured):
+    options = {"max_time": 1e-3, "measure_evidence": measured, "random_state": 0}
+    model = broken_off(EvidenceMLPClassifier((3,), **options), Y > 0)
     assert np.all(np.isfinite(model.predict_proba(X)))
 
 
@@ -86,113 +78,13 @@ def test_only_positive_seconds(max_time):
         EvidenceMLPRegressor((), max_time=max_time).fit(X, Y)
 
 
-def test_deadlines(monkeypatch):
-    now = [0.0]
-    monkeypatch.setattr("skbayesnn.inference.task._deadline.time", lambda: now[0])
-    for never in (Deadline(), Deadline.after(None), Deadline().part(0.5)):
-        assert (never.passed, never.overdue, never.left) == (False, False, np.inf)
-    ten, brief = Deadline.after(10.0), Deadline.after(0.1)
-    half = ten.part(0.5)
-    for seconds, expected in (
-        (4.0, (False, False, False, False)),
-        (6.0, (True, False, False, False)),
-        (11.0, (True, True, False, False)),
-        (16.0, (True, True, True, True)),
-    ):
-        now[0] = seconds
-        found = half.passed, ten.passed, ten.overdue, ten.with_grace().passed
-        assert found == expected
-        assert ten.left == max(10.0 - seconds, 0.0)
-    now[0] = 1.0
-    assert (brief.passed, brief.overdue) == (True, False)
-    now[0] = 1.2
-    assert brief.overdue
-
-
-PASSED, OVERDUE = Deadline(time() - 1.0, 1e6), Deadline(time() - 1.0)
-
-
-def posed_with(deadline, sizes=(3,)):
-    problem = Problem(X, Y[:, None] / Y.std(), np.ones(60), Gaussian.per_output(1))
-    posterior, settings = problem.posed(sizes)
-    return posterior, settings._replace(deadline=deadline)
-
-
-def test_a_search_goes_on_to_the_minimum_until_it_is_overdue():
-    rng = np.random.default_rng(0)
-    start = random_starts(posed_with(Deadline())[0], [rng])[0]
-    found = {}
-    for name, deadline in (("never", Deadline()), ("passed", PASSED), ("overdue", OVERDUE)):
-        posterior, settings = posed_with(deadline)
-        method = Method.choose(posterior, settings)
-        found[name] = find_mode(posterior, method, start.theta, start.hyper)
-    np.testing.assert_array_equal(found["never"].point.theta, found["passed"].point.theta)
-    assert found["never"].converged
-    assert found["overdue"].n_iter == 0
-    assert not found["overdue"].converged
-
-
-def test_descents_end_in_the_middle():
-    posterior, settings = posed_with(Deadline())
-    start = random_starts(posterior, [np.random.default_rng(0)])[0]
-    given = posterior, Search(Method.choose(posterior, settings).point(posterior, *start[:2]))
-    whole = Descents(lambda: 1e-9).trial(*given)
-    ended = Descents(lambda: 1e-9, OVERDUE).trial(*given)
-    assert 0.0 < ended.gain < whole.gain
-
-
-def test_precisions_are_refined_while_there_is_time():
-    posterior, settings = posed_with(Deadline())
-    start = random_starts(posterior, [np.random.default_rng(0)])[0]
-    method = Method.choose(posterior, settings)
-    search = find_mode(posterior, method, start.theta, start.hyper)
-    given = search, settings.free, BOLD, 1e-3
-    assert not np.array_equal(
-        ascend(posterior, method, *given).search.point.hyper.alpha, search.point.hyper.alpha
-    )
-    late = Method.choose(*posed_with(PASSED))
-    assert ascend(posterior, late, *given).search is search
-    minimum = complete(posterior, start.theta, start.hyper, settings._replace(deadline=PASSED))
-    assert np.isfinite(minimum.log_evidence)  # at the precisions of training
-    np.testing.assert_array_equal(minimum.hyper.alpha, start.hyper.alpha)
-
-
-def test_populations_that_were_completed_are_kept(monkeypatch):
-    """The first population, if there is no time for the second one."""
-    model = EvidenceMLPRegressor((), noise="constant", random_state=0).fit(X, Y)
-    fit, calls = model._result, []
-
-    class AfterTheFirst(Deadline):
-        @property
-        def passed(self):
-            return len(calls) >= 1
-
-    def counted(*args):
-        calls.append(scout(*args))
-        return calls[-1]
-
-    problem = replace(fit.problem, deadline=PASSED)
-    assert fit_by_drawing(problem, (), (), 0) is None
-    monkeypatch.setattr("skbayesnn.inference._drawn_fit.scout", counted)
-    problem = replace(fit.problem, deadline=AfterTheFirst())
-    (drawn,) = fit_by_drawing(problem, (), (), 0).drawn
-    assert drawn.log_evidence == calls[0].log_evidence
-
-
 @pytest.mark.parametrize("n_jobs", [None, 2])
 def test_a_long_warm_up_leaves_time_for_draws(n_jobs):
-    model = HMCMLPRegressor(
-        (2,),
-        n_chains=2,
-        n_warmup=10**6,
-        n_draws=10**6,
-        sampler=Sampler(thin=1),
-        max_time=1.0,
-        n_jobs=n_jobs,
-    )
+    options = BRIEF | {"n_warmup": 10**6, "n_draws": 10**6, "sampler": Sampler(thin=1)}
+    model = HMCMLPRegressor((2,), max_time=1.0, n_jobs=n_jobs, **options)
     start = monotonic()
     with pytest.warns(ConvergenceWarning, match="max_time=1 seconds"):
-        model.set_params(random_state=0).fit(X, Y)
+        model.fit(X, Y)
     assert monotonic() - start < 60
     assert 4 <= model.diagnostics_.n_draws < 10**6
     assert np.all(np.isfinite(model.predict(X)))
@@ -201,14 +93,7 @@ def test_a_long_warm_up_leaves_time_for_draws(n_jobs):
 def test_a_warm_up_that_was_cut_short_is_told(monkeypatch):
     """Also if all draws were made in time."""
     monkeypatch.setattr("skbayesnn.inference.sampling._sampling.WARM_UP_SHARE", 0.0)
-    options = {
-        "n_chains": 2,
-        "n_warmup": 50,
-        "n_draws": 4,
-        "measure_evidence": False,
-        "random_state": 0,
-    }
-    model = HMCMLPRegressor((2,), max_time=1000.0, **options)
+    model = HMCMLPRegressor((2,), max_time=1000.0, **BRIEF | {"n_warmup": 50, "n_draws": 4})
     with pytest.warns(ConvergenceWarning, match="max_time=1000 seconds"):
         model.fit(X, Y)
     assert all(chains.count < 50 for chains in model._result.sampled.chains)
@@ -217,14 +102,8 @@ def test_a_warm_up_that_was_cut_short_is_told(monkeypatch):
 @pytest.mark.parametrize("noise", ["input_dependent", "correlated", "student_t"])
 def test_rounds_between_means_and_noise_end(noise):
     targets = np.column_stack([Y, Y**2]) if noise == "correlated" else Y
-    model = EvidenceMLPRegressor(
-        (4,),
-        noise=noise,
-        n_restarts=50,
-        solver=Solver(max_iter=10**6, tol=1e-12),
-        max_time=0.5,
-        random_state=0,
-    )
+    options = {"n_restarts": 50, "solver": Solver(max_iter=10**6, tol=1e-12), "random_state": 0}
+    model = EvidenceMLPRegressor((4,), noise=noise, max_time=0.5, **options)
     start = monotonic()
     with pytest.warns(ConvergenceWarning, match="max_time=0.5 seconds"):
         model.fit(X, targets)

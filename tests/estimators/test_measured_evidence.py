@@ -11,12 +11,10 @@ from scipy.special import expit, logsumexp
 from sklearn.base import clone
 
 from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor, Prior
-from skbayesnn.inference.noise._constant_noise import ConstantNoise
-from skbayesnn.inference.sampling._population import sample_after, scout
 from skbayesnn.model_selection import compare
 from skbayesnn.model_selection._candidates import simplest_of_best
 from skbayesnn.posterior import LogUniform
-from tests.tools import parts_of, result_of, set_limits, shares_of
+from tests.tools import parts_of
 
 LOW, HIGH = LogUniform().log_range
 
@@ -33,18 +31,17 @@ def class_rows(n=30, seed=1):
     return X, (rng.random(n) < expit(2 * X[:, 0])).astype(int)
 
 
+MEASURED = {"measure_evidence": True, "n_restarts": 2, "random_state": 0}
+
+
 @pytest.fixture(scope="module")
 def regressor():
-    model = EvidenceMLPRegressor(
-        (3,), noise="constant", measure_evidence=True, n_restarts=2, random_state=0
-    )
-    return model.fit(*linear_rows())
+    return EvidenceMLPRegressor((3,), noise="constant", **MEASURED).fit(*linear_rows())
 
 
 @pytest.fixture(scope="module")
 def classifier():
-    model = EvidenceMLPClassifier((2,), measure_evidence=True, n_restarts=2, random_state=0)
-    return model.fit(*class_rows())
+    return EvidenceMLPClassifier((2,), **MEASURED).fit(*class_rows())
 
 
 def design(X):
@@ -71,39 +68,12 @@ def test_logistic_regression_by_quadrature():
     assert model.evidence_report_.verdict == "trusted"
 
 
-def test_occam_factor_of_a_precision_with_its_own_optimum_everywhere():
-    """Laplace's approximation along ln alpha, the weights optimised anew by Newton's method."""
-    X, y = class_rows()
-    model = EvidenceMLPClassifier((), prior="single", measure_evidence=False).fit(X, y)
-    Z = design(X)
-
-    def height(log_alpha):
-        w, alpha = np.zeros(2), np.exp(log_alpha)
-        for _ in range(100):
-            p = expit(Z @ w)
-            A = Z.T @ (Z * (p * (1 - p))[:, None]) + alpha * np.eye(2)
-            w -= np.linalg.solve(A, Z.T @ (p - y) + alpha * w)
-        likelihood = -np.logaddexp(0.0, -(Z @ w) * (2 * y - 1)).sum()
-        return likelihood - 0.5 * alpha * w @ w + log_alpha - 0.5 * np.linalg.slogdet(A)[1]
-
-    grid = np.linspace(LOW, HIGH, 400)
-    heights = np.array([height(value) for value in grid])
-    exact = np.log(np.trapezoid(np.exp(heights - heights.max()), grid)) - np.log(HIGH - LOW)
-    found = model.evidence_report_.minima[0].terms.weight_precision_occam
-    assert_allclose(found, exact, atol=0.05)
-    assert_allclose(model.log_evidence_, heights.max() + exact, atol=0.05)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_a_network_does_not_beat_the_linear_truth(seed):
     X, y = linear_rows(60, seed)
-    small, large = (
-        EvidenceMLPRegressor(hidden, noise="constant", measure_evidence=True, random_state=0).fit(
-            X, y
-        )
-        for hidden in ((), (4,))
-    )
+    options = {"noise": "constant", "measure_evidence": True, "random_state": 0}
+    small, large = (EvidenceMLPRegressor(some, **options).fit(X, y) for some in ((), (4,)))
     assert large.log_evidence_ < small.log_evidence_ - 1.0
 
 
@@ -119,18 +89,9 @@ def test_attributes(regressor):
     assert line.startswith(f"Log evidence: {report.log_evidence:.2f} +- ")
     assert f"(Laplace: {report.laplace_log_evidence:.2f})" in line
     assert compare([regressor])["log_evidence_std"] == [regressor.log_evidence_std_]
-
-
-def test_report_tells_that_the_best_minimum_is_poor(regressor):
-    report = regressor.evidence_report_
     assert "Best minimum" not in repr(report)
     poor = replace(report, laplace_log_evidence=report.log_evidence - 62.0)
     assert "Best minimum: 62 nats below the drawn networks" in repr(poor)
-
-
-def test_networks_that_were_tried_are_named_once(regressor):
-    report = replace(regressor.evidence_report_, tried=((16,), (16,), ()))
-    assert "tried: (16,), ()" in " ".join(repr(report).split())
 
 
 def test_not_measured():
@@ -150,23 +111,6 @@ def test_small_fits_are_measured_by_default():
     assert np.isnan(model.log_evidence_std_)
 
 
-def test_limits_are_predicted_seconds(monkeypatch):
-    X, y = class_rows()
-    for seconds, measured in ((1.0, True), (1e-6, False)):
-        set_limits(monkeypatch, sampled_seconds=seconds, checked_seconds=seconds)
-        model = EvidenceMLPClassifier((1,), n_restarts=1, random_state=0).fit(X, y)
-        assert np.isfinite(model.log_evidence_std_) == measured
-
-
-def test_many_targets_per_weight_are_sampled_only_if_it_costs_little(monkeypatch):
-    X, y = class_rows()  # 30 targets for 5 weights
-    for least, measured in ((3.0, False), (10.0, True)):
-        limits = {"sampled_seconds": 1.0, "few_targets_per_weight": least}
-        set_limits(monkeypatch, **limits)
-        model = EvidenceMLPClassifier((1,), n_restarts=1, random_state=0).fit(X, y)
-        assert np.isfinite(model.log_evidence_std_) == measured
-
-
 @pytest.mark.parametrize("noise", ["student_t", "input_dependent"])
 def test_other_noise_is_measured(noise):
     model = EvidenceMLPRegressor((), noise=noise, measure_evidence=True, random_state=0)
@@ -183,16 +127,10 @@ def test_default_fits_sample_one_network_and_the_linear_model():
     model = EvidenceMLPRegressor(noise="constant", random_state=0).fit(X, y)
     assert {candidate.hidden_layer_sizes for candidate in model.candidates_} == {(), (16,)}
     assert model.hidden_layer_sizes_ == ()  # the truth
-    assert (
-        model.candidates_[0].log_evidence
-        == model.log_evidence_
-        == max(candidate.log_evidence for candidate in model.candidates_)
-    )
+    assert model.log_evidence_ == max(c.log_evidence for c in model.candidates_)
     assert model.evidence_report_.tried == ((), (16,))
     assert model.evidence_report_.verdict == "trusted"  # both were measured
-    weights = [part.size for part in parts_of(model)]
-    assert len(weights) == 2
-    assert_allclose(shares_of(model).sum(), 1.0)
+    assert len(parts_of(model)) == 2
     assert model.score(X, y) > 0.9
 
 
@@ -210,12 +148,6 @@ def test_linear_models_are_exact():
     assert model.log_evidence_ == plain.log_evidence_
     assert_array_equal(model.predict(X), plain.predict(X))
     assert model.evidence_report_.verdict == "trusted"
-    fit = result_of(model)
-    assert fit.drawn == ()  # it is not needed
-    joint, rng = ConstantNoise().joint(fit.problem, fit.posed, tuned=True), np.random.default_rng(0)
-    position = np.concatenate(scout(joint, rng).position)
-    measured = sample_after(joint, position, rng).log_evidence
-    assert abs(measured + fit.problem.log_scale - model.log_evidence_) < 0.5
 
 
 def test_predictions_are_those_of_drawn_networks(regressor):

@@ -109,19 +109,6 @@ def test_default_fit_and_sampler():
     assert error(sampler.fit(X, y)) < 0.05
 
 
-def test_many_rows_on_batches():
-    class OnBatches(EvidenceMLPRegressor):
-        _limits = EvidenceMLPRegressor._limits._replace(
-            batch_rows=500, dense=10, dual_work=0, batch_steps=3000
-        )
-
-    X, y, _ = make_rows(1000, 0.3)
-    model = OnBatches(**SMALL).fit(X, y)
-    assert "many rows" in str(model.evidence_report_.full())
-    assert np.isnan(model.log_evidence_)
-    assert error(model) < 0.05
-
-
 def test_units_of_y_follow():
     X, y, _ = make_rows(100, 0.15)
     given = {"measure_evidence": False, **SMALL}

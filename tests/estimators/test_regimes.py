@@ -30,7 +30,7 @@ from skbayesnn import (
 from skbayesnn.inference import Method
 from skbayesnn.inference.curvature._method import Curvature
 from skbayesnn.inference.curvature._precision_dual import SpectralPrecision
-from tests.tools import parts_of, result_of, set_limits
+from tests.tools import BRIEF, parts_of, result_of, set_limits
 
 pytestmark = pytest.mark.usefixtures("laplace")
 
@@ -268,10 +268,8 @@ GIVEN = {
 COMBINATIONS = "best", "equal", "evidence", "stacking", "tempered"
 
 
-each_kind = pytest.mark.parametrize(
-    ("regime", "task"),
-    [(regime, task) for regime, task in product(REGIMES, TASKS) if reaches(regime, task, (3,))],
-)
+KINDS = [(regime, task) for regime, task in product(REGIMES, TASKS) if reaches(regime, task, (3,))]
+each_kind = pytest.mark.parametrize(("regime", "task"), KINDS)
 
 
 @each_kind
@@ -314,48 +312,24 @@ def test_fits_can_be_repeated_continued_and_kept(monkeypatch, regime):
         assert model.log_evidence_ > before - 0.5
 
 
-def test_more_weights_than_targets():
-    """As users meet the dual form."""
-    X, y = make_rows("two outputs", 8)
-    for noise in NOISES:
-        model = fit(make_model("two outputs", noise, (8,)), X, y)
-        method = Method.choose(*result_of(model).posed)
-        assert method.curvature is Curvature.DUAL
-        assert method.dense
-        check_predictions(model, X, y)
-        check_report(model)
-
-
 # --- samplers ------------------------------------------------------------------------------------
 
-SHORT = {"n_chains": 2, "n_warmup": 4, "n_draws": 8, "measure_evidence": False, "random_state": 0}
 SAMPLED = [
     *product(REGRESSIONS, NOISES, PRIORS),
     *product(CLASSIFICATIONS, ["none"], PRIORS),
-]
+][::4]  # `test_fuzz` draws from all of them
+chains_are_too_short = pytest.mark.filterwarnings("ignore:The chains have not converged")
 
 
 def make_sampler(task, noise="constant", **options):
-    options = {"hidden_layer_sizes": (2,)} | SHORT | options
+    options = {"hidden_layer_sizes": (2,)} | BRIEF | options
     if task in CLASSIFICATIONS:
         return HMCMLPClassifier(**options)
     return HMCMLPRegressor(noise=Noise(noise, hidden_layer_sizes=(2,)), **options)
 
 
-chains_are_too_short = pytest.mark.filterwarnings("ignore:The chains have not converged")
-
-
 @chains_are_too_short
-@pytest.mark.parametrize(
-    ("task", "noise", "prior"),
-    [
-        pytest.param(
-            *case,
-            marks=[] if i % 4 == 0 else pytest.mark.slow,
-        )
-        for i, case in enumerate(SAMPLED)
-    ],
-)
+@pytest.mark.parametrize(("task", "noise", "prior"), SAMPLED)
 def test_every_sampler_is_usable(task, noise, prior):
     X, y = make_rows(task)
     model = make_sampler(task, noise, prior=prior).fit(X, y)
@@ -365,19 +339,16 @@ def test_every_sampler_is_usable(task, noise, prior):
 
 
 @chains_are_too_short
-@pytest.mark.parametrize("regime", [pytest.param("dual", marks=pytest.mark.slow), "largest"])
 @pytest.mark.parametrize(
     ("task", "noise"), [("two outputs", "input_dependent"), ("three classes", "none")]
 )
-def test_samplers_of_large_networks(monkeypatch, regime, task, noise):
-    set_limits(monkeypatch, **REGIMES[regime].limits)
+def test_samplers_of_large_networks(monkeypatch, task, noise):
+    set_limits(monkeypatch, **REGIMES["largest"].limits)
     X, y = make_rows(task)
     fitted = fit(make_model(task, noise, (2,), solver=Solver(max_iter=10)), X, y)
     kind = HMCMLPClassifier if task in CLASSIFICATIONS else HMCMLPRegressor
-    for model in (
-        kind.from_evidence(fitted, **SHORT),
-        make_sampler(task, noise, sampler=Sampler(init="prior")),
-    ):
+    from_the_prior = make_sampler(task, noise, sampler=Sampler(init="prior"))
+    for model in (kind.from_evidence(fitted, **BRIEF), from_the_prior):
         check_predictions(model.fit(X, y), X, y)
 
 

@@ -1,7 +1,5 @@
 """The contract of `EvidenceMLPRegressor`."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -10,11 +8,6 @@ from scipy.stats import multivariate_normal, norm
 from sklearn.exceptions import ConvergenceWarning
 
 from skbayesnn import EvidenceMLPRegressor, Noise, Prior, Solver
-from skbayesnn.inference import DensePrecision
-from skbayesnn.inference.minima._minimum import complete
-from skbayesnn.network import Network
-from skbayesnn.posterior import Gaussian, Posterior, weight_groups
-from skbayesnn.predictive import GaussianNoise, Member, left_out
 
 pytestmark = pytest.mark.usefixtures("laplace")
 
@@ -117,17 +110,6 @@ def test_variances_agree(any_model):
         assert np.all(np.linalg.eigvalsh(between) > 0)
 
 
-def test_errors_of_outputs_are_correlated():
-    """Hidden units are shared: the error ellipses (MacKay 1992, figure 3.1) are tilted."""
-    model = fit(3, combine="best")
-    cov = model.predict_output_cov(GRID, kind="epistemic")
-    sd = np.sqrt(np.diagonal(cov, axis1=1, axis2=2))
-    correlation = cov / sd[:, :, None] / sd[:, None]
-    assert np.max(np.abs(correlation[:, 0, 1])) > 0.05
-    noise = model.predict_output_cov(GRID, kind="aleatoric")
-    assert_allclose(noise, np.broadcast_to(np.diag(model.noise_std_**2), noise.shape), rtol=1e-12)
-
-
 def test_interval_of_one_network(model):
     mean, std = model.predict(GRID, return_std=True)
     for coverage in (0.5, 0.95, 0.999):
@@ -135,35 +117,10 @@ def test_interval_of_one_network(model):
         interval = model.predict_interval(GRID, coverage=coverage)
         assert_allclose(interval, np.stack([mean - z * std, mean + z * std], axis=-1), rtol=1e-9)
     assert_array_equal(model.predict_interval(GRID), model.predict_interval(GRID, 0.95))
-
-
-def integral(model, row, low, high, function=np.ones_like, n=60):
-    """Integral of a function times the density of the target, by Gauss-Legendre on pieces."""
-    nodes, weights = np.polynomial.legendre.leggauss(20)
-    half = 0.5 * (high - low) / n
-    t = (low + half * (2 * np.arange(n)[:, None] + 1 + nodes)).ravel()
-    density = np.exp(model.log_predictive_density(np.repeat(row[None], len(t), axis=0), t))
-    return np.tile(half * weights, n) @ (density * function(t))
-
-
-def test_interval_of_a_mixture_holds_its_probability(mixture):
-    for row, (low, high) in zip(LINE, mixture.predict_interval(LINE, 0.8), strict=True):
-        assert integral(mixture, row, low, high) == pytest.approx(0.8, abs=1e-8)
-        below = integral(mixture, row, 2 * low - high - 20, low, n=200)
-        assert below == pytest.approx(0.1, abs=1e-8)
-
-
-def test_quantiles_are_the_ends_of_intervals(any_model):
-    grid = LINE if any_model.n_features_in_ == 1 else GRID
-    one = any_model.predict_interval(grid, 0.8)
-    assert_allclose(any_model.predict_quantiles(grid, [0.1, 0.9]), one, rtol=1e-9)
-    several = any_model.predict_interval(grid, [0.8, 0.5])
-    assert several.shape == (*one.shape[:-1], 2, 2)
-    assert_array_equal(several[..., 0, :], one)
-    assert_array_equal(several[..., 1, :], any_model.predict_interval(grid, 0.5))
-    median = any_model.predict_quantiles(grid)
-    assert median.shape == one.shape[:-1]
-    assert_allclose(any_model.predictive_cdf(grid, median), 0.5, atol=1e-8)
+    several = model.predict_interval(GRID, [0.8, 0.95])
+    assert_array_equal(several[..., 1, :], model.predict_interval(GRID))
+    assert_allclose(several[..., 0, :], model.predict_quantiles(GRID, [0.1, 0.9]), rtol=1e-9)
+    assert_allclose(model.predict_quantiles(GRID), mean, rtol=1e-9)
 
 
 def test_expectations(any_model):
@@ -175,12 +132,6 @@ def test_expectations(any_model):
     assert_allclose(found[1], 3 * std, rtol=1e-9)
     square = any_model.predict_expectation(grid, np.square)
     assert_allclose(square, mean**2 + std**2, rtol=1e-9)
-
-
-def test_expectation_of_a_mixture(mixture):
-    for row, found in zip(LINE, mixture.predict_expectation(LINE, np.cos), strict=True):
-        low, high = mixture.predict_interval(row[None], 1 - 1e-12)[0]
-        assert found == pytest.approx(integral(mixture, row, low, high, np.cos), abs=1e-9)
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -215,13 +166,6 @@ def test_sampled_functions(any_model):
         products = off[:, None] * off[None]
         error = products.std(axis=-1) / np.sqrt(size)
         assert np.all(np.abs(products.mean(axis=-1) - epistemic) < 4 * error)
-
-
-def test_seeds_of_draws(model):
-    for sample in (model.sample_y, model.sample_prior):
-        assert_array_equal(sample(GRID, 2, random_state=3), sample(GRID, 2, random_state=3))
-        assert_array_equal(sample(GRID, 2), sample(GRID, 2, random_state=0))
-        assert np.all(sample(GRID, 2, random_state=3) != sample(GRID, 2, random_state=4))
 
 
 def test_log_density_of_one_network(model):
@@ -318,11 +262,6 @@ def test_without_standardisation_nothing_is_scaled():
     assert_allclose(outside.predict(X), inside.predict(X), rtol=1e-6, atol=1e-8)
     assert outside.log_evidence_ == pytest.approx(inside.log_evidence_, abs=1e-6)
     assert outside.evidence_report_.target_scale == 0.0
-    # alpha means the user's units
-    X, y = make_rows()
-    model = fit(X=X, y=y, hidden_layer_sizes=(), standardize=False, prior=Prior(precision=1e-4))
-    inside = fit(X=X, y=y, hidden_layer_sizes=(), prior=Prior(precision=1e-4))
-    assert abs(model.log_evidence_ - inside.log_evidence_) > 1.0
 
 
 @pytest.mark.parametrize("combine", ["best", "evidence", "equal", "stacking"])
@@ -347,16 +286,6 @@ def test_shares_of_the_minima(combine):
         assert not np.allclose(weights, 1.0 / len(weights), atol=1e-2)
 
 
-def linear_posterior(X, y, weight, alpha, beta):
-    Phi = np.column_stack([X, np.ones(len(X))])
-    A = alpha * np.eye(Phi.shape[1]) + beta * (Phi.T * weight) @ Phi
-    theta = np.linalg.solve(A, beta * (Phi.T * weight) @ y)
-    network, noise = Network((X.shape[1], 1)), GaussianNoise(np.array([[1.0 / beta]]))
-    groups = weight_groups(network, "single")
-    posterior = Posterior(network, Gaussian.per_output(1), groups, X, y[:, None], weight)
-    return Member(network, theta, DensePrecision(A), noise), posterior
-
-
 @pytest.mark.parametrize("weighted", [False, True])
 def test_leave_one_out_equals_refits(weighted):
     """Leaving out means one unit of weight, not a whole row that counts several times."""
@@ -371,8 +300,6 @@ def test_leave_one_out_equals_refits(weighted):
         )[0]
         for i in range(15)
     ]
-    closed = left_out(*linear_posterior(X, y, weight, 0.7, 4.0), np.array([4.0])).log_density
-    assert_allclose(closed, refitted, rtol=0, atol=1e-8)
     model = fit(X=X, y=y, sample_weight=weight, **options)
     assert_allclose(model.leave_one_out_log_density_, refitted, rtol=0, atol=1e-8)
 
@@ -387,9 +314,6 @@ def test_warm_start_continues_from_the_minima():
     assert_allclose(model.predict(X), fit(X=X, y=y, n_restarts=1).predict(X), rtol=1e-4)
     model.set_params(n_restarts=4).fit(X, y)
     assert model.log_evidence_ > first - 1e-4
-    cold = fit(X=X, y=y, n_restarts=1)
-    n_iter = cold.n_iter_
-    assert cold.fit(X, y).n_iter_ == n_iter
 
 
 def test_warm_start_with_another_architecture_or_other_data():
@@ -430,8 +354,7 @@ def test_report_adds_up(model):
         assert name in text
     for name in names:
         assert f"{getattr(report, name):.2f}" in text
-    with pytest.raises(AttributeError, match="'EvidenceReport' object has no attribute 'nothing'"):
-        _ = report.nothing
+        assert f"{getattr(report, name):.2f}" in repr(report.terms)
 
 
 def test_report_says_which_precisions_nothing_determines():
@@ -445,20 +368,6 @@ def test_report_says_which_precisions_nothing_determines():
     found = model.evidence_report_.minima[0].log_precision_std
     assert found["1"] > 8.0
     assert ends["0"] == ["+-", f"{found['0']:.2f}"]
-
-
-def test_report_of_a_minimum(model):
-    best = model.evidence_report_.minima[0]
-    assert sum(best.gamma.values()) == pytest.approx(model.n_effective_weights_)
-    assert list(best.weight_precisions.values()) == model.weight_precisions_.tolist()
-    for name, gamma in best.gamma.items():
-        assert best.log_precision_std[name] == pytest.approx(np.sqrt(2 / gamma))
-    assert_array_equal(best.noise_std, np.atleast_1d(model.noise_std_))
-    assert best.hidden_layer_sizes == (3 - len(best.pruned),)
-    assert best.gradient_norm < 1e-3
-    assert best.smallest_eigenvalue > 0
-    assert best.converged
-    assert best.verdict == model.evidence_report_.verdict == "not measured"
 
 
 def test_rotatable_hidden_units_have_no_evidence():
@@ -540,17 +449,6 @@ def test_constant_columns_change_nothing(prior):
     mean, std = fit(X=wide, y=y, prior=prior).predict(grid, return_std=True)
     assert np.all(np.isfinite(mean))
     assert np.all(std > 0)
-
-
-def test_trouble_is_reported_once(monkeypatch):
-    def unfinished(*args):
-        return replace(complete(*args), converged=False)
-
-    monkeypatch.setattr("skbayesnn.inference.minima._search.complete", unfinished)
-    with pytest.warns(ConvergenceWarning, match="max_iter") as record:
-        model = fit()
-    assert len(record) == 1
-    assert "did not converge" in model.evidence_report_.minima[0].verdict
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

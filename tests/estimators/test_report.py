@@ -12,17 +12,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor, Prior
 from skbayesnn.estimators.reports._predictions import Predictions
-from skbayesnn.estimators.reports._printed import WIDTH, Printed, Table
-from skbayesnn.estimators.reports._verdict import (
-    REMEDIES,
-    overall,
-    verdict_of_measurement,
-    verdict_of_minimum,
-)
-from skbayesnn.inference import DensePrecision, Trouble
-from skbayesnn.network import Network
-from skbayesnn.posterior import Gaussian, Posterior, weight_groups
-from skbayesnn.predictive import Draws, GaussianNoise, LeftOut, Member, left_out
+from skbayesnn.estimators.reports._printed import WIDTH
+from skbayesnn.estimators.reports._verdict import overall, verdict_of_minimum
+from tests.tools import BRIEF
 
 pytestmark = pytest.mark.usefixtures("laplace")
 
@@ -48,14 +40,10 @@ class Tags(HTMLParser):
         self.words.append(data)
 
 
-def rows(n=40, n_outputs=None):
+def rows(n=40):
     rng = np.random.default_rng(0)
     X = rng.uniform(-2, 2, (n, 2))
-    f = np.sin(2 * X[:, 0])
-    y = f if n_outputs is None else np.outer(f, np.arange(1, n_outputs + 1))
-    return X, y + 0.2 * np.exp(0.8 * X[:, :1] if n_outputs else 0.8 * X[:, 0]) * (
-        rng.standard_normal(y.shape)
-    )
+    return X, np.sin(2 * X[:, 0]) + 0.2 * np.exp(0.8 * X[:, 0]) * rng.standard_normal(n)
 
 
 @pytest.fixture(scope="module")
@@ -63,49 +51,19 @@ def model():
     return EvidenceMLPRegressor((3,), n_restarts=2, random_state=0).fit(*rows())
 
 
-@pytest.mark.parametrize("noise", ["constant", "input_dependent", "student_t"])
+@pytest.mark.parametrize("noise", ["auto", "constant", "input_dependent", "student_t"])
 def test_twelve_lines_predictions_first(noise):
     model = EvidenceMLPRegressor((2,), noise=noise, n_restarts=1, random_state=0).fit(*rows())
     report = model.evidence_report_
     lines = repr(report).splitlines()
     assert len(lines) <= 12
+    assert max(map(len, lines)) <= WIDTH
     words = " ".join(line.strip() for line in lines)
     assert words.startswith(f"Predictions: {report.predictions} Evidence: ")
     assert report.advice in words
     assert f"Log evidence: {report.log_evidence:.2f}" in words
-    assert f"{noise} noise" in words
+    assert f"{model.noise_model_} noise" in words
     assert lines[-1].endswith("print(evidence_report_.full())")
-    assert ("Student-t" in repr(report)) == (noise == "student_t")
-
-
-def test_auto_noise_still_fits_in_twelve_lines(model):
-    assert len(model.evidence_report_.noise_log_evidences) > 1
-    lines = repr(model.evidence_report_).splitlines()
-    assert len(lines) <= 12
-    assert max(map(len, lines)) <= WIDTH
-
-
-def test_full_has_all_terms_groups_and_minima(model):
-    report = model.evidence_report_
-    text = report.full()
-    assert text.startswith(repr(report))
-    assert report.terms is report.minima[0].terms
-    for name, value in report.terms.items():
-        assert name in text
-        assert f"{value:.2f}" in text
-        assert f"{value:.2f}" in repr(report.terms)
-    assert_allclose(sum(value for _, value in report.terms.items()), report.terms.total)
-    for minimum in report.minima:
-        assert f"{minimum.log_evidence:.2f}" in text
-    for name in model.weight_group_names_:
-        assert name in text
-
-
-def test_classifiers_have_no_noise():
-    X, _ = rows()
-    report = EvidenceMLPClassifier((), random_state=0).fit(X, X[:, 0] > 0).evidence_report_
-    assert "Noise" not in report.full()
-    assert "linear" in repr(report)
 
 
 def test_html_is_well_formed_and_folds(model):
@@ -135,42 +93,15 @@ def test_text_display_of_scikit_learn_is_respected(model):
     assert model.evidence_report_._repr_html_() is not None
 
 
-def test_a_table_is_aligned():
-    table = Table("What", [("a", "1.0"), ("long", "-10.25")], ("name", "value"))
-    assert table.text() == "What:\n  name   value\n  a        1.0\n  long  -10.25"
-
-
-def test_long_lines_are_wrapped():
-    class Long(Printed):
-        def _summary(self):
-            return [("Verdict", "doubtful: " + 20 * "because; ")]
-
-    first, *more = repr(Long()).splitlines()
-    assert max(map(len, [first, *more])) <= WIDTH
-    assert first.startswith("Verdict: doubtful")
-    assert all(line.startswith("    because;") for line in more)
-
-
 def test_diagnostics_say_what_to_do():
-    model = HMCMLPRegressor(
-        (),
-        noise="constant",
-        n_chains=2,
-        n_warmup=200,
-        n_draws=300,
-        measure_evidence=False,
-        random_state=0,
-    ).fit(*rows())
+    options = BRIEF | {"n_warmup": 200, "n_draws": 300}
+    model = HMCMLPRegressor((), noise="constant", **options).fit(*rows())
     found = model.diagnostics_
     lines = repr(found).splitlines()
     assert len(lines) <= 10
     assert lines[0] == f"Verdict: {found.verdict}" == "Verdict: converged"
     assert lines[1] == "To do: Use the predictions."
-    assert found.n_transitions == 600 * model._result.settings.thin
-    assert f"{found.n_gradients} leapfrog steps" in found.full()
-    for name, value in found.hyper_r_hat.items():
-        assert name in found.full()
-        assert f"{value:.3f}" in found.full()
+    assert all(f"{value:.3f}" in found.full() for value in found.hyper_r_hat.values())
     assert Tags(found._repr_html_()).seen.count("table") == 2
 
 
@@ -187,13 +118,6 @@ def minimum(trouble=None, **changes):
         "fits_everything": False,
     }
     return SimpleNamespace(**(found | changes))
-
-
-@pytest.mark.parametrize("trouble", list(Trouble))
-def test_every_trouble_has_a_remedy(trouble):
-    verdict = verdict_of_minimum(minimum(trouble), 100.0, exact=True)
-    assert verdict.text == f"no evidence: {trouble.value}"
-    assert verdict.advice == REMEDIES[trouble]
 
 
 @pytest.mark.parametrize(
@@ -215,17 +139,6 @@ def test_doubts_come_with_advice(changes, n_targets, doubt, advice):
     assert verdict_of_minimum(minimum(), 100.0, exact=True).text == "trusted"
 
 
-def test_several_doubts_are_all_named():
-    verdict = verdict_of_minimum(minimum(exact=False, converged=False), 10.0, exact=False)
-    assert verdict.text.count(";") == 2
-    assert verdict.advice.count(".") >= 3
-
-
-@pytest.mark.parametrize(("error", "text"), [(0.4, "trusted"), (0.8, "doubtful: standard error")])
-def test_verdict_of_a_measurement(error, text):
-    assert verdict_of_measurement(error).text.startswith(text)
-
-
 def test_measuring_is_advised_only_where_it_is_possible():
     X = np.linspace(-2, 2, 40)[:, None]
     y = np.sin(2 * X[:, 0]) + 0.1 * np.random.default_rng(0).standard_normal(40)
@@ -233,10 +146,8 @@ def test_measuring_is_advised_only_where_it_is_possible():
     for noise in ("constant", "student_t", "input_dependent"):
         report = EvidenceMLPRegressor((2,), noise=noise, **options).fit(X, y).evidence_report_
         assert "measure_evidence=True" in report.advice
-    informed = EvidenceMLPRegressor((2,), noise="constant", prior=Prior(mean=0.0), **options).fit(
-        X, y
-    )
-    assert "measure_evidence=True" not in informed.evidence_report_.advice
+    informed = EvidenceMLPRegressor((2,), noise="constant", prior=Prior(mean=0.0), **options)
+    assert "measure_evidence=True" not in informed.fit(X, y).evidence_report_.advice
 
 
 def test_predictions_of_a_linear_model_are_those_without_the_row():
@@ -246,37 +157,13 @@ def test_predictions_of_a_linear_model_are_those_without_the_row():
     y = X[:, 0] + 0.5 * rng.normal(size=25)
     model = EvidenceMLPRegressor((), prior=Prior(precision=1.0), noise=0.5, standardize=False)
     found = model.fit(X, y).evidence_report_.predictions
-    kept = [np.arange(25) != i for i in range(25)]
-    others = [clone(model).fit(X[some], y[some]) for some in kept]
-    mean, std = (
-        np.array(some)
-        for some in zip(
-            *(m.predict(X[[i]], return_std=True) for i, m in enumerate(others)), strict=True
-        )
-    )
-    errors = y - mean[:, 0]
+    left = np.empty((25, 2))  # mean and standard deviation without each row
+    for i in range(25):
+        kept = np.arange(25) != i
+        left[i] = np.ravel(clone(model).fit(X[kept], y[kept]).predict(X[[i]], return_std=True))
+    errors = y - left[:, 0]
     assert_allclose(found.share, 1.0 - np.sum(errors**2) / np.sum((y - y.mean()) ** 2), rtol=1e-8)
-    assert_allclose(found.coverage, np.mean(np.abs(errors) < 1.959964 * std[:, 0]))
-
-
-def test_drawn_networks_leave_rows_out_by_importance():
-    """Draws of a linear model against its closed form."""
-    rng = np.random.default_rng(1)
-    X = rng.normal(size=(30, 1))
-    y = X + 0.5 * rng.normal(size=(30, 1))
-    A = 4.0 * np.array([[np.sum(X**2), np.sum(X)], [np.sum(X), 30.0]]) + np.eye(2)
-    theta = np.linalg.solve(A, 4.0 * np.array([np.sum(X * y), np.sum(y)]))
-    draws = rng.multivariate_normal(theta, np.linalg.inv(A), 4000)
-    network, noise = Network((1, 1)), GaussianNoise(np.full((1, 1), 0.25))
-    groups = weight_groups(network, "single")
-    posterior = Posterior(network, Gaussian.per_output(1), groups, X, y, np.ones(30))
-    member = Member(network, theta, DensePrecision(A), noise)
-    exact = left_out(member, posterior, np.full(1, 4.0))
-    drawn = Draws(network, draws, GaussianNoise(np.full((4000, 1), 0.25)))
-    found = LeftOut.of_draws(drawn, X, y)
-    assert_allclose(found.log_density, exact.log_density, atol=0.05)
-    assert_allclose(found.mean, exact.mean, atol=0.02)
-    assert_allclose(found.cdf, exact.cdf, atol=0.02)
+    assert_allclose(found.coverage, np.mean(np.abs(errors) < 1.959964 * left[:, 1]))
 
 
 def test_a_fit_that_explains_nothing_says_so_once():

@@ -22,7 +22,7 @@ from skbayesnn import (
 from skbayesnn.inference import NOISE_MODELS, Problem
 from skbayesnn.inference.minima._training import Trained
 from skbayesnn.network import Network
-from skbayesnn.posterior import Gaussian, GaussianPrior, Hyperparameters, JointPosterior
+from skbayesnn.posterior import Gaussian, GaussianPrior, Hyperparameters
 from skbayesnn.samplers import bulk_ess
 from tests.tools import assert_near, difference
 
@@ -172,39 +172,39 @@ def test_networks_go_on_learning():
     x, t = wave(90, 0)
     grid = np.linspace(-3, 3, 100)[:, None]
     model = EvidenceMLPRegressor((4,), random_state=0, n_restarts=2)
-    errors, sizes = [], []
     for rows in np.array_split(np.arange(90), 3):
         model.partial_fit(x[rows], t[rows])
-        mean, std = model.predict(grid, return_std=True)
-        errors.append(np.sqrt(np.mean((mean - np.sin(grid[:, 0])) ** 2)))
-        sizes.append(model.coefs_[0].shape)
-    assert errors[-1] < 0.05
-    assert sizes == [sizes[0]] * 3  # the size of the first batch's network
-    assert np.all(np.abs(mean - np.sin(grid[:, 0])) < 4 * std)
+    mean, std = model.predict(grid, return_std=True)
+    error = mean - np.sin(grid[:, 0])
+    assert np.sqrt(np.mean(error**2)) < 0.05
+    assert np.all(np.abs(error) < 4 * std)
     assert model.evidence_report_.symmetry == 0.0
     assert "Informative prior" in repr(model.evidence_report_)
     assert "Informative prior" not in repr(FITTED.evidence_report_)
     assert len(model.batch_log_evidences_) == 3
 
 
-@pytest.mark.filterwarnings("ignore:Scaling and precisions are not settled")
 def test_classes_go_on_learning():
     x, t = wave(120, 1)
     labels = np.where(t > 0, "up", "down")
     model = EvidenceMLPClassifier((3,), random_state=0, n_restarts=2)
     order = np.argsort(labels, kind="stable")  # batches of a single class among them
-    for rows in np.array_split(order, 6):
-        model.partial_fit(x[rows], labels[rows], classes=["up", "down"])
+    first, second, *others = np.array_split(order, 6)
+    with pytest.warns(UserWarning, match="only one class"):
+        model.partial_fit(x[first], labels[first], classes=["up", "down"])
+    with pytest.warns(UserWarning, match="only one class"):
+        model.partial_fit(x[second], labels[second])
+    for rows in others:
+        model.partial_fit(x[rows], labels[rows])
     assert model.classes_.tolist() == ["down", "up"]
-    assert model.predict_proba(x).shape == (120, 2)
+    assert model.score(x, labels) > 0.9
     three = EvidenceMLPClassifier((), random_state=0)
     codes = np.digitize(t, [-0.5, 0.5])
     for rows in np.array_split(np.arange(120), 3):
         three.partial_fit(x[rows], codes[rows], classes=[0, 1, 2])
     one = EvidenceMLPClassifier((), random_state=0).fit(x, codes)
-    assert_allclose(
-        three.predict_proba(x), one.predict_proba(x), atol=0.1
-    )  # precisions are chosen anew
+    far = np.max(np.abs(three.predict_proba(x) - one.predict_proba(x)))
+    assert far < 0.1  # precisions are chosen anew
     assert abs(three.log_evidence_ - one.log_evidence_) < 5.0
 
 
@@ -244,19 +244,6 @@ def test_batches_that_teach_nothing_are_fitted_again_and_fit_forgets_them():
     assert len(model.batch_log_evidences_) == 2  # nothing waits after fit
 
 
-def test_a_first_batch_of_one_class_settles_nothing():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(90, 2))
-    t = (X[:, 0] > 0).astype(int)
-    order = np.r_[np.flatnonzero(t)[:30], np.setdiff1d(np.arange(90), np.flatnonzero(t)[:30])]
-    model = EvidenceMLPClassifier((), random_state=0)
-    with pytest.warns(UserWarning, match="only one class"):
-        model.partial_fit(X[order[:30]], t[order[:30]], classes=[0, 1])
-    for rows in np.array_split(order[30:], 2):
-        model.partial_fit(X[rows], t[rows])
-    assert model.score(X, t) > 0.9
-
-
 def test_logistic_regression_at_the_mode_of_a_given_prior():
     """Bishop 4.140-4.143, against a direct minimisation."""
     t = (y > 0).astype(int)
@@ -289,35 +276,26 @@ def test_state_is_whole():
 
 
 FITTED = EvidenceMLPRegressor((), **FIXED).fit(X, y)
+BASE = Prior(base_precision=1.0)
+BIASES = Prior(base_precision={"hidden1_biases": 1.0})
+AS_GIVEN = {"prior": FITTED, "standardize": False}
 BAD = [
-    (
-        {"prior": Prior(mean=np.zeros(3))},
-        r"prior.mean must be a number or an array of shape \(4,\)",
-    ),
+    ({"prior": Prior(mean=np.zeros(3))}, r"prior.mean must be a number or an .* shape \(4,\)"),
     ({"prior": Prior(mean=np.full(4, np.nan))}, "prior.mean must be finite"),
     ({"prior": Prior(base_precision=np.ones((3, 3)))}, r"prior.base_precision must be .* \(4, 4\)"),
-    (
-        {"prior": Prior(base_precision=-np.eye(4))},
-        "positive definite; its smallest eigenvalue is -1",
-    ),
+    ({"prior": Prior(base_precision=-np.eye(4))}, "definite; its smallest eigenvalue is -1"),
     ({"prior": Prior(base_precision=np.zeros(4))}, "prior.base_precision must be positive"),
     ({"prior": Prior(base_precision=np.triu(np.ones((4, 4))))}, "symmetric"),
     ({"prior": Prior(base_precision={"nothing": 1.0})}, "names 'nothing'"),
     ({"prior": Prior("ard", base_precision=1.0)}, "prior='ard' is not possible"),
-    (
-        {"prior": Prior(base_precision=1.0), "hidden_layer_sizes": "auto"},
-        "hidden_layer_sizes='auto'",
-    ),
-    ({"prior": Prior(base_precision=1.0), "measure_evidence": True}, "measure_evidence=True"),
+    ({"prior": BASE, "hidden_layer_sizes": "auto"}, "hidden_layer_sizes='auto'"),
+    ({"prior": BASE, "measure_evidence": True}, "measure_evidence=True"),
     ({"prior": FITTED, "measure_evidence": True}, "measure_evidence=True"),
-    (
-        {"prior": Prior(base_precision={"hidden1_biases": 1.0}), "hidden_layer_sizes": (2,)},
-        "standardize=False",
-    ),
-    ({"prior": FITTED, "standardize": True}, "standardize=False; got True"),
-    ({"prior": FITTED, "standardize": False, "activation": "relu"}, "activation='tanh'"),
-    ({"prior": FITTED, "standardize": False, "hidden_layer_sizes": (2,)}, r"hidden layers \(\)"),
-    ({"prior": Prior(FITTED, mean=0.0), "standardize": False}, "Leave it at None"),
+    ({"prior": BIASES, "hidden_layer_sizes": (2,)}, "standardize=False"),
+    (AS_GIVEN | {"standardize": True}, "standardize=False; got True"),
+    (AS_GIVEN | {"activation": "relu"}, "activation='tanh'"),
+    (AS_GIVEN | {"hidden_layer_sizes": (2,)}, r"hidden layers \(\)"),
+    (AS_GIVEN | {"prior": Prior(FITTED, mean=0.0)}, "Leave it at None"),
     ({"prior": EvidenceMLPClassifier()}, "same task"),
     ({"prior": Prior(precision="infered")}, "prior.precision must be"),
 ]
@@ -362,20 +340,6 @@ def test_a_matrix_of_more_weights_than_are_formed():
         fitted.partial_fit(X[20:], y[20:])
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"noise": "student_t"}, "noise='student_t'"),
-        ({"measure_evidence": True}, "measure_evidence=True"),
-    ],
-)
-def test_options_that_batches_do_not_allow_are_named(options, message):
-    X = np.arange(6.0)[:, None]
-    with pytest.raises(AttributeError, match="partial_fit") as caught:
-        EvidenceMLPRegressor((), **options).partial_fit(X, X[:, 0])
-    assert f"{message} is not possible with partial_fit" in str(caught.value.__cause__)
-
-
 def test_posterior_under_a_prior_that_couples_weights():
     X = np.random.default_rng(0).normal(size=(20, 1))
     P = np.array([[2.0, 1.0], [1.0, 2.0]])
@@ -401,7 +365,6 @@ def test_samplers_refuse():
 # --- samplers -------------------------------------------------------------------------------------
 
 CHAINS = {"n_chains": 4, "n_warmup": 150, "n_draws": 250, "random_state": 0}
-SHORT = {"n_warmup": 80, "n_draws": 200}
 
 
 @pytest.mark.parametrize(("standardize", "sampler"), [(True, "auto"), (False, "hmc")])
@@ -465,39 +428,6 @@ def test_gradients_under_a_coupled_prior(noise):
 
     assert_near(joint.energy(q)[1], difference(energy, q[: joint.dimension]), 1e-6)
     assert np.all(np.linalg.eigvalsh(joint.curvature(q)) > 0)
-
-
-def test_curvature_of_a_linear_model_is_the_precision():
-    problem = Problem(
-        X,
-        y[:, None],
-        np.ones(40),
-        Gaussian.per_output(1),
-        groups=GaussianPrior(np.zeros(4, dtype=int), ["weights"], MEAN, PRECISION),
-        weight_precision=lambda names: (np.zeros(1, dtype=bool), np.full(1, 2.0)),
-        noise_precision=(np.zeros(1, dtype=bool), np.full(1, 0.3**-2)),
-    )
-    posterior, settings = problem.posed(())
-    joint = JointPosterior(posterior, settings.free, settings.fixed, np.array([0.7]))
-    to_weights = (joint.place(np.eye(4)).theta - joint.place(np.zeros(4)).theta).T
-    A = 2.0 * PRECISION + PHI.T @ PHI / 0.3**2
-    assert_allclose(joint.curvature(np.ones(4)), to_weights.T @ A @ to_weights, rtol=1e-9)
-
-
-@pytest.mark.slow
-def test_two_engines_on_a_small_network_with_a_prior():
-    x, t = wave(40, 5)
-    mean = [1.0, 0.0, 1.0, 0.0]  # of tanh(x): its mirror image is far away
-    given = {"prior": Prior(mean=mean, base_precision=4.0), "standardize": False}
-    laplace = EvidenceMLPRegressor((1,), **given, noise="constant", random_state=0).fit(x, t)
-    model = HMCMLPRegressor.from_evidence(laplace, **CHAINS | SHORT).fit(x, t)
-    assert_allclose(model.log_evidence_, laplace.log_evidence_, atol=4 * model.log_evidence_std_)
-    assert_allclose(model.predict(x), laplace.predict(x), atol=0.1)  # Laplace against draws
-    c = t > 0.1
-    laplace = EvidenceMLPClassifier((1,), **given, random_state=0).fit(x, c)
-    model = HMCMLPClassifier.from_evidence(laplace, **CHAINS | SHORT).fit(x, c)
-    assert_allclose(model.log_evidence_, laplace.log_evidence_, atol=4 * model.log_evidence_std_)
-    assert_allclose(model.predict_proba(x), laplace.predict_proba(x), atol=0.05)
 
 
 def test_a_fitted_estimator_as_prior_of_a_sampler():

@@ -2,13 +2,15 @@
 
 If parameters come from the prior and data from them, then alternating transitions for the
 parameters given the data with new data given the parameters leaves the prior as it is (Geweke
-2004). Every chain has data of its own here.
+2004), and among draws from the posterior the parameters that made the data have no special rank
+(Talts et al. 2018). Every chain has data of its own here.
 """
 
 from dataclasses import replace
 from functools import cache
 
 import numpy as np
+from scipy.stats import chi2
 
 from skbayesnn.inference.noise._noise_network import NoisePlan
 from skbayesnn.inference.sampling._moves import Renewals
@@ -117,8 +119,8 @@ class OneByOne(ManyPosteriors):
 
     def draw_targets(self, q, theta, rng):
         super().draw_targets(q, theta, rng)
-        own = [replace(self.joint.posterior, y=y) for y in self.y]
-        self.joints = [replace(self.joint, posterior=posterior) for posterior in own]
+        given = [replace(self.joint.posterior, y=y) for y in self.y]
+        self.joints = [replace(self.joint, posterior=posterior) for posterior in given]
         assert all(joint.compiled for joint in self.joints)
 
     def __call__(self, q):
@@ -189,6 +191,7 @@ def make_case(name, information=1.0, many=ManyPosteriors):
     free = FreeHyperparameters.sharing(alpha, beta, GAMMA if "gamma" in name else RANGE)
     fixed = Hyperparameters(np.ones(len(alpha)), np.ones(len(beta)))
     information = information * np.array([1.0, 0.3, 3.0])[: len(alpha)]
+    given = posterior, free, fixed, information, integrate
     if name.startswith("input_dependent"):
         plan = NoisePlan.build(network, (2,), prior)
         own = np.ones(len(plan.groups.names) - 1)
@@ -198,11 +201,8 @@ def make_case(name, information=1.0, many=ManyPosteriors):
         return many(InputDependentJoint(posterior, free, fixed, information, integrate, *plan))
     if name == "measured":
         variances = np.array([[0.0], [0.3], [1.0], [4.0], [0.1]])
-        posterior = replace(posterior, known=variances)
-        return many(MeasuredJoint(posterior, free, fixed, information, integrate))
-    if likelihood.linear:
-        return many(JointPosterior(posterior, free, fixed, information, integrate))
-    return many(StudentTJoint(posterior, free, fixed, information, integrate, DEGREES))
+        return many(MeasuredJoint(replace(posterior, known=variances), *given[1:]))
+    return many(JointPosterior(*given) if likelihood.linear else StudentTJoint(*given, DEGREES))
 
 
 def draw_prior(many, m, rng):
@@ -227,7 +227,10 @@ def draw_prior(many, m, rng):
 
 
 class Kernel:
-    """Transitions of fixed step size, Metropolis-corrected, and perhaps of other kinds."""
+    """Transitions of fixed step size, Metropolis-corrected, and perhaps of other kinds.
+
+    If they are to be reversible, conditions are drawn before and after those of the dynamics.
+    """
 
     def __init__(
         self,
@@ -239,6 +242,7 @@ class Kernel:
         moves=(),
         slices=False,
         dynamics=True,
+        reversible=False,
         n_steps=(6, 6),
         kernel=None,
     ):
@@ -249,6 +253,7 @@ class Kernel:
         self.step_size, self.n_steps, self.kernel = np.full(m, step_size), n_steps, kernel
         self.many, self.rng = many, rng
         self.momentum = self._draw_momentum(m)
+        self.reversible = reversible
         self.moves = [kind(many) for kind in moves]
         self.slices, self.dynamics = slices, dynamics
         self.accepted = []
@@ -260,6 +265,8 @@ class Kernel:
     def __call__(self, q):
         """One transition of every chain given its data."""
         m = len(q)
+        if self.reversible:
+            q = self.many.renewed(q, [self.rng] * m, keep_outputs=True)
         phase = start(self.many.energy, q)._replace(momentum=self.momentum)
         if self.dynamics:
             noise = RandomNumbers(self._draw_momentum(m), self.rng.random(m))
@@ -323,3 +330,38 @@ def geweke_scores(name, m, n_iterations, seed=0, many=ManyPosteriors, **options)
         total = error + own.var(axis=0, ddof=1) / m
         scores.append((own.mean(axis=0) - mean) / np.sqrt(total))
     return np.concatenate(scores)
+
+
+def ranks(name, m, n_draws, thin, seed):
+    """Rank of the true parameters among draws from their posterior, ``(m, n_quantities)``.
+
+    The truth is put at a random place of a chain that is run from it in both directions (Besag &
+    Clifford 1989): a transition that draws momenta afresh is reversible, so no chain has to forget
+    where it began.
+    """
+    many, rng = make_case(name), np.random.default_rng(seed)
+    q, theta = draw_prior(many, m, rng)
+    many.draw_targets(q, theta, rng)
+    truth = many.summary(q, theta)
+    kernel = Kernel(many, m, rng, reversible=True)
+    sides = []
+    for _ in range(2):
+        position, kept = q, []
+        for _ in range(n_draws):
+            for _ in range(thin):
+                position = kernel(position)
+            kept.append(many.summary(position, kernel.weights(position)))
+        sides.append(np.stack(kept))
+    before = rng.integers(0, n_draws + 1, m)
+    index = np.arange(n_draws)[:, None]
+    draws = np.where((index < before)[..., None], sides[0], sides[1][index - before, np.arange(m)])
+    below = np.sum(draws < truth, axis=0)
+    equal = np.sum(draws == truth, axis=0)  # after rejections
+    return below + np.floor(rng.random(below.shape) * (equal + 1)).astype(int)
+
+
+def uniformity(values, n_values):
+    """p-value of the chi-square test of ranks 0, ..., n_values - 1."""
+    counts = np.bincount(values, minlength=n_values)
+    expected = len(values) / n_values
+    return chi2.sf(np.sum((counts - expected) ** 2) / expected, n_values - 1)

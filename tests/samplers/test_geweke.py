@@ -13,6 +13,8 @@ from tests.samplers.geweke import (
     LINEAR_CASES,
     OneByOne,
     geweke_scores,
+    ranks,
+    uniformity,
 )
 
 KERNELS = {
@@ -97,6 +99,19 @@ def test_slices(name, kind):
     assert np.max(np.abs(geweke_scores(name, 1000, 150, seed=0, **WITH_SLICES[kind]))) < 4.0
 
 
+@pytest.mark.parametrize("name", ["regression", "classes", "input_dependent_all", "student_t"])
+def test_simulation_based_calibration_in_short(name):
+    values = ranks(name, m=200, n_draws=9, thin=3, seed=1)
+    assert min(uniformity(column, 10) for column in values.T) > 1e-3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CASES)
+def test_simulation_based_calibration(name):
+    values = ranks(name, m=2000, n_draws=9, thin=6, seed=0)
+    assert min(uniformity(column, 10) for column in values.T) > 1e-3
+
+
 # --- mistakes that have to be noticed ------------------------------------------------------------
 
 
@@ -111,9 +126,9 @@ def without_normaliser_of_weights(joint, place, stretch, change, right=JointPost
     return value + 0.5 * np.sum(joint.sizes * np.log(place.share), axis=-1), gradient
 
 
-def without_determinant(joint, place, right=JointPosterior._likelihood):
-    result = right(joint, place)
-    alpha = joint.posterior.groups.expand(place.hyper.alpha)[..., joint.n_sampled :]
+def without_determinant(joint, theta, hyper, right=JointPosterior._marginal):
+    result = right(joint, theta, hyper)
+    alpha = joint.posterior.groups.expand(hyper.alpha)[..., joint.n_sampled :]
     return result._replace(value=result.value + 0.25 * np.log(alpha).sum(axis=-1))
 
 
@@ -131,7 +146,7 @@ def without_volume(joint, q, shift, right=JointPosterior.rescaled):
     [
         ("_prior", without_jacobian),
         ("_prior", without_normaliser_of_weights),
-        ("_likelihood", without_determinant),
+        ("_marginal", without_determinant),
         ("complete_weights", without_spread),
         ("rescaled", without_volume),
     ],
@@ -170,3 +185,14 @@ def test_directions_of_wrong_length_are_noticed(monkeypatch):
     monkeypatch.setattr("skbayesnn.inference.sampling._slice_moves._State._directions", longer)
     scores = geweke_scores("linear_classes", 200, 25, slices=True, dynamics=False)
     assert np.max(np.abs(scores)) > 6.0
+
+
+@pytest.mark.parametrize(
+    ("wrong", "thin"),
+    [(without_jacobian, 6), (without_normaliser_of_weights, 2)],
+    ids=["without_jacobian", "without_normaliser_of_weights"],
+)
+def test_mistakes_are_noticed_by_ranks(monkeypatch, wrong, thin):
+    monkeypatch.setattr(JointPosterior, "_prior", wrong)
+    values = ranks("regression", m=200, n_draws=9, thin=thin, seed=0)
+    assert min(uniformity(column, 10) for column in values.T) < 1e-5

@@ -4,27 +4,26 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_array_equal
 from scipy.special import logsumexp
 
-from skbayesnn.inference import Deadline, Problem
+from skbayesnn.inference import Problem
 from skbayesnn.inference.sampling._sampling import SamplingSettings, run_chains
 from skbayesnn.inference.sampling._sampling_starts import start_sampling
-from skbayesnn.inference.sampling._slice_moves import SliceMoves, serves_slices, shapes_at_modes
+from skbayesnn.inference.sampling._slice_moves import SliceMoves, shapes_at_modes
 from skbayesnn.inference.task._problem import Posed
 from skbayesnn.inference.task._settings import FreeHyperparameters, Settings
 from skbayesnn.network import Network, outputs
 from skbayesnn.posterior import (
     Bernoulli,
     Categorical,
-    Gaussian,
     Hyperparameters,
     JointPosterior,
     LogUniform,
     Posterior,
     weight_groups,
 )
-from skbayesnn.samplers import Metric, Plan, bulk_ess, r_hat, start
+from skbayesnn.samplers import Plan, bulk_ess, r_hat, start
 from tests.inference.common import settings_of
 
 PRIOR = LogUniform(0.1, 10.0)
@@ -46,10 +45,6 @@ def make_joint(posterior, free=True, sd=1.0, prior=PRIOR, information=0.7):
 
 def settings_of_joint(joint, **options):
     return Settings(joint.free, joint.fixed, **options)
-
-
-def serves(joint):
-    return serves_slices(joint, settings_of_joint(joint))
 
 
 def binary_rows():
@@ -105,19 +100,6 @@ def test_moments_by_quadrature():
     assert np.all(np.abs(means.mean(axis=0) - exact) < 4.0 * error + 1e-3)
 
 
-@pytest.mark.parametrize("prior", ["single", "ard"])
-def test_odds_are_linear_and_give_the_likelihood(prior):
-    for X, y, likelihood in ((*binary_rows(), Bernoulli()), (*three_classes(), Categorical())):
-        posterior = make_posterior(X, y, likelihood, prior=prior)
-        joint = make_joint(posterior)
-        move = SliceMoves(joint, shapes_at_modes(joint, settings_of_joint(joint)))
-        theta = 3.0 * np.random.default_rng(0).standard_normal((5, posterior.network.n_weights))
-        expected = posterior.energies(theta, np.ones((5, 0))).misfit
-        assert_allclose(-move.log_likelihood(move.odds(theta)), expected, rtol=1e-12)
-        assert_allclose(move.odds(2.0 * theta), 2.0 * move.odds(theta), rtol=1e-12)
-        assert np.all(np.isfinite(move.log_likelihood(move.odds(1e9 * theta))))
-
-
 def test_chains_do_not_depend_on_each_other():
     posterior = make_posterior(*three_classes(), Categorical(), prior="ard")
     joint = make_joint(posterior)
@@ -154,19 +136,6 @@ def test_the_part_common_to_all_classes_has_its_prior():
     assert np.all(np.abs(common.var(axis=0) - 1.0) < 4.0 * np.sqrt(2.0 / n))
 
 
-def test_which_posteriors_are_served():
-    X, y = separable_rows()
-    assert serves(make_joint(make_posterior(X, y)))
-    many, noise = np.tile(X, (5, 1)), np.random.default_rng(0).random((300, 1)) < 0.2
-    noisy = np.where(noise, 1.0 - np.tile(y, (5, 1)), np.tile(y, (5, 1)))
-    assert not serves(make_joint(make_posterior(many, noisy)))
-    X, y = three_classes()
-    assert not serves(make_joint(make_posterior(X, y, Categorical(), hidden=(2,))))
-    assert not serves(make_joint(make_posterior(X, y, Gaussian.per_output(3))))
-    wide = np.hstack([X] * 40)  # 243 weights
-    assert not serves(make_joint(make_posterior(wide, y, Categorical())))
-
-
 @pytest.mark.parametrize("scale", [1e8, 1e9, 1e10])
 def test_shapes_where_the_curvature_is_lost_in_rounding(scale):
     """Fewer rows than inputs, and these so large that the prior drowns in their squares."""
@@ -176,19 +145,6 @@ def test_shapes_where_the_curvature_is_lost_in_rounding(scale):
     shapes = shapes_at_modes(joint, settings_of_joint(joint))
     assert shapes.shape == (3, 13, 13)
     assert np.all(np.isfinite(shapes))
-
-
-def test_modes_are_sought_until_the_deadline_of_the_fit():
-    joint = make_joint(make_posterior(*separable_rows()))
-    late = shapes_at_modes(joint, settings_of_joint(joint, deadline=Deadline(0.0)))
-    posterior, hypers = (
-        joint.posterior,
-        [Hyperparameters(np.array([a]), np.ones(0)) for a in (1.0, 1e-2, 1e-4)],
-    )
-    at_zero = [posterior.hessian(np.zeros(6), hyper) for hyper in hypers]
-    assert_allclose(late, Metric.from_precisions(np.stack(at_zero)).factor, rtol=1e-12)
-    found = shapes_at_modes(joint, settings_of_joint(joint))
-    assert np.all(np.abs(found[1:] - late[1:]).max(axis=(1, 2)) > 0.1)
 
 
 def sampled(posterior, n_warmup=50, n_draws=200):
@@ -213,11 +169,3 @@ def test_chains_agree_where_classes_are_separable(monkeypatch):
     monkeypatch.setattr("skbayesnn.inference.sampling._sampling.serves_slices", lambda *args: False)
     without = np.log(sampled(posterior, n_draws=600).alpha)
     assert bulk_ess(with_slices) > 1.3 * bulk_ess(without)
-
-
-def test_numbers_of_draws_do_not_matter():
-    """A longer run begins with the draws of a shorter one."""
-    posterior = make_posterior(*separable_rows())
-    short, long = (sampled(posterior, 20, n_draws) for n_draws in (5, 8))
-    for mine, its in zip(short, long.first(5), strict=True):
-        assert_array_equal(mine, its)

@@ -7,7 +7,6 @@ import pytest
 from numpy.testing import assert_allclose
 
 from skbayesnn.inference import Limits, Problem
-from skbayesnn.inference.choice._noise_choice import suspected
 from skbayesnn.inference.minima._search import find_minima
 from skbayesnn.inference.noise._noise_models import NOISE_MODELS
 from skbayesnn.inference.noise._student_t_noise import _with_noise_reestimated
@@ -19,16 +18,6 @@ def make_problem(n, **options):
     X = rng.standard_normal((n, 2))
     y = np.sin(X[:, :1]) + 0.2 * rng.standard_t(3, (n, 1))
     return Problem(X, y, np.ones(n), Gaussian.per_output(1), **options)
-
-
-@pytest.mark.parametrize(
-    ("n", "expected"),
-    [(2000, ["student_t", "input_dependent"]), (5000, ["input_dependent"])],
-)
-def test_thresholds_fall_with_the_rows(n, expected):
-    p_values = {"student_t": 0.3, "input_dependent": 0.001}
-    assert suspected(make_problem(n), p_values) == expected
-    assert suspected(make_problem(n, laws=("student_t",)), p_values) == expected[: n == 2000]
 
 
 @pytest.mark.parametrize("degrees_of_freedom", [2.5, 10.0])

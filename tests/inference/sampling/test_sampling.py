@@ -7,26 +7,21 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.special import logsumexp
 
 import tests.reference
 from skbayesnn.inference import Problem
 from skbayesnn.inference.sampling import _sampling_starts
-from skbayesnn.inference.sampling._population import sample_population
 from skbayesnn.inference.sampling._sampling import SamplingSettings, run_chains
 from skbayesnn.inference.sampling._sampling_starts import start_sampling
-from skbayesnn.inference.sampling._scale_moves import ScaleMoves
 from skbayesnn.inference.task._problem import Posed
 from skbayesnn.network import Network, outputs
 from skbayesnn.posterior import (
-    Bernoulli,
     Gaussian,
-    Hyperparameters,
     Posterior,
     weight_groups,
 )
 from skbayesnn.samplers import Plan
-from tests.inference.common import settings_of
+from tests.inference.common import population_evidence, settings_of
 
 CASES = ["regression_one_group", "binary"]
 
@@ -72,16 +67,6 @@ def test_a_start_far_behind_the_others_is_given_up(monkeypatch, far):
 
 def run(posterior, settings, n_chains=16):
     return run_chains(*started(posterior, settings, n_chains), settings)
-
-
-def evidence(sampled, n_runs=1):
-    """Mean of several estimates, as the error of one, from few populations, is itself uncertain."""
-    seeds = np.random.SeedSequence(1).spawn(n_runs)
-    eta = np.concatenate(sampled.joint.drawn_coordinates(sampled.draws))
-    rngs = [np.random.default_rng(seed) for seed in seeds]
-    runs = [sample_population(sampled.joint, eta, rng) for rng in rngs]
-    values, errors = np.transpose([(run.log_evidence, run.log_evidence_std) for run in runs])
-    return np.mean(values), np.sqrt(np.mean(errors**2) / n_runs)
 
 
 def mean_with_error(values):
@@ -154,7 +139,7 @@ def test_energy_of_another_program(chains):
 
 @pytest.mark.slow
 def test_evidence_of_another_program(chains):
-    value, error = evidence(chains.sampled, 3)
+    value, error = population_evidence(chains.sampled, 3)
     expected = chains.expected
     assert 0.0 < error < 0.7  # of four populations, 0.2 of it systematic
     combined = np.hypot(error, expected.log_marginal_likelihood_se)
@@ -177,114 +162,7 @@ def test_energy_of_the_position(name):
 # --- models whose evidence can be had otherwise --------------------------------------------------
 
 
-def linear_rows(n=40, d=2, seed=0):
-    rng = np.random.default_rng(seed)
-    X = rng.standard_normal((n, d))
-    return X, X @ np.linspace(1.0, -0.5, d) + 0.4 + 0.5 * rng.standard_normal(n)
-
-
-def linear_posterior(X, y, likelihood=None):
-    network = Network((X.shape[1], 1), "tanh")
-    groups = weight_groups(network, "single")
-    likelihood = Gaussian.per_output(1) if likelihood is None else likelihood
-    return Posterior(network, likelihood, groups, X, y[:, None].astype(float), np.ones(len(X)))
-
-
-def with_bias(X):
-    return np.column_stack([X, np.ones(len(X))])
-
-
-def log_marginal_linear(X, y, log_alpha, log_beta):
-    """``ln N(y; 0, 1/beta + Phi Phi^T / alpha)`` through the eigenvalues of ``Phi Phi^T``."""
-    values, vectors = np.linalg.eigh(with_bias(X) @ with_bias(X).T)
-    total = 0.0
-    for value, along in zip(np.maximum(values, 0.0), vectors.T @ y, strict=True):
-        variance = np.exp(-log_beta) + value * np.exp(-log_alpha)
-        total = total - 0.5 * (np.log(2.0 * np.pi * variance) + along**2 / variance)
-    return total
-
-
-@pytest.mark.parametrize("tuned", [True, False])
-def test_evidence_of_a_linear_model_of_fixed_precisions(tuned):
-    X, y = linear_rows()
-    hyper = Hyperparameters(np.array([0.7]), np.array([3.0]))
-    exact = log_marginal_linear(X, y, *np.log([0.7, 3.0]))
-    posterior = linear_posterior(X, y)
-    plan = {} if tuned else {"n_steps": 10}
-    settings = sampling(posterior, hyper, 5, 4, tuned=tuned, **plan)  # draws play no role
-    value, error = evidence(run(posterior, settings, 2))
-    if tuned:  # nothing is left to sample
-        assert_allclose(value, exact, rtol=1e-10)
-        assert error < 1e-10
-    else:
-        assert 0.0 < error < 0.5  # of four populations, 0.2 of it systematic
-        assert abs(value - exact) < 3 * error
-
-
-def logistic_rows(n=100, d=1, seed=0):
-    rng = np.random.default_rng(seed)
-    X = rng.standard_normal((n, d))
-    a = X @ np.linspace(2.0, -1.0, d) + 0.5
-    return X, (a + rng.logistic(size=n) > 0).astype(int)
-
-
-def log_likelihood_on_a_grid(X, y, n_grid, reach):
-    """Weights ``(m, k)`` on a grid, the log likelihood there, the log volume of a point."""
-    k = X.shape[1] + 1
-    steps = reach * (2.0 * (np.arange(n_grid) + 0.5) / n_grid - 1.0)
-    table = np.stack(np.meshgrid(*[steps] * k, indexing="ij"), axis=-1).reshape(-1, k)
-    sign = 2.0 * y - 1.0
-    total = np.zeros(len(table))
-    for row, s in zip(with_bias(X), sign, strict=True):
-        total -= np.logaddexp(0.0, -s * (table @ row))
-    return table, total, k * np.log(2.0 * reach / n_grid)
-
-
-def log_evidence_logistic(table, total, log_volume, alpha):
-    k = table.shape[1]
-    prior = 0.5 * (k * np.log(alpha / 2.0 / np.pi) - alpha * np.sum(table**2, axis=1))
-    return logsumexp(total + prior) + log_volume
-
-
-def test_evidence_of_logistic_regression_of_fixed_precision():
-    X, y = logistic_rows(d=2)
-    grid = log_likelihood_on_a_grid(X, y, 70, 6.0)
-    exact = log_evidence_logistic(*grid, 0.4)
-    posterior = linear_posterior(X, y, Bernoulli())
-    hyper = Hyperparameters(np.array([0.4]), np.ones(0))
-    value, error = evidence(run(posterior, sampling(posterior, hyper, 5, 4), 2))
-    assert 0.0 < error < 0.5  # of four populations, 0.2 of it systematic
-    assert abs(value - exact) < 3 * error
-
-
 # --- typicality ----------------------------------------------------------------------------------
-
-
-def energies_along_chains(posterior, hyper, n_draws):
-    settings = sampling(posterior, hyper, 100, n_draws, tuned=False, n_steps=8)
-    draws = run(posterior, settings).draws
-    return posterior.energies(draws.theta, draws.beta).total(hyper)
-
-
-def test_typical_energy_of_a_linear_model():
-    """A Gaussian posterior: ``M - M(w_MP)`` is gamma distributed, mean and variance ``k/2``.
-
-    MacKay (2003), section 41.4: samples live where the energy is ``k/2`` above its minimum.
-    """
-    X, y = linear_rows(d=5)
-    posterior = linear_posterior(X, y)
-    hyper = Hyperparameters(np.array([0.7]), np.array([4.0]))
-    Phi, k = with_bias(X), 6
-    mode = np.linalg.solve(0.7 * np.eye(k) + 4.0 * Phi.T @ Phi, 4.0 * Phi.T @ y)
-    lowest = 2.0 * np.sum((Phi @ mode - y) ** 2) + 0.35 * mode @ mode
-    above = energies_along_chains(posterior, hyper, 400) - lowest
-    assert np.all(above > 0)
-    mean, error = mean_with_error(above)
-    assert error < 0.1
-    assert abs(mean - 0.5 * k) < 4 * error
-    variance, error = mean_with_error((above - 0.5 * k) ** 2)
-    assert error < 0.3
-    assert abs(variance - 0.5 * k) < 4 * error
 
 
 # --- how chains are run --------------------------------------------------------------------------
@@ -300,12 +178,3 @@ def test_batches_do_not_matter():
     alone = run_chains(joint, batches, settings)
     for mine, its in zip(together.draws, alone.draws, strict=True):
         assert_array_equal(mine, its)
-
-
-def test_scale_moves_of_fixed_precisions_do_nothing():
-    case = load("binary")
-    settings = sampling(case.posterior, case.hyper, 0, 1)
-    joint, (chains,) = started(case.posterior, settings, 2)
-    move = ScaleMoves(joint)
-    assert len(move.directions) == 0
-    assert move(joint.energy, chains.phase, chains.rngs) is chains.phase

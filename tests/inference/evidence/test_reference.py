@@ -31,10 +31,6 @@ def test_log_determinant_and_evidence(case, name):
     np.testing.assert_allclose(value, point.laplace_logev_no_symmetry, rtol=0, atol=1e-8)
 
 
-def test_initial_point_is_no_minimum(case):
-    assert not exact_precision(case, case.initial).definite
-
-
 @pytest.mark.parametrize("name", POINTS)
 def test_gauss_newton_form(case, name):
     point, posterior = getattr(case, name), case.posterior
@@ -87,24 +83,6 @@ def test_error_bars(case, name):
     assert_near(variances, point.test_activation_variance)
     if covariance.shape[1] > 1:
         assert_near(covariance.reshape(len(J), -1), point.test_activation_covariance)
-
-
-@each_minimum
-def test_find_mode_stays_at_a_minimum(case, name):
-    point = getattr(case, name)
-    search = mode_of(case.posterior, point.theta, point.hyper)
-    assert search.converged
-    np.testing.assert_allclose(search.point.theta, point.theta, rtol=0, atol=1e-8)
-
-
-@each_minimum
-def test_find_mode_returns_to_a_minimum(case, name):
-    point = getattr(case, name)
-    noise = np.random.default_rng(0).standard_normal(len(point.theta))
-    search = mode_of(case.posterior, point.theta + 1e-3 * noise, point.hyper)
-    assert search.converged
-    np.testing.assert_allclose(search.point.energy, point.E_total, rtol=1e-8)
-    np.testing.assert_allclose(search.point.theta, point.theta, rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize("name", POINTS)

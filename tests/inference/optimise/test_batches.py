@@ -6,18 +6,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, Prior
-from skbayesnn.inference import Limits, Method, Problem, Trouble, fit_evidence, own_posterior
+from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor
+from skbayesnn.inference import Limits, Problem, Trouble, own_posterior
 from skbayesnn.inference._evidence_fit import seeds_of
 from skbayesnn.inference.choice._growth import Candidate, best_of, grown_with_many_rows
 from skbayesnn.inference.choice._held_out import HeldOut
-from skbayesnn.inference.curvature._method import Point
-from skbayesnn.inference.curvature._stochastic import CheckedCounts, total_determined
 from skbayesnn.inference.minima._search import find_minima
-from skbayesnn.inference.noise._constant_noise import NOISE_NETWORKS
-from skbayesnn.inference.optimise._batches import BatchSteps, steps_per_stage
-from skbayesnn.inference.optimise._damped import Search
-from skbayesnn.posterior import Gaussian, Hyperparameters
+from skbayesnn.posterior import Gaussian
 from tests.tools import result_of, set_limits
 
 pytestmark = pytest.mark.usefixtures("laplace")
@@ -38,49 +33,6 @@ def make_problem(n=600, limits=MANY, **options):
     return Problem(X, y, np.ones(n), Gaussian.per_output(1), limits=limits, **options)
 
 
-def begun(sizes=(5,)):
-    """A search at random weights, its posterior and settings."""
-    posterior, settings = make_problem().posed(sizes)
-    theta = 0.3 * np.random.default_rng(1).standard_normal(posterior.network.n_weights)
-    hyper = Hyperparameters(np.ones(len(posterior.groups.names)), np.ones(1))
-    point = Point(theta, hyper, posterior.energies(theta, hyper.beta), None, None)
-    return posterior, settings, Search(point)
-
-
-def test_number_of_steps():
-    """Given, or fewer for so few rows that each would be used more than 1500 times."""
-    posterior, *_ = begun()
-    assert steps_per_stage(posterior, 3000) == 100
-    assert steps_per_stage(posterior, 30_000) == 117  # 1500 passes of 600 rows, 256 at a time
-    assert steps_per_stage(posterior.of_rows([0]), 30_000) == 1
-
-
-def test_steps_lead_down_at_fixed_precisions():
-    posterior, _, search = begun()
-    steps, energies = BatchSteps(posterior, n_stages=4, per_stage=500), [search.point.energy]
-    hyper = search.point.hyper
-    for _ in range(4):
-        trial = steps.trial(posterior, search)
-        assert search.accepts(trial)
-        search = search._replace(point=search.point._replace(theta=trial.theta))
-        energies.append(
-            float(posterior.energies(trial.theta, np.ones(1)).total(search.point.hyper))
-        )
-    minimum = posterior.energies(
-        find_minima(*make_problem(limits=Limits()).posed((5,)), seeds_of(0, (5,), 1))[0].theta,
-        np.ones(1),
-    )
-    assert energies[-1] < 0.5 * energies[0]
-    assert energies[-1] < float(minimum.total(hyper)) * 1.05
-
-
-def test_every_row_is_seen_once_before_any_is_seen_again():
-    posterior, _, _ = begun()
-    steps = BatchSteps(posterior, 1, 1)
-    seen = np.concatenate([steps._batch(512) for _ in range(2)])
-    assert sorted(seen) == list(range(512))
-
-
 def test_noise_level_and_precisions_are_found():
     problem = make_problem(2000)
     minimum = find_minima(*problem.posed((8,)), seeds_of(0, (8,), 1))[0]
@@ -97,52 +49,7 @@ def test_noise_level_and_precisions_are_found():
     assert errors[0] < 1.2 * errors[1]
 
 
-def test_well_determined_weights_are_counted_anew_only_after_a_change(monkeypatch):
-    posterior, settings = make_problem(2000).posed((20, 10))
-    minimum = find_minima(posterior, settings, seeds_of(0, (20, 10), 1))[0]
-    posterior = own_posterior(posterior, minimum)
-    method = Method.choose(posterior, settings)
-    counts, calls = CheckedCounts(), []
-
-    def counting(*given):
-        calls.append(1)
-        return total_determined(*given)
-
-    monkeypatch.setattr("skbayesnn.inference.curvature._stochastic.total_determined", counting)
-    point = method.point(posterior, minimum.theta, minimum.hyper)
-    first = counts.total(posterior, point)
-    covariance = np.linalg.inv(posterior.hessian(minimum.theta, minimum.hyper, exact=False))
-    alpha = posterior.groups.expand(minimum.hyper.alpha)
-    exact = len(alpha) - alpha @ np.diag(covariance)
-    by_factors = point.precision.determined(posterior.groups, minimum.hyper.alpha).sum()
-    assert abs(first - exact) < 0.5 * abs(by_factors - exact)  # few random signs
-    assert counts.total(posterior, point) == first
-    assert len(calls) == 1
-    other = point.hyper._replace(beta=np.array([1e-3]))
-    counts.total(posterior, method.point(posterior, point.theta, other))
-    assert len(calls) == 2
-
-
-def test_given_precisions_stay():
-    X, y = make_rows(300)
-    given = {"prior": Prior(precision=2.0), "noise": 0.3, "n_restarts": 1}
-    model = EvidenceMLPRegressor((4,), random_state=0, **given)
-    model._limits = MANY
-    model.fit(X, y[:, 0])
-    assert model.noise_std_ == pytest.approx(0.3)
-    np.testing.assert_allclose(model.weight_precisions_, 2.0)
-
-
 class TestHeldOut:
-    def test_rows_are_parted(self):
-        problem = make_problem(200)
-        problem = replace(problem, log_scale=7.0)
-        held = HeldOut.of(problem)
-        together = np.concatenate([held.kept.X, held.rest.X])
-        assert len(held.rest.X) == 20
-        np.testing.assert_array_equal(np.sort(together, axis=0), np.sort(problem.X, axis=0))
-        assert held.kept.log_scale + held.rest.log_scale == pytest.approx(7.0)
-
     @pytest.mark.parametrize("noise", ["constant", "input_dependent", "student_t"])
     def test_log_density_is_that_of_the_most_probable_weights(self, noise):
         X, y = make_rows(400)
@@ -162,11 +69,6 @@ class TestHeldOut:
         expected = expected.mean() + problem.log_scale / 400
         assert held.log_density([best, best]) == pytest.approx(expected, abs=2e-3)
 
-    def test_kept_rows_are_trained_as_all_rows(self):
-        problem = replace(make_problem(120), limits=Limits(batch_rows=120))  # 108 are kept
-        assert Method.choose(*problem.posed((8,))).early
-        assert Method.choose(*HeldOut.of(problem).kept.posed((8,))).early
-
     def test_growth_finds_a_network_that_is_large_enough(self):
         rng = np.random.default_rng(0)
         X = rng.uniform(-2, 2, (1500, 1))
@@ -178,26 +80,6 @@ class TestHeldOut:
         assert all(isinstance(c, Candidate) and np.isnan(c.log_evidence) for c in path)
         assert best_of(path).held_out_log_density > path[0].held_out_log_density + 1.0
         assert set(tried) == {c.hidden_layer_sizes for c in path}
-
-
-@pytest.mark.parametrize("noise", ["constant", "shared", "student_t"])
-def test_only_other_noise_has_fewer_restarts(monkeypatch, noise):
-    """Searches under such noise begin from few minima under constant noise."""
-    starts = []
-
-    def counted(posterior, settings, seeds, *args, **options):
-        starts.append(len(seeds))
-        return find_minima(posterior, settings, seeds, *args, **options)
-
-    chosen = (2,), noise, (), {}, None
-    monkeypatch.setattr(
-        "skbayesnn.inference._evidence_fit.chosen_with_many_rows", lambda *args: chosen
-    )
-    monkeypatch.setattr("skbayesnn.inference._evidence_fit.find_minima", counted)
-    X, y = make_rows(60)
-    problem = Problem(X, y, np.ones(60), Gaussian.per_output(1), limits=Limits(batch_rows=50))
-    fit_evidence(problem, "auto", entropy=0, n_restarts=6, noise=noise)
-    assert starts[0] == (NOISE_NETWORKS if noise == "student_t" else 6)
 
 
 class TestEstimators:
@@ -232,12 +114,6 @@ class TestEstimators:
         np.testing.assert_array_equal(first, other)
         assert np.isnan(model.log_evidence_)
         assert "many rows" in model.evidence_report_.minima[0].verdict
-
-    def test_dense_matrices_on_request(self):
-        X, y = make_rows(400)
-        options = {"n_restarts": 1, "random_state": 0, "noise": "constant"}
-        model = EvidenceMLPRegressor((6,), solver="exact", **options).fit(X, y[:, 0])
-        assert np.isfinite(model.log_evidence_)
 
     def test_networks_without_evidence_count_equally(self):
         X, y = make_rows(400)

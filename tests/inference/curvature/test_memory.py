@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor, Prior, Sampler
+from skbayesnn import EvidenceMLPRegressor, HMCMLPRegressor, Prior, Sampler
 from skbayesnn.estimators import BayesianMLP
 from skbayesnn.inference import Problem, machine_memory, memory_of_search
 from skbayesnn.posterior import Gaussian
-from tests.tools import result_of, set_limits
+from tests.tools import BRIEF, result_of, set_limits
 
 pytestmark = pytest.mark.usefixtures("laplace")
 
@@ -56,14 +56,6 @@ def test_estimate_within_a_factor_of_two(monkeypatch, n_rows, n_features, hidden
     assert 0.5 < told / peak < 2.0
 
 
-def test_training_by_gradients_is_announced(capsys, monkeypatch):
-    set_limits(monkeypatch, softmax_work=0)
-    X, y = make_rows(60, 2, 2)
-    label = np.digitize(y, [-0.5, 0.5])
-    EvidenceMLPClassifier((2,), n_restarts=1, random_state=0, verbose=1).fit(X, label)
-    assert "training by gradients" in capsys.readouterr().out.splitlines()[0]
-
-
 def test_warning_only_where_memory_is_short(monkeypatch):
     X, y = make_rows(40, 2, 2)
     model = EvidenceMLPRegressor((2,), n_restarts=1, random_state=0)
@@ -76,14 +68,8 @@ def test_warning_only_where_memory_is_short(monkeypatch):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_draws_that_do_not_fit(monkeypatch):
     X, y = make_rows(40, 2, 2)
-    options = {
-        "n_chains": 1,
-        "n_warmup": 1,
-        "n_draws": 60,
-        "sampler": Sampler(thin=1),
-        "measure_evidence": False,
-    }
-    model = HMCMLPRegressor((2,), noise="constant", random_state=0, **options).fit(X, y)
+    options = BRIEF | {"n_chains": 1, "n_draws": 60, "sampler": Sampler(thin=1)}
+    model = HMCMLPRegressor((2,), noise="constant", **options).fit(X, y)
     monkeypatch.setattr("skbayesnn.estimators._base.machine_memory", lambda: 4000.0)
     monkeypatch.setattr(BayesianMLP, "_announce", lambda *given: None)
     with pytest.warns(UserWarning, match=r"Keeping the draws .*dtype='float32'"):

@@ -126,17 +126,6 @@ def test_slices_of_units_take_the_power_of_the_likelihood(likelihood, hidden):
     assert_allclose(found[0].value, energy.values(found[0].position), rtol=1e-9)
 
 
-def test_steps_can_be_taken_back():
-    joint, beginning, q = made("gaussian", (3,))
-    energy = Tempered(joint, beginning, 0.5, 0.5)
-    momentum = np.random.default_rng(0).standard_normal(q.shape)
-    settings = np.full(6, 0.05), np.full(6, 20), Metric.identity(*q.shape)
-    there = leapfrog(energy, start(energy, q)._replace(momentum=momentum), *settings)
-    back = leapfrog(energy, there._replace(momentum=-there.momentum), *settings)
-    assert np.all(np.abs(there.position - q).max(axis=1) > 0.1)
-    assert_allclose(back.position, q, atol=1e-6)
-
-
 def test_where_annealing_begins_is_normalised():
     joint, beginning, _ = made("gaussian", ())
 

@@ -46,26 +46,19 @@ def of_size(likelihood, n, sizes):
     ("likelihood", "n", "sizes", "curvature", "traits"),
     [
         (ONE, 50, (1, 2, 1), DENSE, "dense exact cheap refines"),
-        (ONE, 50, (1, 1), DENSE, "dense exact cheap refines"),
         (ONE, 61, (4, 20, 1), DENSE, "dense exact cheap refines"),  # 121 weights
         (ONE, 60, (4, 20, 1), DUAL, "dense exact cheap refines"),
         (ONE, 400, (2, 400, 1), DUAL, "dense exact cheap"),  # 1601 weights, many precisions
         (ONE, 1900, (8, 100, 1), DENSE, "dense exact cheap refines"),  # 1001 weights
         (ONE, 2000, (8, 100, 1), DENSE, "dense exact"),
-        (ONE, 29_000, (8, 100, 1), DENSE, "dense exact"),
         (ONE, 30_000, (8, 100, 1), KRONECKER, "by_gradients"),
         (ONE, 1_500, (8, 60, 50, 1), DUAL, ""),  # 3641 weights
         (ONE, 3_000, (8, 60, 50, 1), KRONECKER, "by_gradients"),
-        (ONE, 4_000, (8, 60, 50, 1), KRONECKER, "by_gradients"),
-        (ONE, 900, (8, 2000, 1), DUAL, ""),  # 20,001 weights
-        (ONE, 7_000, (8, 2000, 1), KRONECKER, "by_gradients"),
         (Categorical(), 29_000, (2, 30, 3), DENSE, "dense exact cheap refines"),
         (Categorical(), 30_000, (2, 30, 3), DENSE, "dense exact by_gradients"),
         (Categorical(), 2_000_000, (8, 3), DENSE, "dense exact cheap refines"),
-        (Categorical(), 100, (2, 400, 3), DUAL, "dense exact cheap"),  # 2403 weights
         (Categorical(), 180, (2, 400, 3), DUAL, "dense exact by_gradients"),
         (Bernoulli(), 40_000, (2, 45, 1), DENSE, "dense exact cheap refines"),  # two classes
-        (Gaussian.per_output(3), 30_000, (2, 30, 3), DENSE, "dense exact cheap refines"),
     ],
 )
 def test_which_method_is_chosen(likelihood, n, sizes, curvature, traits):
@@ -78,21 +71,6 @@ def test_which_method_is_chosen(likelihood, n, sizes, curvature, traits):
     approximate = method_of(posterior, exact=False, limits=LIMITS)
     assert not approximate.exact
     assert approximate.curvature is curvature
-
-
-def test_plan_in_words():
-    def words(posterior, **options):
-        return str(method_of(posterior, limits=LIMITS, **options))
-
-    assert words(of_size(ONE, 40, (2, 2, 1))) == (
-        "40 rows, 9 weights: training by steps with Gauss-Newton curvature, "
-        "exact Hessian at the minima"
-    )
-    assert "Gauss-Newton curvature at the minima" in words(of_size(ONE, 40, (2, 2, 1)), exact=False)
-    assert "in dual form, as weights outnumber the targets" in words(of_size(ONE, 8, (2, 4, 1)))
-    large = words(of_size(ONE, 4_000, (8, 60, 50, 1)))
-    assert "training by gradients" in large
-    assert large.endswith("no evidence")
 
 
 @pytest.mark.parametrize("name", ["gaussian", "categorical"])
@@ -127,7 +105,7 @@ def test_kronecker_curvature_of_a_linear_network_is_exact():
 
 
 def many_rows(n, sizes=(4, 20, 20, 1)):
-    """A network of 541 weights or more, of which the rows determine some 60."""
+    """A network of 541 weights, of which the rows determine some 60."""
     rng = np.random.default_rng(0)
     network = Network(sizes)
     X = rng.standard_normal((n, sizes[0]))
@@ -139,9 +117,9 @@ def many_rows(n, sizes=(4, 20, 20, 1)):
     return Posterior(network, Gaussian.per_output(1), groups, X, y, weight), theta
 
 
-def kronecker_and_whole(n, alpha, beta, limits, sizes=(4, 20, 20, 1)):
+def kronecker_and_whole(n, alpha, beta, limits):
     """The method, a point with Kronecker factors, and the whole matrix there."""
-    posterior, theta = many_rows(n, sizes)
+    posterior, theta = many_rows(n)
     hyper = Hyperparameters(np.full(len(posterior.groups.names), alpha), np.full(1, beta))
     method = Method.choose(posterior, settings_of(posterior, limits=limits))
     assert method.curvature is KRONECKER
@@ -151,34 +129,22 @@ def kronecker_and_whole(n, alpha, beta, limits, sizes=(4, 20, 20, 1)):
     return posterior, method, point, whole
 
 
-def check_error_bars(posterior, point, whole):
+WITHOUT = Limits(dense=0, dual_work=0)  # matrices and roots
+
+
+@pytest.mark.parametrize("alpha", [10.0, 0.1])
+def test_kronecker_factors_beside_the_whole_matrix(alpha):
+    posterior, method, point, whole = kronecker_and_whole(3000, alpha, 15.0, WITHOUT)
     some = posterior.of_rows(slice(None, None, 50))
     J = some.weighted_jacobian(point.theta, point.hyper)[:, None]
     ratio = np.sqrt(point.precision.project(J) / whole.project(J)).ravel()
     assert 0.8 < np.median(ratio) < 1.6
-
-
-def check_determined(posterior, method, point, whole):
     given = posterior.groups, point.hyper.alpha
     exact, alone = (matrix.determined(*given).sum() for matrix in (whole, point.precision))
     found = method.determined(posterior, point)
     assert 20.0 < exact < 0.8 * alone  # by the factors alone there are too many
     assert found.sum() == pytest.approx(exact, rel=0.2)  # by few random signs
     np.testing.assert_allclose(found / found.sum(), point.precision.determined(*given) / alone)
-
-
-WITHOUT = Limits(dense=0, dual_work=0)  # matrices and roots
-
-
-@pytest.mark.parametrize("alpha", [10.0, 0.1])
-def test_error_bars_of_kronecker_factors(alpha):
-    posterior, _, point, whole = kronecker_and_whole(3000, alpha, 15.0, WITHOUT)
-    check_error_bars(posterior, point, whole)
-
-
-@pytest.mark.parametrize("alpha", [10.0, 0.1])
-def test_determined_weights_with_kronecker_factors(alpha):
-    check_determined(*kronecker_and_whole(1000, alpha, 15.0, WITHOUT))
 
 
 def test_determined_weights_without_a_rounding_error():
@@ -191,24 +157,6 @@ def test_determined_weights_without_a_rounding_error():
     point = method.point(posterior, np.zeros(2), hyper)
     np.testing.assert_array_equal(point.precision.diagonal, [1.0, 4.0])
     np.testing.assert_allclose(method.determined(posterior, point), 0.75)
-
-
-def test_evidence_is_profiled_along_few_precisions():
-    network = Network((20, 1))
-    given = np.zeros((50, 20)), np.zeros((50, 1)), np.ones(50)
-    limits = Limits(profile_work=50 * 21**2 * 10)
-    for prior, expected in (("layer", True), ("ard", False)):
-        posterior = Posterior(network, ONE, weight_groups(network, prior), *given)
-        assert method_of(posterior, limits=limits).profiled is expected
-
-
-@pytest.mark.slow
-def test_kronecker_factors_of_true_size():
-    """3641 weights and more rows: what the default limits make of them."""
-    sizes = (8, 60, 50, 1)
-    posterior, method, point, whole = kronecker_and_whole(4000, 300.0, 10.0, Limits(), sizes)
-    check_error_bars(posterior, point, whole)
-    check_determined(posterior, method, point, whole)
 
 
 # --- curvature that is lost in rounding -----------------------------------------------------------
@@ -267,9 +215,3 @@ def test_linear_models_of_many_inputs_lose_nothing_in_dual_form(likelihood):
     assert type(ours) is DualPrecision
     assert ours.log_det == pytest.approx(exact.log_det, rel=1e-9)
     np.testing.assert_allclose(ours.variances(), exact.variances(), rtol=1e-7)
-
-
-@pytest.mark.parametrize(("shape", "early"), [((999, 200), False), ((1000, 200), True)])
-def test_many_inputs_make_rows_many(shape, early):
-    posterior = of_size(ONE, shape[0], (shape[1], 4, 1))
-    assert method_of(posterior, limits=Limits()).early is early

@@ -1,12 +1,10 @@
 """The loops of damped steps and over batches in compiled code against those in NumPy."""
 
-import pickle
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from skbayesnn.inference import Deadline
 from skbayesnn.inference.curvature._method import Point
 from skbayesnn.inference.optimise._batches import BatchSteps
 from skbayesnn.inference.optimise._compiled_loop import compiled_loop
@@ -150,20 +148,6 @@ def test_searches_begin_as_in_numpy(kind, hidden, name, n_steps):
         assert_same(begun, expected, FINE)  # nothing was left to NumPy
 
 
-def test_loops_at_fixed_precisions_are_made_once():
-    posterior, theta, hyper = problem("gaussian", (3,))
-    rules = [
-        FixedPrecisions(posterior, method_of(posterior), tol, confined=confined)
-        for tol, confined in ((1e-9, False), (10.0, False), (1e-9, True))
-    ]
-    made = [compiled_loop(posterior, rule) for rule in rules]
-    assert len({id(loop._loop) for loop in made}) == 1
-    ends = [loop.begun(theta, hyper, 100) for loop in made]
-    assert ends[1].n_iter < ends[0].n_iter  # each with its own tolerance
-    other = pickle.loads(pickle.dumps(posterior))
-    assert compiled_loop(other, rules[0])._loop is not made[0]._loop
-
-
 def test_the_loop_is_used():  # or everything above compares NumPy with itself
     posterior, theta, hyper = problem("gaussian", (3,))
     for name in ("reestimation", "exact", "gauss_newton"):
@@ -173,14 +157,6 @@ def test_the_loop_is_used():  # or everything above compares NumPy with itself
         found, left = loop.run(search, 2)
         assert not left
         assert found.n_iter == 2
-
-
-def test_other_priors_and_forms_are_left_to_numpy():
-    posterior, theta, hyper = problem("gaussian", (3,))
-    rule, _ = rule_and_search(posterior, theta, hyper, "exact")
-    assert compiled_loop(in_numpy(posterior), rule) is None
-    method = replace(method_of(posterior), dense=False)
-    assert compiled_loop(posterior, rule._replace(method=method, exact=False)) is None
 
 
 def test_a_saddle_point_is_left_to_numpy_which_escapes():
@@ -194,14 +170,6 @@ def test_a_saddle_point_is_left_to_numpy_which_escapes():
     ]
     assert all(end.converged and end.point.precision.definite for end in ends)
     assert all(end.point.energy < search.point.energy - 1.0 for end in ends)
-
-
-def test_the_clock_is_looked_at_between_runs():
-    posterior, theta, hyper = problem("gaussian", (3,))
-    late = Deadline.after(0.0)
-    assert late.passed
-    found = after_steps(posterior, theta, hyper, "reestimation", 300, deadline=late)
-    assert found.n_iter == 0
 
 
 def after_stages(posterior, theta, hyper):

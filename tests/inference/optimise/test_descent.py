@@ -3,21 +3,19 @@
 import numpy as np
 import pytest
 
-from skbayesnn.inference import DensePrecision, Limits, Method
-from skbayesnn.inference.curvature._method import Curvature, Point
+from skbayesnn.inference import DensePrecision, Limits
+from skbayesnn.inference.curvature._method import Point
 from skbayesnn.inference.curvature._precision_kronecker import KroneckerPrecision
 from skbayesnn.inference.curvature._stochastic import total_determined
-from skbayesnn.inference.evidence._evidence import log_evidence_fixed
 from skbayesnn.inference.minima._minimum import complete
 from skbayesnn.inference.minima._training import Trained, random_starts, train
 from skbayesnn.inference.optimise._damped import Search
 from skbayesnn.inference.optimise._reestimation import fair_moves
 from skbayesnn.inference.optimise._steps import Descents
-from skbayesnn.posterior import Gamma, Hyperparameters, Hyperpriors, LogUniform
+from skbayesnn.posterior import Hyperparameters
 from tests.inference.common import free_all, method_of, mode_of, settings_of
 from tests.tools import make_problem
 
-PRIOR = LogUniform()
 SOFTMAX = Limits(softmax_work=0)
 KRONECKER = Limits(dense=0, dual_work=0)
 
@@ -50,15 +48,6 @@ def test_a_descent_ends_where_newton_steps_do(name):
     assert energy(posterior, theta, hyper) > lowest + 1.0
 
 
-def test_a_descent_ends_early_where_it_is_told_to(monkeypatch):
-    posterior, theta, hyper = problem()
-    rough, fine = (descended(posterior, theta, hyper, tol) for tol in (0.1, 1e-7))
-    monkeypatch.setattr("skbayesnn.inference.optimise._steps.DESCENT_STEPS", 2)
-    short = descended(posterior, theta, hyper)
-    ends = [energy(posterior, end, hyper) for end in (theta, short, rough, fine)]
-    assert np.all(np.diff(ends) < -1e-3)
-
-
 def moves_of(posterior, theta, hyper, matrix=None):
     """`fair_moves` with the Gauss-Newton matrix, or with another one."""
     method = method_of(posterior)
@@ -83,20 +72,6 @@ def test_one_precision_moves_as_in_the_text():
     assert moves[0] == pytest.approx(np.log(expected / (hyper.alpha[0] * theta @ theta)))
 
 
-@pytest.mark.parametrize("hidden", [(4,), (3, 4)])
-def test_layers_share_what_the_data_determine(hidden):
-    posterior, theta, hyper = problem(hidden=hidden)
-    variances = np.diag(np.linalg.inv(gauss_newton(posterior, theta, hyper)))
-    counts = posterior.groups.sizes - hyper.alpha * posterior.groups.sums(variances)
-    _, gamma = moves_of(posterior, theta, hyper)
-    n_layers = len(hidden) + 1
-    assert gamma.sum() == pytest.approx(counts.sum())
-    np.testing.assert_allclose(
-        gamma[0::2][:n_layers] + np.append(gamma[1::2], 0), gamma.sum() / n_layers
-    )
-    assert np.ptp(counts) > 0.1 * np.ptp(gamma)
-
-
 def test_moves_do_not_depend_on_the_scale_of_the_layers():
     # Weights into the units times c, out of them over c, prior widths alike.
     posterior, theta, hyper = problem()
@@ -111,67 +86,6 @@ def test_moves_do_not_depend_on_the_scale_of_the_layers():
     assert np.ptp(moves) > 0.05  # biases and weights of the first layer move apart
 
 
-def test_precisions_of_groups_without_information_stay():
-    posterior, theta, hyper = problem(prior="ard")
-    idle = posterior.groups.labels == 0
-    matrix = gauss_newton(posterior, theta, hyper)
-    matrix[idle] = matrix[:, idle] = 0.0
-    matrix[idle, idle] = 1.0
-    moves, gamma = moves_of(posterior, np.where(idle, 0.0, theta), hyper, matrix)
-    assert moves[0] == gamma[0] == 0.0
-    assert np.all(np.isfinite(moves))
-
-
-def log_evidence(posterior, theta, hyper, share, prior=PRIOR):
-    """At the minimum near some weights; Kronecker factors, their part times a share."""
-    there = descended(posterior, theta, hyper, tol=1e-9)
-    factors = KroneckerPrecision(posterior.kronecker_factors(there, hyper))
-    of_prior = np.sum(np.log(posterior.groups.diagonal(hyper.alpha)))
-    log_det = of_prior + share * (factors.log_det - of_prior)
-    energies = posterior.energies(there, hyper.beta)
-    value = log_evidence_fixed(posterior, hyper, energies, log_det)
-    return value + sum(float(prior.log_kernel(x)) for x in np.log(hyper.alpha))
-
-
-def share_of(posterior, theta, hyper):
-    """Of the well-determined weights by Kronecker factors: those that there are."""
-    precision = KroneckerPrecision(posterior.kronecker_factors(theta, hyper))
-    point = Point(theta, hyper, None, None, precision)
-    total = total_determined(posterior, point)
-    return total / precision.determined(posterior.groups, hyper.alpha).sum()
-
-
-@pytest.mark.parametrize("prior", [PRIOR, Gamma(3.0, 2.0)])
-@pytest.mark.parametrize(
-    ("name", "limits", "curvature"),
-    [
-        ("categorical", SOFTMAX, Curvature.DENSE),
-        ("categorical", KRONECKER, Curvature.KRONECKER),
-        ("gaussian", KRONECKER, Curvature.KRONECKER),
-    ],
-)
-def test_training_ends_where_no_layer_can_move_to_higher_evidence(name, limits, curvature, prior):
-    posterior, theta, hyper = problem(name, n=200)
-    settings = settings_of(posterior, limits=limits)
-    priors = Hyperpriors.of([prior] * len(hyper.alpha) + [PRIOR] * len(hyper.beta))
-    settings = settings._replace(free=settings.free._replace(prior=priors))
-    method = Method.choose(posterior, settings)
-    assert method.by_gradients
-    assert method.curvature is curvature
-    trained = train(posterior, Trained(theta, hyper), settings)
-    assert trained.converged
-    share = share_of(posterior, trained.theta, trained.hyper)
-    values = [log_evidence(posterior, trained.theta, trained.hyper, share, prior)]
-    for layer in ([1.0, 1.0, 0.0], [0.0, 0.0, 1.0]):  # weights and biases of units, output layer
-        for step in (-1.2, 1.2):
-            alpha = trained.hyper.alpha * np.exp(step * np.array(layer))
-            there = trained.hyper._replace(alpha=alpha)
-            values.append(log_evidence(posterior, trained.theta, there, share, prior))
-    assert values[0] > max(values) - 2.5  # descents are rough
-    before = log_evidence(posterior, theta, hyper, share, prior)
-    assert values[0] > before + 1.0
-
-
 def test_training_by_gradients_ends_at_the_noise_that_is_left():
     """``2 beta E_D = N - gamma`` (MacKay 1992, equation 2.24)."""
     posterior, theta, hyper = problem("gaussian", n=200)
@@ -182,15 +96,6 @@ def test_training_by_gradients_ends_at_the_noise_that_is_left():
     left = posterior.level_counts.sum() - total_determined(posterior, point)
     errors = posterior.energies(trained.theta, trained.hyper.beta).errors
     assert 2.0 * trained.hyper.beta @ errors == pytest.approx(left, rel=0.03)
-
-
-@pytest.mark.parametrize("limits", [SOFTMAX, KRONECKER])
-def test_fixed_precisions_stay_as_they_are(limits):
-    posterior, theta, hyper = problem()
-    trained = train(posterior, Trained(theta, hyper), settings_of(posterior, hyper, limits=limits))
-    np.testing.assert_array_equal(trained.hyper.alpha, hyper.alpha)
-    assert trained.converged
-    assert trained.n_iter == 1
 
 
 def test_completed_minima_agree_with_those_of_gauss_newton_steps():

@@ -7,11 +7,11 @@ from scipy.special import logsumexp
 
 from skbayesnn.inference import NOISE_MODELS, Problem
 from skbayesnn.inference.noise._degrees_of_freedom import DEGREES_OF_FREEDOM
-from skbayesnn.inference.sampling._population import sample_population
 from skbayesnn.inference.sampling._sampling import SamplingSettings, run_chains
 from skbayesnn.inference.sampling._sampling_starts import start_sampling
 from skbayesnn.posterior import Gaussian, LogUniform
 from skbayesnn.samplers import Plan
+from tests.inference.common import log_marginal, population_evidence
 
 WAYS = {"tuned": True, "all_weights": False}
 each_way = pytest.mark.parametrize("tuned", WAYS.values(), ids=WAYS)
@@ -36,16 +36,6 @@ def sample(X, y, noise, tuned, beta=None, n_chains=16, n_warmup=150, n_draws=800
     seeds = np.random.SeedSequence(0).spawn(n_chains)
     joint, chains = start_sampling(problem, posed, settings, seeds, noise)
     return run_chains(joint, chains, settings)
-
-
-def evidence(sampled, n_runs=4):
-    """Mean of several estimates, as the error of one, from few populations, is itself uncertain."""
-    seeds = np.random.SeedSequence(1).spawn(n_runs)
-    eta = np.concatenate(sampled.joint.drawn_coordinates(sampled.draws))
-    rngs = [np.random.default_rng(seed) for seed in seeds]
-    runs = [sample_population(sampled.joint, eta, rng) for rng in rngs]
-    values, errors = np.transpose([(run.log_evidence, run.log_evidence_std) for run in runs])
-    return np.mean(values), np.sqrt(np.mean(errors**2) / n_runs)
 
 
 def assert_mean(values, exact):
@@ -94,7 +84,7 @@ def test_student_t_line(tuned):
     assert_mean(np.log(draws.beta[..., 0]), share.sum((0, 1, 3)) @ log_beta)
     for i, nu in enumerate(DEGREES_OF_FREEDOM):
         assert_mean((draws.noise[..., 0] == nu).astype(float), share[..., i].sum())
-    value, error = evidence(sampled)
+    value, error = population_evidence(sampled, 4)
     assert 0.0 < error < 0.3  # from the spread of four populations
     assert abs(value - exact) < 3.0 * error
 
@@ -110,7 +100,7 @@ def test_student_t_evidence_of_a_known_level(nothing_moves):
     exact = logsumexp(exact) - np.log(len(exact))
     sampled = sample(X, y, "student_t", nothing_moves, 4.0, 2, 5, 4)  # draws play no role
     assert sampled.joint.dimension == (0 if nothing_moves else 2)
-    value, error = evidence(sampled, 1)
+    value, error = population_evidence(sampled)
     assert 0.0 < error < 0.5  # of four populations, 0.2 of it systematic
     assert abs(value - exact) < 3.0 * error
 
@@ -123,16 +113,6 @@ def heteroscedastic_rows(n=30):
     X = rng.uniform(-1.5, 1.5, (n, 1))
     sd = 0.3 * np.exp(0.7 * X[:, 0])
     return X, 0.7 * X[:, 0] + sd * rng.standard_normal(n)
-
-
-def log_marginal(X, y, alpha, log_precision):
-    """Linear means with the weights integrated out, ``log_precision`` of shape (..., n)."""
-    Phi, precision = np.hstack([X, np.ones_like(X)]), np.exp(log_precision)
-    A = alpha * np.eye(2) + (Phi.T * precision[..., None, :]) @ Phi
-    b = (precision * y) @ Phi
-    inner = np.sum(b * np.linalg.solve(A, b[..., None])[..., 0], axis=-1)
-    rows = np.sum(log_precision - np.log(2.0 * np.pi) - precision * y**2, axis=-1)
-    return 0.5 * (inner + rows) + np.log(alpha) - 0.5 * np.linalg.slogdet(A)[1]
 
 
 @pytest.mark.slow
@@ -158,6 +138,6 @@ def test_log_linear_noise(tuned):
     assert_mean(noise[..., 0], share.sum(1) @ slope)
     assert_mean(noise[..., 0] ** 2, share.sum(1) @ slope**2)
     assert_mean(noise[..., 1], share.sum(0) @ level)
-    value, error = evidence(sampled)
+    value, error = population_evidence(sampled, 4)
     assert 0.0 < error < 0.3  # from the spread of four populations
     assert abs(value - exact) < 3.0 * error

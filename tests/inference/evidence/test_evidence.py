@@ -7,7 +7,6 @@ from scipy.special import logsumexp
 from skbayesnn.inference import well_determined
 from skbayesnn.inference.evidence._evidence import (
     alpha_occam,
-    log_evidence_fixed,
     log_occam_gaussian,
     log_symmetry,
     noise_occam,
@@ -24,7 +23,7 @@ from skbayesnn.posterior import (
     WeightGroups,
     weight_groups,
 )
-from tests.inference.common import free_all, method_of, mode_of, settings_of
+from tests.inference.common import method_of, mode_of, settings_of
 
 PRIOR = LogUniform()
 
@@ -107,14 +106,6 @@ def only(hyper, index):
     return FreeHyperparameters.sharing(mask[: len(hyper.alpha)], mask[len(hyper.alpha) :], PRIOR)
 
 
-def test_fixed_evidence_of_a_linear_model_is_exact(solved):
-    posterior, _, point, _ = solved
-    log_det = point.precision.log_det
-    value = log_evidence_fixed(posterior, point.hyper, point.energies, log_det)
-    exact = exact_evidence(posterior, logs_of(point.hyper))
-    np.testing.assert_allclose(value, exact, rtol=0, atol=1e-9)
-
-
 def occam_factor(posterior, point, index):
     """Log Occam factor of one precision after `integrated`, all others fixed."""
     settings = settings_of(posterior)._replace(free=only(point.hyper, index))
@@ -145,20 +136,6 @@ def test_gaussian_occam_factors_of_well_measured_noise(solved):
         assert abs(actual - expected) < 0.4 / degrees[level]
 
 
-def test_occam_factors_add_up(solved):
-    posterior, _, point, determined = solved
-    gamma, n_groups = determined.gamma, len(point.hyper.alpha)
-    given = posterior.groups, point.hyper
-    values = [alpha_occam(*given, only(point.hyper, c), gamma) for c in range(n_groups)]
-    every = free_all(posterior)
-    np.testing.assert_allclose(alpha_occam(*given, every, gamma), sum(values), rtol=1e-12)
-
-
-@pytest.mark.parametrize("log_value", [PRIOR.log_range[1], 0.0])
-def test_groups_without_effect_have_no_occam_factor(log_value):
-    assert log_occam_gaussian(PRIOR, log_value, 1e-9) == 0
-
-
 def test_occam_factors_are_never_positive(solved):
     posterior, method, point, _ = solved
     for scale in (1e-4, 1.0, 1e4):  # also far from the maximum
@@ -169,33 +146,6 @@ def test_occam_factors_are_never_positive(solved):
             free = only(moved, index)
             assert alpha_occam(posterior.groups, moved, free, determined.gamma) <= 0
             assert noise_occam(posterior, there, free, determined.noise_gamma) <= 0
-
-
-def test_fixed_hyperparameters_have_no_occam_factor(solved):
-    posterior, _, point, determined = solved
-    free = free_all(posterior, False)
-    assert alpha_occam(posterior.groups, point.hyper, free, determined.gamma) == 0
-    assert noise_occam(posterior, point, free, determined.noise_gamma) == 0
-
-
-def test_well_determined_by_plain_numpy(solved):
-    posterior, _, point, determined = solved
-    hyper = point.hyper
-    inverse = np.linalg.inv(point.precision.matrix)  # the model is linear: exact = Gauss-Newton
-    labels = posterior.groups.labels
-    gamma = [
-        np.sum(labels == c) - alpha * np.trace(inverse[np.ix_(labels == c, labels == c)])
-        for c, alpha in enumerate(hyper.alpha)
-    ]
-    np.testing.assert_allclose(determined.gamma, gamma, rtol=1e-7, atol=1e-9)
-    units = np.eye(len(hyper.beta))
-    noise_gamma = [
-        hyper.beta[i] * np.trace(inverse @ posterior.data_hessian(point.theta, units[i]))
-        for i in range(len(units))
-    ]
-    np.testing.assert_allclose(determined.noise_gamma, noise_gamma, rtol=1e-7)
-    covariance = determined.precision.covariance()
-    np.testing.assert_allclose(covariance, inverse, rtol=1e-9, atol=1e-12)
 
 
 def symmetry(sizes, activation, prior="layer", **options):

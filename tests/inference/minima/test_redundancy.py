@@ -51,29 +51,26 @@ def check_pruned(posterior, theta, found, layer, reason):
     assert reduced.groups.names == labels.names
 
 
-@each_network
-def test_nothing_to_prune(hidden):
-    posterior, theta = make(hidden)
-    assert_nothing_pruned(posterior, theta, np.full(2, 0.1))
+REDUNDANT = {  # what one unit's weights become, and why it goes
+    "copy": ({"incoming": lambda w: w[:, 0]}, "duplicate"),
+    "mirror": ({"incoming": lambda w: -w[:, 0]}, "duplicate"),
+    "idle": ({"outgoing": lambda w: 0 * w[1]}, "off"),
+    "constant": ({"incoming": lambda w: np.r_[np.zeros(len(w) - 1), 0.7]}, "off"),
+}
 
 
 @each_network
-@pytest.mark.parametrize("activation", ["tanh", "logistic", "silu", "gelu"])
-def test_duplicates_are_merged(hidden, activation):
+@pytest.mark.parametrize(
+    ("kind", "activation"),
+    [*((kind, "tanh") for kind in REDUNDANT), *(("copy", a) for a in ("logistic", "silu", "gelu"))],
+)
+def test_units_that_are_not_needed_go(hidden, kind, activation):
+    change, reason = REDUNDANT[kind]
     for layer in range(len(hidden)):
         posterior, theta = make(hidden, activation)
-        theta = edited(posterior.network, theta, layer, incoming=lambda w: w[:, 0])
+        theta = edited(posterior.network, theta, layer, **change)
         found = prune(posterior, theta, np.full(2, 1e-6))
-        check_pruned(posterior, theta, found, layer, "duplicate")
-
-
-@each_network
-def test_mirror_images_are_merged_for_odd_activations(hidden):
-    for layer in range(len(hidden)):
-        posterior, theta = make(hidden)
-        theta = edited(posterior.network, theta, layer, incoming=lambda w: -w[:, 0])
-        found = prune(posterior, theta, np.full(2, 1e-6))
-        check_pruned(posterior, theta, found, layer, "duplicate")
+        check_pruned(posterior, theta, found, layer, reason)
 
 
 @pytest.mark.parametrize("activation", ["logistic", "relu", "gelu"])
@@ -81,25 +78,6 @@ def test_mirror_images_stay_for_other_activations(activation):
     posterior, theta = make((4,), activation)
     theta = edited(posterior.network, theta, 0, incoming=lambda w: -w[:, 0])
     assert_nothing_pruned(posterior, theta, np.full(2, 1e-6))
-
-
-@each_network
-def test_units_without_outgoing_weights_are_off(hidden):
-    for layer in range(len(hidden)):
-        posterior, theta = make(hidden)
-        theta = edited(posterior.network, theta, layer, outgoing=lambda w: 0 * w[1])
-        found = prune(posterior, theta, np.full(2, 0.1))
-        check_pruned(posterior, theta, found, layer, "off")
-
-
-@each_network
-def test_constant_units_go_into_the_biases_above(hidden):
-    for layer in range(len(hidden)):
-        posterior, theta = make(hidden)
-        constant = np.r_[np.zeros(np.shape(posterior.network.layers(theta)[layer])[0] - 1), 0.7]
-        theta = edited(posterior.network, theta, layer, incoming=lambda w, c=constant: c)
-        found = prune(posterior, theta, np.full(2, 0.1))
-        check_pruned(posterior, theta, found, layer, "off")
 
 
 @pytest.mark.parametrize("factor", [0.3, 3.0])
@@ -195,21 +173,6 @@ def test_align_undoes_symmetries(hidden, activation, seed):
     assert same_minimum(network, scrambled(network, noisy, rng), theta)
     moved = theta + 0.3 * rng.standard_normal(theta.shape)
     assert not same_minimum(network, scrambled(network, moved, rng), theta)
-
-
-@each_network
-@pytest.mark.parametrize("activation", ["tanh", "logistic"])
-def test_align_keeps_the_function(hidden, activation):
-    posterior, theta = make(hidden, activation)
-    reference = np.random.default_rng(1).standard_normal(theta.shape)
-    aligned = align(posterior.network, theta, reference)
-    np.testing.assert_allclose(
-        outputs(posterior.network, aligned, posterior.X),
-        outputs(posterior.network, theta, posterior.X),
-        rtol=1e-12,
-        atol=1e-13,
-    )
-    assert same_minimum(posterior.network, aligned, theta)
 
 
 def test_units_at_work_in_the_last_of_many_sorted_rows_are_kept():

@@ -14,7 +14,7 @@ from skbayesnn.inference.noise._noise_network import NoisePlan, squared_residual
 from skbayesnn.inference.task._settings import FreeHyperparameters
 from skbayesnn.network import outputs
 from skbayesnn.posterior import Gaussian, Hyperparameters, LogUniform, SquaredResiduals
-from tests.inference.common import mode_of, settings_of
+from tests.inference.common import log_marginal, mode_of, settings_of
 from tests.tools import assert_near, difference
 
 INPUT_DEPENDENT = NOISE_MODELS["input_dependent"]
@@ -77,30 +77,6 @@ def test_slope_of_the_evidence_of_linear_means(n_outputs):
     assert_near(slopes(posterior, h, 2.0, theta).ravel(), expected, 1e-7)
 
 
-def test_slope_of_the_evidence_of_a_network():
-    """Near there: the curvature's own change with the weights is left out (MacKay 1992, 6)."""
-    posterior = make_problem(40).posed((2,)).posterior
-    start = np.random.default_rng(0).standard_normal(posterior.network.n_weights)
-    h = 4.0 - posterior.X
-    theta = mode_given_noise(posterior, h, 1.0, start)[1].theta
-    basis = np.hstack([np.ones_like(h), posterior.X])  # level and slope
-
-    def evidence(v):
-        return evidence_given_noise(posterior, h + (basis @ v)[:, None], 1.0, theta)
-
-    expected = difference(evidence, np.zeros(2))
-    along = basis.T @ slopes(posterior, h, 1.0, theta)[:, 0]
-    ignored = 0.5 * basis.T @ (1.0 - slopes_of_likelihood(posterior, h, theta))
-    assert np.max(np.abs(along - expected)) < 0.5
-    assert np.max(np.abs(along - expected)) < 0.5 * np.max(np.abs(ignored - expected))
-
-
-def slopes_of_likelihood(posterior, h, theta):
-    """``2 beta E_D``: without the degrees of freedom."""
-    targets = targets_of_noise(*with_theta(posterior, h, theta))
-    return np.exp(h[:, 0]) * (targets.factors * targets.y)[:, 0]
-
-
 def with_theta(posterior, h, theta):
     own, level = with_rows(posterior, h)
     return own, theta, Hyperparameters(np.ones(len(posterior.groups.names)), np.exp(level))
@@ -138,17 +114,6 @@ def noise_outputs(minimum, X):
 # --- evidence of the whole -----------------------------------------------------------------------
 
 
-def log_marginal(posterior, alpha, log_precision):
-    """Linear means with the weights integrated out, ``log_precision`` of shape (..., n)."""
-    Phi, y = np.hstack([posterior.X, np.ones_like(posterior.X)]), posterior.y[:, 0]
-    beta = np.exp(log_precision)
-    A = alpha * np.eye(2) + (Phi.T * beta[..., None, :]) @ Phi
-    b = (beta * y) @ Phi
-    inner = np.sum(b * np.linalg.solve(A, b[..., None])[..., 0], axis=-1)
-    value = 0.5 * (inner - np.sum(beta * y**2, -1) + np.sum(log_precision - np.log(2 * np.pi), -1))
-    return value + np.log(alpha) - 0.5 * np.linalg.slogdet(A)[1]
-
-
 class PinnedPlan(NoisePlan):
     """A plan whose weight precisions are fixed at 0.7."""
 
@@ -182,7 +147,7 @@ def test_evidence_by_brute_force():
         low, high = LogUniform().log_range
         slope, level = np.linspace(-4, 2, 121), np.linspace(2, 7, 101)
         rows = slope[:, None, None] * posterior.X[:, 0] + level[:, None]
-        total = log_marginal(posterior, 1.5, rows) - np.log(high - low)
+        total = log_marginal(posterior.X, posterior.y[:, 0], 1.5, rows) - np.log(high - low)
         total += (0.5 * np.log(0.7 / (2 * np.pi)) - 0.35 * slope**2)[:, None]
         exact = logsumexp(total) + np.log((slope[1] - slope[0]) * (level[1] - level[0]))
         gaps.append(abs(best.log_evidence - exact))
