@@ -3,7 +3,7 @@
 Under sampling the evidence hardly depends on the number of hidden units, and predictions do not
 deteriorate with more of them (Neal 1996, section 1.2.4). The size is therefore not selected: one
 network of a generous size and the linear model, each under the noise models that the residuals
-support, are sampled, and their predictions are averaged with their estimated evidences as weights.
+support, are sampled, and their predictions are averaged.
 
 Order of calls::
 
@@ -17,7 +17,6 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import logsumexp
 
 from skbayesnn.inference.choice._growth import Candidate
 from skbayesnn.inference.choice._noise_choice import p_values, suspected
@@ -33,7 +32,6 @@ MOST_NETWORKS = 512  # most networks kept of a model
 CLOSE = 3.0  # nats behind another model within which an inaccurate evidence is refined
 PRECISE = 0.4  # standard error of an evidence that needs no more particles
 N_TRAINED, MISSED = 16, 20.0  # trained starts; nats below these at which populations are rejected
-SUGGESTIVE = 0.05  # largest p value of residuals that suggests another noise model
 LEAST_MORE, MOST_MORE = 2.0, 8.0  # factors of the number of particles for an inaccurate evidence
 SECONDS_OF_MORE = 3.0  # predicted seconds that determine the factor
 GENEROUS = {True: (16,), False: (8,)}  # hidden layers that are sampled: regression, classes
@@ -54,8 +52,6 @@ class Drawn(NamedTuple):
     joint : JointPosterior
     log_evidence, log_evidence_std : float
         Estimated log evidence and its standard error, in nats, for standardised targets.
-    share : float
-        Posterior probability of the model among those that were sampled.
     position : ndarray of shape (n, d + n_conditions)
         Draws of equal weight, at which chains may start.
     theta : ndarray of shape (m, k)
@@ -73,7 +69,6 @@ class Drawn(NamedTuple):
     joint: JointPosterior
     log_evidence: float
     log_evidence_std: float
-    share: float
     position: np.ndarray
     theta: np.ndarray
     alpha: np.ndarray
@@ -253,13 +248,14 @@ def fit_by_drawing(problem, hidden_layer_sizes, sizes, entropy, noise="constant"
     for some in drawn if free else ():
         totals.setdefault(some.noise, some.log_evidence + problem.log_scale)
     growth = tuple(_candidate(some, problem.log_scale) for some in drawn) if chosen else ()
-    return DrawnFit(problem, tuple(drawn), growth, found[0], totals)
+    tested = found[0] if free or NOISE_MODELS[noise].plain else {}
+    return DrawnFit(problem, tuple(drawn), growth, tested, totals)
 
 
 def _suggested(problem, found):
     """Noise models that tests of the residuals of any network suggest."""
     lowest = {name: min(values[name] for values in found) for name in found[0]}
-    return suspected(problem, lowest, SUGGESTIVE)
+    return suspected(problem, lowest)
 
 
 def _sampled(trials):
@@ -270,8 +266,7 @@ def _sampled(trials):
     for trial in trials:
         if trial.particles.log_evidence >= best - CLOSE:
             trial.refine()
-    total = logsumexp([trial.particles.log_evidence for trial in trials])
-    drawn = [trial.drawn(total) for trial in trials]
+    drawn = [trial.drawn() for trial in trials]
     return sorted(drawn, key=lambda some: -some.log_evidence)
 
 
@@ -349,8 +344,8 @@ class Trial:
         if factor >= LEAST_MORE and self.particles.log_evidence_std > PRECISE:
             self.sample(int(min(factor, MOST_MORE)))
 
-    def drawn(self, total):
-        """Collect drawn networks, given the log of the sum of all evidences."""
+    def drawn(self):
+        """Collect drawn networks."""
         found, joint = self.particles, self.particles.joint
         position = found.chosen(MOST_NETWORKS, self.rng)
         hyper = joint.place(position).hyper
@@ -360,7 +355,6 @@ class Trial:
             joint,
             found.log_evidence,
             found.log_evidence_std,
-            share=float(np.exp(found.log_evidence - total)),
             position=position,
             theta=joint.complete_weights(position, [self.rng] * len(position)),
             alpha=hyper.alpha,

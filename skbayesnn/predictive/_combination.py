@@ -29,7 +29,8 @@ from skbayesnn.predictive._noise import (
 from skbayesnn.predictive._variational import closest_gaussian
 
 NEGLIGIBLE_WEIGHT = 1e-6  # share of a minimum below which it is left out of predictions
-NEGLIGIBLE_MODEL = 0.005  # share of a sampled model below which it is left out
+NEGLIGIBLE_MODEL = 0.002  # share of a sampled model below which it is left out
+PSEUDO_COUNT = 0.5  # rows of a Dirichlet prior of the shares of sampled models
 STEP = 1e-5  # of standardised inputs, near the best step of central differences
 
 
@@ -235,7 +236,10 @@ def noise_of(likelihood, beta, state=None, network=None, log_range=None, precisi
 
 
 def ensemble_of_models(fit):
-    """Networks drawn from the posteriors of several models, weighted by their evidences.
+    """Networks drawn from the posteriors of several models, weighted by stacking.
+
+    The weights maximise the leave-one-out log density of the mixture. Posterior probabilities of
+    the models would depend on errors of evidences by single nats (Yao et al. 2018).
 
     Parameters
     ----------
@@ -247,16 +251,19 @@ def ensemble_of_models(fit):
     left_out : LeftOut
         Leave-one-out predictions.
     """
-    kept = [some for some in fit.drawn if some.share >= NEGLIGIBLE_MODEL]
-    shares = np.array([some.share for some in kept])
-    shares = shares / shares.sum()
-    parts = tuple(_draws_of(some.joint, some.theta, some.beta, some.state) for some in kept)
+    problem = fit.problem
+    parts = [_draws_of(some.joint, some.theta, some.beta, some.state) for some in fit.drawn]
+    left = [LeftOut.of_draws(part, problem.X, problem.y, problem.known) for part in parts]
+    shares = stacking_weights(
+        np.stack([some.log_density for some in left]), problem.sample_weight, PSEUDO_COUNT
+    )
+    kept = np.flatnonzero(shares >= NEGLIGIBLE_MODEL)
+    shares = shares[kept] / shares[kept].sum()
+    parts, left = [parts[i] for i in kept], [left[i] for i in kept]
     weights = [
         np.full(part.size, share / part.size) for part, share in zip(parts, shares, strict=True)
     ]
-    problem = fit.problem
-    left = [LeftOut.of_draws(part, problem.X, problem.y, problem.known) for part in parts]
-    return Ensemble(parts, tuple(weights)), LeftOut.mixed(left, shares)
+    return Ensemble(tuple(parts), tuple(weights)), LeftOut.mixed(left, shares)
 
 
 def _draws_of(joint, theta, beta, state, best=0):

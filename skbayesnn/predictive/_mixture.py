@@ -30,7 +30,7 @@ def log_normal_density(residual, covariance):
     return -0.5 * (np.sum(white**2, axis=-1) + log_det + dimension * np.log(2.0 * np.pi))
 
 
-def stacking_weights(log_densities, sample_weight, max_iter=2000, tol=1e-10):
+def stacking_weights(log_densities, sample_weight, pseudo_count=0.0, max_iter=2000, tol=1e-10):
     """Maximise the mean log of mixed leave-one-out densities over the weights of members.
 
     The concave problem is solved by expectation maximisation (Yao et al. 2018 use the same
@@ -41,6 +41,9 @@ def stacking_weights(log_densities, sample_weight, max_iter=2000, tol=1e-10):
     log_densities : ndarray of shape (m, n)
         Leave-one-out log predictive density of every member for every row.
     sample_weight : ndarray of shape (n,)
+    pseudo_count : float
+        Number of rows that are added to those of every member, as by a Dirichlet prior. It keeps
+        members whose wide tails no training row needs.
     max_iter : int
     tol : float
         Relative gain of the objective that ends the iteration.
@@ -50,16 +53,19 @@ def stacking_weights(log_densities, sample_weight, max_iter=2000, tol=1e-10):
     ndarray of shape (m,)
         Weights, non-negative and summing to 1.
     """
-    n_members = len(log_densities)
+    n_members, total = len(log_densities), sample_weight.sum()
     weights = np.full(n_members, 1.0 / n_members)
     density = np.exp(log_densities - log_densities.max(axis=0))
     value = -np.inf
     for _ in range(max_iter):
         mixed = weights @ density
         previous, value = value, sample_weight @ np.log(mixed)
+        if pseudo_count:
+            value += pseudo_count * np.log(weights).sum()
         if value - previous < tol * max(1.0, abs(value)):
             break
-        weights = weights * (density @ (sample_weight / mixed)) / sample_weight.sum()
+        counts = weights * (density @ (sample_weight / mixed)) + pseudo_count
+        weights = counts / (total + n_members * pseudo_count)
     return weights / weights.sum()
 
 

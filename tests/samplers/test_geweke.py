@@ -126,9 +126,9 @@ def without_normaliser_of_weights(joint, place, stretch, change, right=JointPost
     return value + 0.5 * np.sum(joint.sizes * np.log(place.share), axis=-1), gradient
 
 
-def without_determinant(joint, theta, hyper, right=JointPosterior._marginal):
-    result = right(joint, theta, hyper)
-    alpha = joint.posterior.groups.expand(hyper.alpha)[..., joint.n_sampled :]
+def without_determinant(joint, place, right=JointPosterior._likelihood):
+    result = right(joint, place)
+    alpha = joint.posterior.groups.expand(place.hyper.alpha)[..., joint.n_sampled :]
     return result._replace(value=result.value + 0.25 * np.log(alpha).sum(axis=-1))
 
 
@@ -146,7 +146,7 @@ def without_volume(joint, q, shift, right=JointPosterior.rescaled):
     [
         ("_prior", without_jacobian),
         ("_prior", without_normaliser_of_weights),
-        ("_marginal", without_determinant),
+        ("_likelihood", without_determinant),
         ("complete_weights", without_spread),
         ("rescaled", without_volume),
     ],

@@ -69,20 +69,15 @@ def with_chosen_noise(fit, previous=None, workers=ALONE, models=None):
     )
 
 
-def suspected(problem, p_values, most=1.0):
+def suspected(problem, p_values):
     """Noise models that are allowed and suggested by tests; none if the deadline has passed.
 
     With more rows a test is more powerful and a trial takes longer, so that the threshold is lower.
-    No threshold is larger than ``most``.
     """
     if problem.deadline.passed:
         return []
     strict = min(1.0, FEW_ROWS / len(problem.X))
-    found = [
-        noise
-        for noise, p in p_values.items()
-        if p < strict * min(most, NOISE_MODELS[noise].tried_below)
-    ]
+    found = [noise for noise, p in p_values.items() if p < strict * NOISE_MODELS[noise].tried_below]
     return [noise for noise in found if problem.laws is None or noise in problem.laws]
 
 
