@@ -4,6 +4,8 @@ import numpy as np
 
 from skbayesnn.posterior import Gamma, LogUniform
 
+ROWS_PER_INPUT = 4  # rows for every input below which `prior="ard"` has the prior `of_input`
+
 
 def check_hyperpriors(prior, noise=None):
     """Raise ``TypeError`` unless every ``hyperprior`` is valid.
@@ -36,13 +38,24 @@ def of_levels(noise):
     return list(given) if isinstance(given, list | tuple) else [given]
 
 
-def hyperpriors_of_groups(given, names, free):
+def of_input(n_inputs):
+    """Prior of the precision of one of many inputs.
+
+    The variance ``1 / alpha`` then has a Lévy distribution, which is stable: the sum over all
+    inputs has the same distribution, of median 0.2 in standardised units, whatever their number.
+    """
+    return Gamma(0.5, 0.05 / n_inputs**2)
+
+
+def hyperpriors_of_groups(given, n_rows, names, free):
     """Prior of the precision of every weight group.
 
     Parameters
     ----------
     given : dict
         Priors by name.
+    n_rows : float
+        Number of rows, with ``prior="ard"``; else infinite.
     names : list of str
         Names of the weight groups.
     free : ndarray of bool, shape (n_groups,)
@@ -56,7 +69,11 @@ def hyperpriors_of_groups(given, names, free):
                 f"prior.hyperprior names {name!r}, whose precision is fixed. Leave it out, or do "
                 "not fix the precision of this group."
             )
-    return [given.get(name, LogUniform()) for name in names]
+    default = dict.fromkeys(names, LogUniform())
+    inputs = [name for name in names if name.startswith("input_")]
+    if n_rows < ROWS_PER_INPUT * len(inputs):
+        default |= dict.fromkeys(inputs, of_input(len(inputs)))
+    return [given.get(name, default[name]) for name in names]
 
 
 def hyperpriors_of_noise(noise, free):
