@@ -53,6 +53,8 @@ def test_number_of_steps():
     assert steps_per_stage(posterior, 3000) == 100
     assert steps_per_stage(posterior, 30_000) == 117  # 1500 passes of 600 rows, 256 at a time
     assert steps_per_stage(posterior.of_rows([0]), 30_000) == 1
+    wide, _ = make_problem().posed((300,))  # 1201 weights on 600 targets
+    assert steps_per_stage(wide, 30_000) == 58
 
 
 def test_steps_lead_down_at_fixed_precisions():
@@ -95,6 +97,16 @@ def test_noise_level_and_precisions_are_found():
         own_posterior(test, m).energies(m.theta, np.ones(1)).errors[0] for m in (minimum, dense)
     ]
     assert errors[0] < 1.2 * errors[1]
+
+
+def test_noise_is_not_fitted_where_weights_outnumber_rows():
+    """From a weak prior all noise was fitted, and re-estimation lowered its level without end."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((400, 80))
+    y = X @ rng.standard_normal((80, 1)) / 80**0.5 + 0.7 * rng.standard_normal((400, 1))
+    problem = Problem(X, y, np.ones(400), Gaussian.per_output(1), limits=MANY)
+    minimum = find_minima(*problem.posed((10,)), seeds_of(0, (10,), 1))[0]
+    assert minimum.hyper.beta[0] ** -0.5 == pytest.approx(0.7, rel=0.15)
 
 
 def test_well_determined_weights_are_counted_anew_only_after_a_change(monkeypatch):
