@@ -14,7 +14,7 @@ from skbayesnn.inference.choice._held_out import HeldOut
 from skbayesnn.inference.curvature._method import Point
 from skbayesnn.inference.curvature._stochastic import CheckedCounts, total_determined
 from skbayesnn.inference.minima._search import find_minima
-from skbayesnn.inference.noise._constant_noise import NOISE_NETWORKS
+from skbayesnn.inference.noise._constant_noise import NOISE_MINIMA
 from skbayesnn.inference.optimise._batches import BatchSteps, steps_per_stage
 from skbayesnn.inference.optimise._damped import Search
 from skbayesnn.posterior import Gaussian, Hyperparameters
@@ -209,7 +209,7 @@ def test_only_other_noise_has_fewer_restarts(monkeypatch, noise):
     X, y = make_rows(60)
     problem = Problem(X, y, np.ones(60), Gaussian.per_output(1), limits=Limits(batch_rows=50))
     fit_evidence(problem, "auto", entropy=0, n_restarts=6, noise=noise)
-    assert starts[0] == (NOISE_NETWORKS if noise == "student_t" else 6)
+    assert starts[0] == (NOISE_MINIMA if noise == "student_t" else 6)
 
 
 class TestEstimators:
