@@ -4,7 +4,7 @@ import numpy as np
 
 from skbayesnn.posterior import Gamma, LogUniform
 
-ROWS_PER_INPUT = 4  # rows for every input below which `prior="ard"` has the prior `of_input`
+ROWS_PER_INPUT = 4  # below which `prior="ard"` expects few inputs to matter
 
 
 def check_hyperpriors(prior, noise=None):
@@ -38,15 +38,6 @@ def of_levels(noise):
     return list(given) if isinstance(given, list | tuple) else [given]
 
 
-def of_input(n_inputs):
-    """Prior of the precision of one of many inputs.
-
-    The variance ``1 / alpha`` then has a Lévy distribution, which is stable: the sum over all
-    inputs has the same distribution, of median 0.2 in standardised units, whatever their number.
-    """
-    return Gamma(0.5, 0.05 / n_inputs**2)
-
-
 def hyperpriors_of_groups(given, n_rows, names, free):
     """Prior of the precision of every weight group.
 
@@ -72,7 +63,8 @@ def hyperpriors_of_groups(given, n_rows, names, free):
     default = dict.fromkeys(names, LogUniform())
     inputs = [name for name in names if name.startswith("input_")]
     if n_rows < ROWS_PER_INPUT * len(inputs):
-        default |= dict.fromkeys(inputs, of_input(len(inputs)))
+        # variances have a Lévy distribution, and so has their sum, the same for any number of inputs
+        default |= dict.fromkeys(inputs, Gamma(0.5, 0.05 / len(inputs) ** 2))
     return [given.get(name, default[name]) for name in names]
 
 
