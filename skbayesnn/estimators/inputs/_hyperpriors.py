@@ -63,7 +63,7 @@ def hyperpriors_of_groups(given, n_rows, names, free):
     default = dict.fromkeys(names, LogUniform())
     inputs = [name for name in names if name.startswith("input_")]
     if n_rows < ROWS_PER_INPUT * len(inputs):
-        # variances have a Lévy distribution, and so has their sum, the same for any number of inputs
+        # variances have a Lévy distribution, and so has their sum, whatever the number of inputs
         default |= dict.fromkeys(inputs, Gamma(0.5, 0.05 / len(inputs) ** 2))
     return [given.get(name, default[name]) for name in names]
 
