@@ -272,6 +272,7 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
         names = getattr(self, "feature_names_in_", None)
         self._X_scaling, self._y_scaling, prior = X_scaling, y_scaling, self._prior
         self.n_outputs_ = y.shape[1]
+        n_rows = rows.weight.sum() if prior._has_relevances else np.inf
         problem = Problem(
             X,
             y,
@@ -282,7 +283,7 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
             prior="layer" if is_estimator(prior.kind) else prior.kind,
             feature_names=None if names is None else list(names),
             weight_precision=partial(fixed_precisions, prior.precision),
-            hyperprior=partial(hyperpriors_of_groups, prior.hyperprior or {}),
+            hyperprior=partial(hyperpriors_of_groups, prior.hyperprior or {}, n_rows),
             **self._noise_options(y_scaling, likelihood, rows),
             **{"limits": self._limits, **self._search_options()},
             deadline=Deadline.after(self.max_time),

@@ -39,7 +39,7 @@ from skbayesnn.inference.minima._search import (
     find_minima,
     is_repeated,
 )
-from skbayesnn.inference.noise._constant_noise import noise_minima
+from skbayesnn.inference.noise._constant_noise import NOISE_MINIMA
 from skbayesnn.inference.noise._noise_models import NOISE_MODELS
 from skbayesnn.inference.task._problem import Posed, Problem
 from skbayesnn.network import outputs
@@ -176,7 +176,7 @@ def fit_evidence(
         hidden_layer_sizes, noise, growth, on_part, scouts = chosen
         previous = previous or scouts
         if not NOISE_MODELS[noise].plain:
-            n_restarts = min(n_restarts, noise_minima(problem.posed(hidden_layer_sizes)))
+            n_restarts = min(n_restarts, NOISE_MINIMA)
     if hidden_layer_sizes == "auto":
         growth, tried = grown(
             problem, seeds_of(entropy, "some", min(N_SCOUTS, n_restarts)), workers

@@ -227,3 +227,30 @@ def test_classes_have_no_noise():
             ValueError, match=r"prior\.hyperprior names 'noise', but this model has"
         ):
             kind((), prior=Prior(hyperprior={"noise": LogUniform()})).fit(X, y > 0)
+
+
+def test_many_inputs_with_a_precision_each():
+    """Five of sixty inputs matter; log-uniform precisions fit the noise with the others."""
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((1060, 60))
+    y = X[:, :5] @ [2.0, -1.5, 1.0, 1.0, 0.5] + rng.standard_normal(1060)
+    names = [f"input_x{i}" for i in range(60)]
+    uniform = Prior("ard", hyperprior=dict.fromkeys(names, LogUniform()))
+    densities, held = [], []
+    for prior in (uniform, "ard"):
+        model = EvidenceMLPRegressor((), prior=prior, noise="constant").fit(X[:60], y[:60])
+        low, high = model.predict_interval(X[60:]).T
+        held.append(np.mean((low <= y[60:]) & (y[60:] <= high)))
+        densities.append(model.log_predictive_density(X[60:], y[60:]).mean())
+    assert held[0] < 0.8 < 0.9 < held[1]
+    assert densities[1] > densities[0] + 0.3
+    priors = result_of(model).posed.settings.free.alpha_prior
+    assert_allclose(priors.rate[:60], 0.05 / 60**2)
+
+
+@pytest.mark.parametrize(
+    ("prior", "n", "informed"), [("ard", 7, 2), ("ard", 8, 0), ("layer", 7, 0)]
+)
+def test_few_inputs_have_log_uniform_precisions(prior, n, informed):
+    model = EvidenceMLPRegressor((), prior=prior).fit(X[:n], y[:n])
+    assert np.sum(result_of(model).posed.settings.free.alpha_prior.informative) == informed

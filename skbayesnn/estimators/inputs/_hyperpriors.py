@@ -4,6 +4,8 @@ import numpy as np
 
 from skbayesnn.posterior import Gamma, LogUniform
 
+ROWS_PER_INPUT = 4  # below which `prior="ard"` expects few inputs to matter
+
 
 def check_hyperpriors(prior, noise=None):
     """Raise ``TypeError`` unless every ``hyperprior`` is valid.
@@ -36,13 +38,15 @@ def of_levels(noise):
     return list(given) if isinstance(given, list | tuple) else [given]
 
 
-def hyperpriors_of_groups(given, names, free):
+def hyperpriors_of_groups(given, n_rows, names, free):
     """Prior of the precision of every weight group.
 
     Parameters
     ----------
     given : dict
         Priors by name.
+    n_rows : float
+        Number of rows, with ``prior="ard"``; else infinite.
     names : list of str
         Names of the weight groups.
     free : ndarray of bool, shape (n_groups,)
@@ -56,7 +60,12 @@ def hyperpriors_of_groups(given, names, free):
                 f"prior.hyperprior names {name!r}, whose precision is fixed. Leave it out, or do "
                 "not fix the precision of this group."
             )
-    return [given.get(name, LogUniform()) for name in names]
+    default = dict.fromkeys(names, LogUniform())
+    inputs = [name for name in names if name.startswith("input_")]
+    if n_rows < ROWS_PER_INPUT * len(inputs):
+        # variances have a Lévy distribution, and so has their sum, whatever the number of inputs
+        default |= dict.fromkeys(inputs, Gamma(0.5, 0.05 / len(inputs) ** 2))
+    return [given.get(name, default[name]) for name in names]
 
 
 def hyperpriors_of_noise(noise, free):

@@ -163,7 +163,7 @@ def informed(estimator, problem, hidden_layer_sizes, earlier):
         problem = replace(
             problem,
             groups=earlier.learnt.prior,
-            hyperprior=partial(hyperpriors_of_groups, earlier.hyperprior or {}),
+            hyperprior=partial(hyperpriors_of_groups, earlier.hyperprior or {}, np.inf),
             noise_hyperprior=_noise_after(estimator, problem, earlier.learnt.noise),
         )
         settled = tuple(problem.groups.names)

@@ -51,7 +51,8 @@ class Prior(Setting):
         * ``"layer"``: the weights of each layer; the biases of each hidden layer form a
           separate group.
         * ``"ard"`` (automatic relevance determination): as ``"layer"``, but the weights of each
-          input form a separate group.
+          input form a separate group. With fewer than four rows per input, the priors of these
+          ``d`` precisions are ``Gamma(0.5, 0.05 / d**2)``, under which few inputs matter.
         * ``"single+intercept"``, ``"layer+intercept"``, ``"ard+intercept"``: as without
           ``"+intercept"``, but the biases of the outputs form a separate group, ``"intercept"``.
         * An array: one group label per weight, layer by layer. Each layer's matrix has shape
@@ -76,7 +77,7 @@ class Prior(Setting):
         Priors of the precisions that are inferred: from names of weight groups to
         `~skbayesnn.posterior.LogUniform` (bounds of a standard deviation) or
         `~skbayesnn.posterior.Gamma` (of a precision), in standardised units. Groups you do
-        not name keep the default, ``LogUniform(1e-3, 1e3)``.
+        not name keep the default, ``LogUniform(1e-3, 1e3)`` but for many inputs of ``"ard"``.
 
     Notes
     -----

@@ -8,7 +8,7 @@ import numpy as np
 from skbayesnn.inference.curvature._method import Method
 from skbayesnn.inference.minima._minimum import total_log_evidence
 from skbayesnn.inference.minima._search import ALONE, distinct, find_minima, own_posterior
-from skbayesnn.inference.noise._constant_noise import noise_minima
+from skbayesnn.inference.noise._constant_noise import NOISE_MINIMA
 from skbayesnn.inference.noise._noise_models import NOISE_MODELS
 from skbayesnn.inference.noise._noise_network import residuals_and_gamma
 
@@ -93,7 +93,7 @@ def under_noise(noise, fit, previous, workers, at_least=None):
     """
     model = NOISE_MODELS[noise]
     posed = model.pose(fit.posed)
-    starts = [*continuing(noise, fit.problem, posed, previous), *fit.minima[: noise_minima(posed)]]
+    starts = [*continuing(noise, fit.problem, posed, previous), *fit.minima[:NOISE_MINIMA]]
     n_first = len(starts) if at_least is None else 1
     minima = model.search(fit.problem, posed, starts[:n_first], workers)
     hopeless = at_least is not None and total_log_evidence(minima) < at_least

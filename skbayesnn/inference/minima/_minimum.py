@@ -196,7 +196,7 @@ def _needed(posterior, theta, hyper, settings, search=None):
 def _polished(posterior, method, search, settings, refine):
     """Converge to the minimum up to rounding; with ``refine``, also maximise the evidence."""
     free, (theta, hyper) = settings.free, search.point[:2]
-    if method.dense:
+    if method.dense and not method.early:
         tol = TO_ROUNDING if method.exact else APPROXIMATELY
         search = find_mode(posterior, method, theta, hyper, _trials(posterior, method), tol)
     if posterior.is_quadratic and not np.any(free.mask) and search.point.precision.definite:

@@ -63,11 +63,13 @@ def random_starts(posterior, rngs, low_noise=None):
     prior: the former may end in an overfit, the latter in a minimum that treats everything as
     noise. High-noise starts come first if weights outnumber the data. With more than two hidden
     layers only every third start is of this kind, as a strong prior of every layer switches such a
-    network off. Without an evidence to choose between them, all starts are of one kind. Without
-    noise levels all start with weight precision 1. Low-noise starts have larger weights into the
-    first hidden layer if that fits clearly better (`steepness`). Under a prior with a mean the
-    weights start near the mean, and the first start is the mean itself if it breaks all symmetries
-    of hidden units.
+    network off. Without an evidence to choose between them, all starts are of one kind. If weights
+    outnumber the data, these starts have the prior of the random weights: under a weaker one the
+    first steps fit the noise, and re-estimation lowers the noise level further. Without noise
+    levels all start with weight precision 1. Low-noise starts have larger weights into the first
+    hidden layer if that fits clearly better (`steepness`). Under a prior with a mean the weights
+    start near the mean, and the first start is the mean itself if it breaks all symmetries of
+    hidden units.
 
     Parameters
     ----------
@@ -92,6 +94,9 @@ def random_starts(posterior, rngs, low_noise=None):
             beta[:] = LOW_NOISE
         elif n_levels:
             alpha[:] = STRONG_PRIOR
+            if few and low_noise is False:
+                fan_in = posterior.groups.sums(sd**-2.0) / np.maximum(posterior.groups.sizes, 1)
+                alpha = np.maximum(alpha, fan_in)
         theta = posterior.groups.start(rng, sd)
         if i == 0 and told_apart:
             theta = posterior.groups.mean.copy()

@@ -4,7 +4,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skbayesnn.inference.curvature._method import Method
 from skbayesnn.inference.minima._search import ALONE, find_minima, fits
 from skbayesnn.posterior import (
     Hyperparameters,
@@ -14,12 +13,6 @@ from skbayesnn.posterior import (
 )
 
 NOISE_MINIMA = 3  # modes under constant noise that start searches under other noise models
-NOISE_NETWORKS = 5  # their number with early stopping, where no evidence ranks them
-
-
-def noise_minima(posed):
-    """Number of modes under constant noise that start searches under another noise model."""
-    return NOISE_NETWORKS if Method.choose(*posed).early else NOISE_MINIMA
 
 
 class ConstantNoise:

@@ -9,9 +9,9 @@ from skbayesnn.inference.minima._search import ALONE, distinct, fits, own_poster
 from skbayesnn.inference.minima._training import Trained
 from skbayesnn.inference.minima._widening import embedded, widened
 from skbayesnn.inference.noise._constant_noise import (
+    NOISE_MINIMA,
     ConstantNoise,
     Positions,
-    noise_minima,
     stacked,
     what_data_tell,
 )
@@ -46,7 +46,7 @@ class InputDependentNoise(ConstantNoise):
         """Find minima from given ones; those under constant noise get a noise network each."""
         pairs = [old for old in previous if old.noise is not None]
         plain = distinct([old for old in previous if old.noise is None], posed)
-        starts = [*pairs, *plain[: max(0, noise_minima(posed) - len(pairs))]]
+        starts = [*pairs, *plain[: max(0, NOISE_MINIMA - len(pairs))]]
         plan = self.plan(problem)
         workers.announced(*posed, len(starts))
         tasks = [(posed, plan, old, i > 0) for i, old in enumerate(starts)]

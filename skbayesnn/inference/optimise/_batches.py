@@ -25,7 +25,7 @@ STAGES = 30  # number of stages of training
 FURTHER, SHORTER = 10, 0.2  # stages of a network trained before, and factor of their step length
 WARM = 6  # stages before the first re-estimation of precisions
 BATCH = 256  # rows of a batch
-EPOCHS = 1500  # most passes through all rows, which smaller sets need not exceed
+EPOCHS = 1500  # most passes through all rows; fewer if weights outnumber the targets
 RATE = 6e-2  # initial learning rate for one input, with cosine decay to zero
 MEMORY_OF_GRADIENT, MEMORY_OF_SQUARE = 0.9, 0.999  # decay rates of Adam's moving averages
 SAMPLE = 4096  # rows from which precisions are re-estimated
@@ -34,8 +34,12 @@ TINY = 1e-12
 
 
 def steps_per_stage(posterior, most):
-    """Steps of a stage, if the whole training takes ``most`` steps and `EPOCHS` at most."""
-    return max(1, min(most, EPOCHS * len(posterior.X) // BATCH) // STAGES)
+    """Steps of a stage, if the whole training takes ``most`` steps and `EPOCHS` at most.
+
+    The epochs are in proportion to targets per weight below one: more would fit the noise.
+    """
+    share = min(1.0, posterior.y.size / posterior.network.n_weights)
+    return max(1, min(most, int(EPOCHS * share * len(posterior.X) / BATCH)) // STAGES)
 
 
 class BatchSteps:

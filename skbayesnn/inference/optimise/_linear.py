@@ -21,9 +21,9 @@ def scannable(posterior, settings):
 def linear_start(posterior, settings):
     """Find the precisions of highest evidence on a coarse grid, for linear models.
 
-    The noise is Gaussian. The criterion is the evidence times the density of the hyperprior. All
-    free weight precisions share one value, within their bounds. Re-estimation from there reaches
-    the same maximum for any scale of the weights; from a strong prior it may converge to a maximum
+    The noise is Gaussian. All free weight precisions share one value, within their bounds; their
+    hyperpriors, which hold for each by itself, are left out. Re-estimation from there reaches the
+    same maximum for any scale of the weights; from a strong prior it may converge to a maximum
     where all variation of the targets is attributed to noise.
 
     Returns
@@ -54,7 +54,7 @@ def linear_start(posterior, settings):
             tables[likelihood.levels[o]] += np.concatenate(
                 [_log_likelihood(spectrum, variance, posterior.n_rows) for spectrum in some]
             )
-        total = sum(table.max() for table in tables) + np.sum(prior.log_kernel(np.log(alpha)))
+        total = sum(table.max() for table in tables)
         if total > best:
             beta = [betas[np.argmax(t)] for betas, t in zip(levels, tables, strict=True)]
             best, chosen = total, Hyperparameters(alpha, np.array(beta))

@@ -205,7 +205,7 @@ def test_noise_networks_begin_at_minima_under_constant_noise(monkeypatch):
     assert all(minimum.noise is not None for minimum in several)
     fitted = fit_evidence(problem, (4,), entropy=1, n_restarts=8, noise="input_dependent")
     assert [m.log_evidence for m in fitted.minima] == [m.log_evidence for m in several]
-    monkeypatch.setattr("skbayesnn.inference.noise._constant_noise.NOISE_MINIMA", 1)
+    monkeypatch.setattr("skbayesnn.inference.noise._input_dependent_noise.NOISE_MINIMA", 1)
     found = INPUT_DEPENDENT.search(problem, posed, plain)
     assert len(found) == 1
     assert found[0].log_evidence in [m.log_evidence for m in several]

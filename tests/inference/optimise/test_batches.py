@@ -49,6 +49,16 @@ def test_noise_level_and_precisions_are_found():
     assert errors[0] < 1.2 * errors[1]
 
 
+def test_noise_is_not_fitted_where_weights_outnumber_rows():
+    """From a weak prior all noise was fitted, and re-estimation lowered its level without end."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((400, 80))
+    y = X @ rng.standard_normal((80, 1)) / 80**0.5 + 0.7 * rng.standard_normal((400, 1))
+    problem = Problem(X, y, np.ones(400), Gaussian.per_output(1), limits=MANY)
+    minimum = find_minima(*problem.posed((10,)), seeds_of(0, (10,), 1))[0]
+    assert minimum.hyper.beta[0] ** -0.5 == pytest.approx(0.7, rel=0.15)
+
+
 class TestHeldOut:
     @pytest.mark.parametrize("noise", ["constant", "input_dependent", "student_t"])
     def test_log_density_is_that_of_the_most_probable_weights(self, noise):
