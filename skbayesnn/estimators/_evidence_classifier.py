@@ -30,9 +30,8 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
     hidden_layer_sizes : tuple of int or "auto", default="auto"
         Units of each hidden layer; ``()`` is Bayesian logistic regression. ``"auto"`` chooses none
         on small data, where networks are drawn from the posterior (``measure_evidence``): one layer
-        of 8 units and no hidden layer predict together, weighted by their evidences
-        (``candidates_``).
-        On larger data it chooses the layers by the evidence:
+        of 8 units and no hidden layer predict together, with shares that maximise the leave-one-out
+        predictive density (``candidates_``). On larger data it chooses the layers by the evidence:
 
         * It tries no hidden layer, one layer of 2, 4, 8 and 16 units, and two layers of 4 units.
         * If two layers of 4 units are better than one, it widens two layers, otherwise one. The
@@ -73,12 +72,12 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
     standardize : bool, default=True
         Shift and scale inputs internally to mean 0 and standard deviation 1.
     n_restarts : int, default=5
-        Number of random starts.
+        Number of random starts of searches for minima.
     combine : str, default="posterior"
         How predictions are combined.
 
-        * ``"posterior"``: if the evidence was measured to within 1 nat, networks drawn from the
-          posterior by that measurement. Otherwise as ``"tempered"``.
+        * ``"posterior"``: networks drawn from the posterior, if there are any
+          (``measure_evidence``). Otherwise as ``"tempered"``.
         * ``"tempered"``: all minima of all networks that ``hidden_layer_sizes="auto"`` has tried.
           Their shares fall by a factor ``e`` for every 0.05 nats of log evidence per row.
         * ``"best"``: the minimum of highest evidence.
@@ -104,7 +103,8 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
         too, with method and memory. 0: a fit that will take more than 10 s logs one line with an
         estimate (logger ``"skbayesnn"``, level ``WARNING``).
     warm_start : bool, default=False
-        Start from the minima of the previous fit, and from random starts up to ``n_restarts``.
+        Start from the minima of the previous fit, and from random starts up to ``n_restarts``. If
+        networks are drawn from the posterior, they are drawn anew.
 
     Attributes
     ----------
@@ -119,26 +119,29 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
         ``log_evidence_`` is their sum. Batches that were fitted together count as one.
     log_evidence_std_ : float
         Standard error of ``log_evidence_``, in nats; ``nan`` if it was not measured, or if
-        populations of networks have missed a minimum. ``log_evidence_`` is then Laplace's
+        populations of networks have missed a narrow mode. ``log_evidence_`` is then Laplace's
         approximation.
     evidence_report_ : EvidenceReport
         Predictions of left-out rows, accuracy of the evidence, and every term of Laplace's
         approximation for each minimum.
     leave_one_out_log_density_ : ndarray of shape (n_samples,)
-        Log predictive density of every training row if one unit of its weight is left out. It is
-        computed in closed form (Rasmussen & Williams 2006, 5.12, in the linearised posterior) and
-        is ``nan`` where the weight is zero. If there are many weights it is far too high, because
-        the precisions and the linearisation have seen the row that is left out. For a row with
+        Log predictive density of every training row if one unit of its weight is left out: by
+        importance weights of drawn networks, or in closed form (Rasmussen & Williams 2006, 5.12, in
+        the linearised posterior). It is ``nan`` where the weight is zero. With many weights the
+        closed form is far too high, because the precisions and the linearisation have seen the row
+        that is left out. For a row with
         class probabilities it is the mean over the classes.
     weight_precisions_ : ndarray of shape (n_groups,)
-        ``alpha`` of every weight group at the best minimum (standardised units).
+        ``alpha`` of every weight group (standardised units): geometric mean over drawn networks of
+        highest evidence, or at the best minimum.
     weight_group_names_ : list of str
     n_effective_weights_ : float
         ``gamma``, the number of well-determined weights at the best minimum.
     feature_relevance_ : ndarray of shape (n_features,)
         Prior standard deviation of each input's weights (standardised units); with ``prior="ard"``.
     coefs_, intercepts_ : list of ndarray
-        Weights of the best minimum in the units of X.
+        Weights of the best minimum in the units of X. If networks were drawn, this attribute and
+        all others of minima are computed on first use, under the model of highest evidence.
     coefs_std_, intercepts_std_ : list of ndarray
         Posterior standard deviations of these weights.
     hidden_layer_sizes_ : tuple of int
@@ -146,9 +149,9 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
     candidates_ : tuple of Candidate
         With ``hidden_layer_sizes="auto"``: the networks that predict together, where networks are
         drawn from the posterior, else those that were tried, in order. They have
-        ``hidden_layer_sizes``, ``n_weights``, ``laplace_log_evidence`` (of the best minimum) and
-        ``log_evidence`` (measured), in nats. From 5,000 rows on they have ``held_out_log_density``
-        (nats per row) instead.
+        ``hidden_layer_sizes``, ``n_weights``, and, in nats, the measured ``log_evidence`` or the
+        ``laplace_log_evidence`` of the best minimum. From 5,000 rows on they have
+        ``held_out_log_density`` (nats per row) instead.
     networks_ : list of ClassificationNetwork
         All distinct minima. With ``combine="posterior"`` or ``"tempered"``, minima of other
         networks that were tried come last.

@@ -33,8 +33,8 @@ class EvidenceMLPRegressor(RegressionFit, EvidenceMLP):
     hidden_layer_sizes : tuple of int or "auto", default="auto"
         Units of each hidden layer; ``()`` is Bayesian linear regression. ``"auto"`` chooses none on
         small data, where networks are drawn from the posterior (``measure_evidence``): one layer of
-        16 units and no hidden layer predict together, weighted by their evidences
-        (``candidates_``). On larger data it chooses the layers by the evidence:
+        16 units and no hidden layer predict together, with shares that maximise the leave-one-out
+        predictive density (``candidates_``). On larger data it chooses the layers by the evidence:
 
         * It tries no hidden layer, one layer of 2, 4, 8 and 16 units, and two layers of 4 units.
         * If two layers of 4 units are better than one, it widens two layers, otherwise one. The
@@ -74,12 +74,12 @@ class EvidenceMLPRegressor(RegressionFit, EvidenceMLP):
         Shift and scale inputs and targets internally to mean 0 and standard deviation 1, gross
         outliers left out under Student-t noise. ``False`` keeps the units of the user.
     n_restarts : int, default=5
-        Number of random starts.
+        Number of random starts of searches for minima.
     combine : str, default="posterior"
         How predictions are combined.
 
-        * ``"posterior"``: if the evidence was measured to within 1 nat, networks drawn from the
-          posterior by that measurement. Otherwise as ``"tempered"``.
+        * ``"posterior"``: networks drawn from the posterior, if there are any
+          (``measure_evidence``). Otherwise as ``"tempered"``.
         * ``"tempered"``: all minima, also those of the networks that ``hidden_layer_sizes="auto"``
           has tried (unless the noise is ``"input_dependent"`` or ``"student_t"``) and of the noise
           models that ``noise="auto"`` has tried. Their shares fall by a factor ``e`` for every 0.05
@@ -109,45 +109,49 @@ class EvidenceMLPRegressor(RegressionFit, EvidenceMLP):
         too, with method and memory. 0: a fit that will take more than 10 s logs one line with an
         estimate (logger ``"skbayesnn"``, level ``WARNING``).
     warm_start : bool, default=False
-        Start from the minima of the previous fit, and from random starts up to ``n_restarts``.
+        Start from the minima of the previous fit, and from random starts up to ``n_restarts``. If
+        networks are drawn from the posterior, they are drawn anew.
 
     Attributes
     ----------
     log_evidence_ : float
-        Logarithm of the evidence of the network with ``hidden_layer_sizes_``, in nats, as a density
-        over y in its own units (MacKay 1992, equations 2.27, 3.8, 3.15). Measured by sampling, or
-        Laplace's approximation: ``logsumexp`` over the distinct minima. ``nan`` if not available.
+        Logarithm of the evidence of the network with ``hidden_layer_sizes_`` and ``noise_model_``,
+        in nats, as a density over y in its own units (MacKay 1992, equations 2.27, 3.8, 3.15).
+        Measured by sampling, or Laplace's approximation: ``logsumexp`` over the distinct minima.
+        ``nan`` if not available.
     batch_log_evidences_ : tuple of float
         After `partial_fit`: the log evidence of every batch, given the earlier ones.
         ``log_evidence_`` is their sum. Batches that were fitted together count as one.
     log_evidence_std_ : float
         Standard error of ``log_evidence_``, in nats; ``nan`` if it was not measured, or if
-        populations of networks have missed a minimum. ``log_evidence_`` is then Laplace's
+        populations of networks have missed a narrow mode. ``log_evidence_`` is then Laplace's
         approximation.
     evidence_report_ : EvidenceReport
         Predictions of left-out rows, accuracy of the evidence, and every term of Laplace's
         approximation for each minimum.
     leave_one_out_log_density_ : ndarray of shape (n_samples,)
-        Log predictive density of every training row if one unit of its weight is left out. It is
-        computed in closed form (Rasmussen & Williams 2006, 5.12, in the linearised posterior) and
-        is ``nan`` where the weight is zero.
+        Log predictive density of every training row if one unit of its weight is left out: by
+        importance weights of drawn networks, or in closed form (Rasmussen & Williams 2006, 5.12, in
+        the linearised posterior). It is ``nan`` where the weight is zero.
     weight_precisions_ : ndarray of shape (n_groups,)
-        ``alpha`` of every weight group at the best minimum (standardised units).
+        ``alpha`` of every weight group (standardised units): geometric mean over drawn networks of
+        highest evidence, or at the best minimum.
     weight_group_names_ : list of str
     noise_std_ : float or ndarray of shape (n_outputs,)
-        Noise standard deviation at the best minimum, in units of y. For input-dependent noise: its
-        geometric mean over the training rows; ``predict_std(X, kind="aleatoric")`` gives it for
-        each row.
+        Noise standard deviation, in units of y: mean over drawn networks, or at the best minimum.
+        For input-dependent noise: its geometric mean over the training rows; ``predict_std(X,
+        kind="aleatoric")`` gives it for each row.
     noise_model_ : str
-        The noise model: the ``kind`` of `Noise`, or what ``"auto"`` has chosen.
+        The noise model: the ``kind`` of `Noise`; with ``"auto"`` the one of highest evidence, or
+        what was chosen.
     noise_log_evidences_ : dict
         Log evidence of each noise model that was fitted; only with ``noise="auto"``.
     noise_correlation_ : ndarray of shape (n_outputs, n_outputs)
         With correlated noise: its correlation between outputs, at the best minimum.
     dispersion_ : float
-        Of negative binomial counts, at the best minimum.
+        Of negative binomial counts: mean over drawn networks, or at the best minimum.
     degrees_of_freedom_ : float
-        Of Student-t noise, at the best minimum.
+        Of Student-t noise: geometric mean over drawn networks, or at the best minimum.
     noise_coefs_, noise_intercepts_ : list of ndarray
         With input-dependent noise: weights of the noise network at the best minimum, from X to the
         logarithm of the noise precision (one over the variance) in units of y.
@@ -156,7 +160,8 @@ class EvidenceMLPRegressor(RegressionFit, EvidenceMLP):
     feature_relevance_ : ndarray of shape (n_features,)
         Prior standard deviation of each input's weights (standardised units); with ``prior="ard"``.
     coefs_, intercepts_ : list of ndarray
-        Weights of the best minimum in the units of X and y.
+        Weights of the best minimum in the units of X and y. If networks were drawn, this attribute
+        and all others of minima are computed on first use, under the model of highest evidence.
     coefs_std_, intercepts_std_ : list of ndarray
         Posterior standard deviations of these weights.
     hidden_layer_sizes_ : tuple of int
@@ -164,9 +169,9 @@ class EvidenceMLPRegressor(RegressionFit, EvidenceMLP):
     candidates_ : tuple of Candidate
         With ``hidden_layer_sizes="auto"``: the networks that predict together, where networks are
         drawn from the posterior, else those that were tried, in order. They have
-        ``hidden_layer_sizes``, ``n_weights``, ``laplace_log_evidence`` (of the best minimum) and
-        ``log_evidence`` (measured), in nats. From 5,000 rows on they have ``held_out_log_density``
-        (nats per row) instead.
+        ``hidden_layer_sizes``, ``n_weights``, and, in nats, the measured ``log_evidence`` or the
+        ``laplace_log_evidence`` of the best minimum. From 5,000 rows on they have
+        ``held_out_log_density`` (nats per row) instead.
     networks_ : list of RegressionNetwork
         All distinct minima. With ``combine="posterior"`` or ``"tempered"``, minima of other
         networks and noise models that were tried come last.
