@@ -174,7 +174,7 @@ def thin_training_set(
     model, prepare = resolve(estimator, EVIDENCE)
     X = prepare(X)
     _check_choice(n, len(X), price)
-    ensemble, fit = model._gaussians, model._result
+    ensemble, fit = model._gaussians, model._laplace.fit
     pool = fit.pool[: len(model._shares)]
     used = [m for (_, m), share in zip(pool, model._shares, strict=True) if share > 0]
     models = [

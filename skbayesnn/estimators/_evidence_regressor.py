@@ -13,6 +13,7 @@ from skbayesnn._typing import Estimator, LayerSizes, RandomState
 from skbayesnn.estimators._evidence import EvidenceMLP, learns_in_batches
 from skbayesnn.estimators.inputs._settings import Noise, Prior, Solver
 from skbayesnn.estimators.tasks._regression_fit import RegressionFit
+from skbayesnn.predictive import noise_variances_of
 
 
 class EvidenceMLPRegressor(RegressionFit, EvidenceMLP):
@@ -138,7 +139,7 @@ class EvidenceMLPRegressor(RegressionFit, EvidenceMLP):
         highest evidence, or at the best minimum.
     weight_group_names_ : list of str
     noise_std_ : float or ndarray of shape (n_outputs,)
-        Noise standard deviation, in units of y: mean over drawn networks, or at the best minimum.
+        Noise standard deviation, in units of y: median over drawn networks, or at the best minimum.
         For input-dependent noise: its geometric mean over the training rows; ``predict_std(X,
         kind="aleatoric")`` gives it for each row.
     noise_model_ : str
@@ -293,12 +294,15 @@ class EvidenceMLPRegressor(RegressionFit, EvidenceMLP):
 
     @property
     def noise_std_(self):
-        """Noise standard deviation in units of y: mean over draws, or at the best minimum."""
+        """Noise standard deviation in units of y: median over draws, or at the best minimum."""
         check_is_fitted(self)
         if self._counts:
             raise AttributeError("noise_std_ does not exist for counts.")
-        predicts = self._predicts_by_draws
-        noise = self._mean_noise_std() if predicts else self._noise_std_of(self._best)
+        if self._predicts_by_draws:
+            sd = np.sqrt(np.median(noise_variances_of(self._result.drawn[0]), axis=0))
+            noise = self._as_levels(sd * self._y_scaling.scale)
+        else:
+            noise = self._noise_std_of(self._best)
         return float(noise[0]) if self._y_is_1d else noise
 
     @property

@@ -146,7 +146,7 @@ class HMCMLP(BayesianMLP):
         init = self._sampler.init
         if isinstance(init, str):
             return None
-        fit = thawed(init)._result
+        fit = thawed(init)._laplace.fit
         if hidden_layer_sizes == "auto":
             hidden_layer_sizes = fit.posed.posterior.network.hidden_layer_sizes
         posterior = problem.posed(hidden_layer_sizes).posterior

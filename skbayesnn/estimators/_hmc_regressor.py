@@ -213,7 +213,8 @@ class HMCMLPRegressor(RegressionFit, HMCMLP):
         check_is_fitted(self)
         if self._counts:
             raise AttributeError("noise_std_ does not exist for counts.")
-        noise = self._mean_noise_std()
+        variances = self._ensemble.typical_noise_variances
+        noise = self._as_levels(np.mean(np.sqrt(variances), axis=0) * self._y_scaling.scale)
         return float(noise[0]) if self._y_is_1d else noise
 
     @property

@@ -14,16 +14,18 @@ Order of calls::
 """
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
+from skbayesnn._threads import blas_threads
 from skbayesnn.inference.choice._growth import Candidate
 from skbayesnn.inference.choice._noise_choice import p_values, suspected
 from skbayesnn.inference.minima._search import ALONE
 from skbayesnn.inference.noise._noise_models import NOISE_MODELS
 from skbayesnn.inference.sampling._population import sample_population, scout
-from skbayesnn.inference.sampling._sampling_starts import highest_laplace_evidence
+from skbayesnn.inference.sampling._sampling_starts import trained_starts
 from skbayesnn.inference.task._problem import Posed, Problem
 from skbayesnn.network import outputs
 from skbayesnn.posterior import JointPosterior
@@ -31,7 +33,9 @@ from skbayesnn.posterior import JointPosterior
 MOST_NETWORKS = 512  # most networks kept of a model
 CLOSE = 3.0  # nats behind another model within which an inaccurate evidence is refined
 PRECISE = 0.4  # standard error of an evidence that needs no more particles
-N_TRAINED, MISSED = 16, 20.0  # trained starts; nats below these at which populations are rejected
+N_TRAINED, ALIKE = 16, 3.0  # trained starts; nats behind the best one of those that locate others
+DOUBTFUL = 10.0  # nats below trained networks at which others start near the precisions of these
+MISSED = 20.0  # nats below trained networks at which populations are rejected
 LEAST_MORE, MOST_MORE = 2.0, 8.0  # factors of the number of particles for an inaccurate evidence
 SECONDS_OF_MORE = 3.0  # predicted seconds that determine the factor
 GENEROUS = {True: (16,), False: (8,)}  # hidden layers that are sampled: regression, classes
@@ -224,21 +228,24 @@ def fit_by_drawing(problem, hidden_layer_sizes, sizes, entropy, noise="constant"
     chosen, free = hidden_layer_sizes == "auto", noise == "auto"
     linear = [()] if chosen or (free and problem.suits(())) else []
     tried = list(dict.fromkeys([sizes, *linear]))  # the linear model once
-    sampled = tried if chosen else [sizes]
-    seeds = iter(np.random.SeedSequence([entropy, 1]).spawn(len(tried) * len(NOISE_MODELS)))
-    first = "constant" if free else noise
-    with workers.progress.over("networks drawn from the posterior") as step:
-        trials = [Trial(problem, first, some, next(seeds)) for some in tried]
-        if not all(trial.scout() for trial in trials):
-            return None
-        found = [trial.p_values() for trial in trials]
-        others = _suggested(problem, found) if free else []
-        trials = [trial for trial in trials if trial.hidden_layer_sizes in sampled]
-        further = [Trial(problem, law, some, next(seeds)) for law in others for some in sampled]
-        trials += [trial for trial in further if trial.scout()]
-        drawn = _sampled(trials)
-        if trials[0].finds_more_by_training(drawn[0].log_evidence):
+    seeds = np.random.SeedSequence([entropy, 1]).spawn(2)
+    n_weights = problem.network(sizes).n_weights
+    with (
+        workers.progress.over("networks drawn from the posterior") as step,
+        blas_threads(n_weights),
+    ):
+        attempts, highest = [], -np.inf
+        for seed, near_trained in zip(seeds, (False, True), strict=True):
+            found = _drawn(problem, tried, chosen, noise, seed, near_trained)
+            if found is None:
+                return None
+            attempts.append(found[:2])
+            highest = max(highest, found[2])
+            drawn, tests = max(attempts, key=lambda some: some[0][0].log_evidence)
+            if highest < drawn[0].log_evidence + DOUBTFUL:
+                break
             step("training finds more than the populations")
+        if highest > drawn[0].log_evidence + MISSED:
             return None
         for some in drawn:
             value, error = some.log_evidence + problem.log_scale, some.log_evidence_std
@@ -248,8 +255,43 @@ def fit_by_drawing(problem, hidden_layer_sizes, sizes, entropy, noise="constant"
     for some in drawn if free else ():
         totals.setdefault(some.noise, some.log_evidence + problem.log_scale)
     growth = tuple(_candidate(some, problem.log_scale) for some in drawn) if chosen else ()
-    tested = found[0] if free or NOISE_MODELS[noise].plain else {}
+    tested = tests if free or NOISE_MODELS[noise].plain else {}
     return DrawnFit(problem, tuple(drawn), growth, tested, totals)
+
+
+def _drawn(problem, tried, chosen, noise, seed, near_trained):
+    """Draw networks under all noise models; ``None`` if there was no time.
+
+    Parameters
+    ----------
+    tried : list of tuple of int
+        Hidden layers of the network, then the linear model, which without ``chosen`` shows
+        residuals only.
+    near_trained : bool
+        Whether pilot populations start near the precisions of trained networks.
+
+    Returns
+    -------
+    drawn : list of Drawn
+        Highest evidence first.
+    tests : dict
+        P values of the residuals of the network.
+    highest : float
+        Highest log evidence of trained networks, by Laplace's approximation. It is far above those
+        of ``drawn`` if populations have missed a narrow mode, such as a function of many periods.
+    """
+    free = noise == "auto"
+    seeds = iter(seed.spawn(len(tried) * len(NOISE_MODELS)))
+    first = "constant" if free else noise
+    trials = [Trial(problem, first, sizes, next(seeds)) for sizes in tried]
+    if not all(trial.scout(near_trained) for trial in trials):
+        return None
+    network, tests = trials[0], [trial.p_values() for trial in trials]
+    others = _suggested(problem, tests) if free else []
+    sampled = tried if chosen else tried[:1]
+    further = [Trial(problem, law, sizes, next(seeds)) for law in others for sizes in sampled]
+    trials = trials[: len(sampled)] + [trial for trial in further if trial.scout(near_trained)]
+    return _sampled(trials), tests[0], network.highest_by_training
 
 
 def _suggested(problem, found):
@@ -301,24 +343,38 @@ class Trial:
         """Hidden layers of the network."""
         return self.posed.posterior.network.hidden_layer_sizes
 
-    def scout(self):
-        """Locate the precisions of the posterior by small populations; False if time ran out."""
+    @cached_property
+    def _trained(self):
+        """Briefly trained networks, and their log evidences by Laplace's approximation."""
+        rngs = [np.random.default_rng(seed) for seed in self.seed.spawn(N_TRAINED)]
+        return trained_starts(*self.posed, rngs)
+
+    @property
+    def highest_by_training(self):
+        """Highest log evidence of trained networks, by Laplace's approximation."""
+        return np.max(self._trained[1])
+
+    def scout(self, near_trained=False):
+        """Locate the precisions of the posterior by a small population; False if time ran out."""
         model = NOISE_MODELS[self.noise]
         joint = model.joint(self.problem, self.posed, tuned=True)
-        found = scout(joint, self.rng, self.problem.deadline)
+        near = self._near(joint) if near_trained else None
+        found = scout(joint, self.rng, self.problem.deadline, near)
         if found is not None:
             last = found.position[:, -1]
             known = model.information(self.problem, self.posed, joint, last)
             self.particles = found.informed(np.median(known, axis=0))
         return found is not None
 
-    def finds_more_by_training(self, log_evidence):
-        """Return True if Laplace's approximation at trained weights is far above an evidence.
-
-        Populations that start from the prior miss narrow modes, such as functions of many periods.
-        """
-        rngs = [np.random.default_rng(seed) for seed in self.seed.spawn(N_TRAINED)]
-        return highest_laplace_evidence(*self.posed, rngs) > log_evidence + MISSED
+    def _near(self, joint):
+        """Coordinates of the precisions of the best trained networks, ``(m, n_free)``."""
+        starts, values = self._trained
+        near = [starts[i].hyper for i in np.flatnonzero(values > np.max(values) - ALIKE)]
+        if not near:
+            return None
+        alpha = np.ones((len(near), len(joint.fixed.alpha)))  # groups of a noise network are last
+        alpha[:, : near[0].alpha.size] = [hyper.alpha for hyper in near]
+        return joint.coordinates(alpha, np.array([hyper.beta for hyper in near]))
 
     def p_values(self):
         """P values of tests of constant noise against other noise models."""

@@ -5,6 +5,7 @@ from skbayesnn.predictive._combination import (
     combined,
     ensemble_of_draws,
     ensemble_of_models,
+    noise_variances_of,
 )
 from skbayesnn.predictive._counts import CountEnsemble, CountLaws, CountNoise
 from skbayesnn.predictive._ensemble import Ensemble, Rescaled
@@ -73,6 +74,7 @@ __all__ = [
     "moderated_sigmoid",
     "moderated_softmax",
     "noise_scales",
+    "noise_variances_of",
     "normal_points",
     "sigmoid_information",
     "sigmoid_variance",

@@ -266,6 +266,11 @@ def ensemble_of_models(fit):
     return Ensemble(tuple(parts), tuple(weights)), LeftOut.mixed(left, shares)
 
 
+def noise_variances_of(drawn):
+    """Noise variances ``(m, n_outputs)`` of the networks of a `Drawn`."""
+    return _draws_of(drawn.joint, drawn.theta, drawn.beta, drawn.state).noise.typical_variances
+
+
 def _draws_of(joint, theta, beta, state, best=0):
     """Networks drawn from the posterior of one model."""
     likelihood, log_range = joint.posterior.likelihood, joint.free.beta_prior.log_range

@@ -99,7 +99,7 @@ class Earlier(NamedTuple):
     @classmethod
     def of(cls, fitted):
         """Extract the result of a fitted evidence estimator."""
-        fit = fitted._result
+        fit = fitted._laplace.fit
         n_weights, most = len(fit.best.theta), fit.posed.settings.limits.dense
         if n_weights > most:
             raise ValueError(

@@ -137,7 +137,7 @@ class EvidenceReport(Printed):
     n_drawn : int
         Number of drawn networks that predict; 0 if the minima do.
     noise_std : ndarray of shape (n_outputs,) or None
-        Noise standard deviation in units of y: mean over drawn networks, or at the best minimum.
+        Noise standard deviation in units of y: median over drawn networks, or at the best minimum.
     degrees_of_freedom : float
         Degrees of freedom of the noise: infinite unless it is Student-t.
     noise_p_values : dict

@@ -236,12 +236,6 @@ class RegressionFit(Regression):
         """Noise levels of all outputs, exactly 0 where there is no noise but known errors."""
         return np.where(without_noise(self._result.problem), 0.0, noise)
 
-    def _mean_noise_std(self):
-        """Noise standard deviations in units of y, mean over drawn networks."""
-        ensemble = self._ensemble
-        sd = ensemble.member_weights @ np.sqrt(ensemble.typical_noise_variances)
-        return self._as_levels(sd * self._y_scaling.scale)
-
     def _keep_noise(self, result):
         """Set the attributes that describe the noise model."""
         kind = self._noise.kind

@@ -22,6 +22,7 @@ CHAIN_ROWS = 2**11  # target for chains of a population times rows, within the f
 FEWEST_CHAINS, MOST_CHAINS = 16, 32
 N_DRAWS = 1024  # target for the states of all chains at the posterior; limits for each chain follow
 FEWEST_MOVES, MOST_MOVES = 4, 16
+CLOSE = 0.2  # sd of the first coordinates of precisions near given ones
 SPREAD = 0.7  # sd of the first coordinates of precisions: they reach all of their intervals
 SYSTEMATIC = 0.2  # nats of error common to all populations; by tests/benchmarks/evidence_truth.py
 
@@ -127,25 +128,29 @@ def _annealed(joint, first, rng, schedule, deadline):
     return Particles(joint, log_evidence, error, found.position)
 
 
-def scout(joint, rng, deadline=NEVER):
+def scout(joint, rng, deadline=NEVER, near=None):
     """Locate the precisions of the posterior by a small pilot population.
 
-    It starts from precisions of all orders of magnitude. Its evidence is too low by up to dozens of
-    nats.
+    Its evidence is too low by up to dozens of nats.
 
     Parameters
     ----------
     joint : JointPosterior
     rng : numpy.random.Generator
     deadline : Deadline
+    near : ndarray of shape (m, n_free), optional
+        Coordinates of precisions, near which particles start; by default they start from precisions
+        of all orders of magnitude.
 
     Returns
     -------
     Particles or None
         ``None`` if there was no time for it.
     """
-    first = NearPrecisions.about(joint, np.zeros(joint.n_free), np.full(joint.n_free, SPREAD))
-    return _annealed(joint, first, rng, FIRST, deadline)
+    mean, sd = np.zeros(joint.n_free), np.full(joint.n_free, SPREAD)
+    if near is not None:
+        mean, sd = near.mean(axis=0), np.hypot(CLOSE, near.std(axis=0))
+    return _annealed(joint, NearPrecisions.about(joint, mean, sd), rng, FIRST, deadline)
 
 
 def sample_population(joint, eta, rng, deadline=NEVER, more=1):

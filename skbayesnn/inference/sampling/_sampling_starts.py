@@ -78,16 +78,20 @@ def start_chains(joint, position, rngs, plan, n_jobs=None):
     ]
 
 
-def highest_laplace_evidence(posterior, search, rngs):
-    """Highest log evidence of briefly trained random starts, by Laplace's approximation.
+def trained_starts(posterior, search, rngs):
+    """Train random starts briefly, and rank them by Laplace's approximation.
 
-    Precisions are fixed at those of training, and symmetric copies do not count, so that it is a
-    rough value. ``nan`` without Hessians.
+    Returns
+    -------
+    starts : list of Trained
+    log_evidences : ndarray of shape (len(rngs),)
+        Rough values: precisions are fixed at those of training, and symmetric copies do not count.
+        Minus infinity without a positive definite Hessian.
     """
     brief = search._replace(max_iter=TRAINING_STEPS)
     starts = [train(posterior, start, brief) for start in random_starts(posterior, rngs)]
     values = np.array([_laplace(posterior, start, brief) for start in starts])
-    return np.max(values, initial=-np.inf, where=np.isfinite(values))
+    return starts, np.where(np.isfinite(values), values, -np.inf)
 
 
 def _trained(posterior, starts, brief, rngs):
