@@ -161,18 +161,10 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
 
     @with_callbacks
     def _learn(self, X, y, *given, earlier=None, batch=None):
-        """Fit, after the data of an `Earlier` fit if there is one.
+        """Fit, after the data of an `Earlier` fit (by default of the estimator given as ``prior``).
 
-        Parameters
-        ----------
-        X, y
-            As of `fit`.
-        *given
-            What is given for every row: weights, and what else the task knows.
-        earlier : Earlier, optional
-            By default that of the estimator given as ``prior``, if one is.
-        batch : dict, optional
-            These rows are a batch of `partial_fit`, which knows these fitted attributes.
+        ``given`` holds the weights of the rows, and what else the task knows of them. Rows of a
+        batch of `partial_fit` come with the fitted attributes in ``batch``.
         """
         with callbacks_told(self, X, y), _all_or_nothing(self), _overflow_is_told():
             check_hyperpriors(self._prior, self._noise)
@@ -347,11 +339,7 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
     def _warn(self, about_rows=None):
         """The one place where the states of the algorithms become a warning.
 
-        Parameters
-        ----------
-        about_rows : tuple, optional
-            A warning about the given rows or weights, with its category, which explains whatever
-            else is wrong.
+        A warning about the given rows, with its category, explains whatever else is wrong.
         """
         trouble = about_rows or self._trouble_with_time() or self._trouble()
         trouble = trouble or self._trouble_with_units() or self._trouble_with_predictions()

@@ -52,14 +52,6 @@ class CallbackTasks(Lines):
     """Progress lines, with a callback task for every stage of a fit and a subtask for every step.
 
     Stages within steps are left out: scikit-learn requires a task to exist before its subtasks.
-
-    Parameters
-    ----------
-    estimator : estimator
-    root : sklearn.callback.CallbackContext
-        Context of the fit.
-    deadline : Deadline
-        Deadline of the fit.
     """
 
     def __init__(self, estimator, root, deadline):

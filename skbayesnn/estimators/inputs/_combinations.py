@@ -10,14 +10,9 @@ from skbayesnn.posterior import INTERCEPT, Gamma
 
 
 class Choice(NamedTuple):
-    """Choice of some values of a parameter, or of a method or argument.
+    """Choice of some values of a parameter, of a method or of an argument.
 
-    Attributes
-    ----------
-    words : str
-        Name of the choice in messages; ``estimator`` in braces stands for the estimator.
-    made : callable
-        Function that returns True if the parameters of an estimator make this choice.
+    Its words in messages may hold ``{estimator}``; ``made`` tells if an estimator makes the choice.
     """
 
     words: str
@@ -25,15 +20,7 @@ class Choice(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """Pair of choices that cannot be combined.
-
-    Attributes
-    ----------
-    one, other : Choice
-    why : str
-    instead : str
-        What to do.
-    """
+    """Two choices that cannot be combined, the reason, and what to do instead."""
 
     one: Choice
     other: Choice
@@ -206,11 +193,7 @@ REFUSALS = (
 def refusal(estimator, asked=None):
     """Message for an invalid combination of choices; ``None`` if all are compatible.
 
-    Parameters
-    ----------
-    estimator : BayesianMLP
-    asked : Choice, optional
-        Choice made by a call, besides the parameters; only its combinations are then checked.
+    With a choice ``asked`` by a call, only its combinations are checked.
     """
     for row in REFUSALS:
         pair = row.one, row.other

@@ -8,13 +8,7 @@ ROWS_PER_INPUT = 4  # below which `prior="ard"` expects few inputs to matter
 
 
 def check_hyperpriors(prior, noise=None):
-    """Raise ``TypeError`` unless every ``hyperprior`` is valid.
-
-    Parameters
-    ----------
-    prior : Prior
-    noise : Noise, optional
-    """
+    """Raise ``TypeError`` unless every ``hyperprior`` of a `Prior` and a `Noise` is valid."""
     given = prior.hyperprior
     if not (given is None or isinstance(given, dict)):
         raise TypeError(
@@ -39,18 +33,10 @@ def of_levels(noise):
 
 
 def hyperpriors_of_groups(given, n_rows, names, free):
-    """Prior of the precision of every weight group.
+    """Prior of the precision of every weight group, from a dict by name.
 
-    Parameters
-    ----------
-    given : dict
-        Priors by name.
-    n_rows : float
-        Number of rows, with ``prior="ard"``; else infinite.
-    names : list of str
-        Names of the weight groups.
-    free : ndarray of bool, shape (n_groups,)
-        True for the precisions that are inferred.
+    ``n_rows`` is infinite unless every input has a precision; ``free``, of shape (n_groups,), marks
+    the precisions that are inferred.
     """
     for name in given:
         if name not in names:
@@ -69,15 +55,7 @@ def hyperpriors_of_groups(given, n_rows, names, free):
 
 
 def hyperpriors_of_noise(noise, free):
-    """Prior of every noise level, as a tuple.
-
-    Parameters
-    ----------
-    noise : Noise
-        Noise with one prior, or one for each level, or none.
-    free : ndarray of bool, shape (n_levels,)
-        True for the levels that are inferred.
-    """
+    """Prior of every noise level, as a tuple; ``free``, (n_levels,), marks inferred levels."""
     priors = of_levels(noise)
     if not priors:
         return (LogUniform(),) * len(free)

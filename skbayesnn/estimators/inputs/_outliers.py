@@ -16,13 +16,7 @@ TIMES_THE_REST = 2.0  # least ratio of the standard deviations with and without 
 
 
 def outliers_of(rows):
-    """Mask of the rows any of whose targets is an outlier, ``(n,)``.
-
-    Parameters
-    ----------
-    rows : Rows
-        Canonical rows.
-    """
+    """Mask of the canonical rows any of whose targets is an outlier, ``(n,)``."""
     return np.any([_outliers(rows.X, column, rows.weight) for column in rows.y.T], axis=0)
 
 

@@ -28,17 +28,7 @@ def is_estimator(value):
 
 
 def check_parameters(estimator):
-    """Raise ``ValueError`` or ``TypeError`` for the first invalid parameter.
-
-    Parameters
-    ----------
-    estimator : BayesianMLP
-
-    Returns
-    -------
-    tuple of int or "auto"
-        The hidden layer sizes.
-    """
+    """Return the hidden layer sizes, or ``"auto"``; raise for the first invalid parameter."""
     one_of(estimator, "activation", tuple(ACTIVATIONS))
     if isinstance(estimator._prior.kind, str):
         one_of(estimator._prior, "kind", PRIORS)
@@ -62,25 +52,10 @@ def check_parameters(estimator):
 
 
 def fixed_values(given, names, what, may_be_zero=False, inferred=("auto",)):
-    """Find the positive quantities that the user fixes, and their values.
+    """Masks of the free quantities, and the values of the others (1 where free), by ``names``.
 
-    Parameters
-    ----------
-    given : "auto", float, array-like or dict
-        Values given by the user. A dict fixes the names it holds and leaves the others free.
-    names : list
-        Names (or numbers) of the quantities.
-    what : str
-        Name of the parameter, for messages.
-    may_be_zero : bool, default=False
-    inferred : tuple of str, default=("auto",)
-        Words that leave all quantities free.
-
-    Returns
-    -------
-    free : ndarray of bool
-    values : ndarray of float
-        Fixed values, and 1 where free.
+    ``given`` is one positive number, one for each name, a dict, which leaves other names free, or
+    one of the words ``inferred``, which leave all free. Messages call it ``what``.
     """
     free, values = np.ones(len(names), dtype=bool), np.ones(len(names))
     if given is None or isinstance(given, str):

@@ -19,16 +19,9 @@ def fixed_precisions(given, names):
 
 
 def precision_factors(given, settled, names):
-    """Find `fixed_precisions` where some groups already have a precision.
+    """Find `fixed_precisions` where some groups, by name, already have a precision.
 
     These have the factor 1 unless another one is given, or ``"inferred"``.
-
-    Parameters
-    ----------
-    given : str, float, array-like or dict
-    settled : tuple of str
-        Names of these groups.
-    names : list of str
     """
     free, values = fixed_precisions(given, names)
     if isinstance(given, str) and given == "inferred":
@@ -37,21 +30,9 @@ def precision_factors(given, settled, names):
 
 
 def given_prior(prior, network, feature_names, to_user):
-    """Build the prior from ``mean`` and ``base_precision``, in standardised units.
+    """Build a `GaussianPrior` in standardised units, and name the groups of given precision.
 
-    Parameters
-    ----------
-    prior : Prior
-    network : Network
-    feature_names : list of str or None
-    to_user : callable
-        Map from weights in standardised units to those in the units of X and y.
-
-    Returns
-    -------
-    prior : GaussianPrior
-    settled : tuple of str
-        Names of the groups whose precision is given.
+    ``to_user`` converts weights in standardised units to those in the units of X and y.
     """
     groups, k = weight_groups(network, prior.kind, feature_names), network.n_weights
     origin = to_user(np.zeros(k))
@@ -148,15 +129,7 @@ def _matrix(given, k, name):
 
 
 def informed(estimator, problem, hidden_layer_sizes, earlier):
-    """Add a general Gaussian prior to the problem, if one is given or was learnt.
-
-    Parameters
-    ----------
-    estimator : BayesianMLP
-    problem : Problem
-    hidden_layer_sizes : tuple of int
-    earlier : Earlier or None
-    """
+    """Add a general Gaussian prior to the problem, if one is given or was learnt."""
     prior = estimator._prior
     if earlier is not None:
         factor = earlier.factor

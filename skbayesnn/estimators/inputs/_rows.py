@@ -48,34 +48,7 @@ def numeric(y):
 
 
 def validated(estimator, X, *y, **options):
-    """Arrays of numbers from `validate_data`.
-
-    Parameters
-    ----------
-    estimator : BaseEstimator
-    X : array-like of shape (n, n_features)
-    *y : array-like
-        Targets, if there are any.
-    **options
-        Passed to `validate_data`.
-
-    Returns
-    -------
-    ndarray or tuple of ndarray
-
-    Raises
-    ------
-    ValueError
-        The message names the columns of X that hold strings or dates.
-
-    Examples
-    --------
-    >>> from skbayesnn import EvidenceMLPRegressor
-    >>> from skbayesnn.estimators.inputs._rows import validated
-    >>> validated(EvidenceMLPRegressor(), [[1], [2]])
-    array([[1.],
-           [2.]])
-    """
+    """Arrays of numbers from `validate_data`; messages name columns with strings or dates."""
     try:
         return validate_data(estimator, X, *y, dtype=np.float64, **options)
     except (TypeError, ValueError):
@@ -161,33 +134,7 @@ def checked_weights(sample_weight: Any, n_rows: int) -> Array:
 
 
 def checked_errors(measurement_std, shape):
-    """Known standard deviations of the measurement errors of all targets.
-
-    Parameters
-    ----------
-    measurement_std : float or array-like of shape (n_samples,) or (n_samples, n_outputs)
-        As given by the user.
-    shape : tuple of int
-        ``(n_samples, n_outputs)``.
-
-    Returns
-    -------
-    ndarray of shape (n_samples, n_outputs)
-
-    Raises
-    ------
-    TypeError
-        If they are no numbers.
-    ValueError
-        If they are negative or not finite, or of another number of rows.
-
-    Examples
-    --------
-    >>> from skbayesnn.estimators.inputs._rows import checked_errors
-    >>> checked_errors([0.1, 0.2], (2, 3))
-    array([[0.1, 0.1, 0.1],
-           [0.2, 0.2, 0.2]])
-    """
+    """Known measurement errors of all targets, ``(n_samples, n_outputs)``, which is ``shape``."""
     try:
         errors = np.asarray(measurement_std, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -259,22 +206,6 @@ def trouble_with_weights(sample_weight):
 
     Weights that sum to 1, as those of boosting and of surveys, say that all rows together are one
     observation, from which a Bayesian fit learns nothing.
-
-    Parameters
-    ----------
-    sample_weight : ndarray of shape (n_rows,)
-        Non-negative.
-
-    Returns
-    -------
-    tuple of (str, type) or None
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.estimators.inputs._rows import trouble_with_weights
-    >>> print(trouble_with_weights(np.full(4, 0.25))[0][:62])
-    sample_weight adds up to 1 for 4 rows. A weight is the number
     """
     n_rows, total = np.count_nonzero(sample_weight), float(np.sum(sample_weight))
     normalised = n_rows > 1 and np.isclose(total, 1.0)

@@ -18,14 +18,8 @@ MOST_WAITING = 500  # most rows that are kept while they determine no weights
 class Waiting(NamedTuple):
     """Rows of the batches seen so far, which are fitted again together with the next one.
 
-    Attributes
-    ----------
-    rows : tuple of ndarray
-        Result of `BayesianMLP._check_rows`: inputs, targets, weights, and known errors.
-    attributes : dict
-        Fitted attributes that describe the form of rows.
-    reason : str
-        Reason to wait, for the warning.
+    ``rows`` are those of `BayesianMLP._check_rows`; ``attributes`` describe their form; ``reason``
+    is the reason to wait.
     """
 
     rows: tuple
@@ -69,21 +63,9 @@ class Waiting(NamedTuple):
 class Earlier(NamedTuple):
     """Result of an earlier fit, which becomes the prior of the next, with its units.
 
-    Attributes
-    ----------
-    learnt : Learnt
-    X_scaling, y_scaling : Scaling
-        Scalings of the first batch; later batches use them again.
-    standardize : bool
-    n_outputs : int
-    attributes : dict
-        Fitted attributes that describe the form of rows.
-    log_evidences : tuple of float
-        Log evidence of every batch that ``partial_fit`` has seen.
-    factor : object
-        ``precision`` of the `Prior`, as a factor of the precision that was learnt.
-    hyperprior : dict or None
-        Hyperprior of this factor.
+    Later batches use the scalings of the first one again. ``attributes`` describe the form of rows,
+    and ``log_evidences`` are those of every batch that ``partial_fit`` has seen. ``factor`` is the
+    ``precision`` of the `Prior`, a factor of the precision that was learnt, with its hyperprior.
     """
 
     learnt: Learnt
@@ -154,15 +136,7 @@ def _row_attributes(fitted):
 
 
 def earlier_of_prior(estimator, kind, hidden_layer_sizes):
-    """Extract the result of the estimator given as ``prior``; ``None`` if none is given.
-
-    Parameters
-    ----------
-    estimator : BayesianMLP
-    kind : type
-        Required class of the estimator.
-    hidden_layer_sizes : tuple of int or "auto"
-    """
+    """Extract the result of the estimator, of class ``kind``, given as ``prior``, if one is."""
     prior = estimator._prior
     if not is_estimator(prior.kind):
         return None

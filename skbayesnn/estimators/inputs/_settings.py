@@ -376,19 +376,7 @@ SETTINGS = {setting._role: setting for setting in (Prior, Noise, Solver, Sampler
 
 
 def opened(estimator, params):
-    """Replace short values by objects where some of their parameters are to be set.
-
-    Parameters
-    ----------
-    estimator : BayesianMLP
-    params : dict
-        Values for ``set_params``, such as ``prior__precision``.
-
-    Returns
-    -------
-    dict
-        The values, preceded by such objects.
-    """
+    """Values for ``set_params``, short ones replaced by objects whose parameters are to be set."""
     objects = {}
     for path in params:
         name, _, within = path.partition("__")

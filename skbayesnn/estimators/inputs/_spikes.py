@@ -45,11 +45,6 @@ class Spike(NamedTuple):
         """Find the spike in one output ``(n,)``, or ``None``.
 
         Rounded targets have common values, too, but their neighbours are as common.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n, n_features)
-        y, weight : ndarray of shape (n,)
         """
         values, index = np.unique(y, return_inverse=True)
         counts = np.bincount(index, weights=weight)

@@ -176,17 +176,7 @@ def spread_rows(n):
 
 
 def diagnose(fit):
-    """Compare the chains of a run.
-
-    Parameters
-    ----------
-    fit : SampledFit
-
-    Returns
-    -------
-    Diagnostics
-        Diagnostics, with ``nan`` for R-hat and ESS of fewer than 8 draws.
-    """
+    """Compare the chains of a `SampledFit`; R-hat and ESS of fewer than 8 draws are ``nan``."""
     draws, joint, posterior = fit.draws, fit.sampled.joint, fit.posed.posterior
     n_chains, n_draws = draws.energy.shape
     rows = posterior.X[spread_rows(len(posterior.X))]

@@ -13,19 +13,9 @@ def by_chain(values, shape):
 
 
 def row_groups(estimator, kept, rng):
-    """Log likelihoods and predictions of every draw at the training rows.
+    """Log likelihoods and predictions of every draw at the training rows, as dict of dicts.
 
-    Parameters
-    ----------
-    estimator : HMCMLP
-    kept : ndarray of int, shape (n_rows,)
-        Index of the distinct row for each of the user's rows.
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    dict of dict
-        Groups ``log_likelihood``, ``posterior_predictive`` and ``observed_data``.
+    ``kept``, of shape (n_rows,), holds the number of the distinct row of each of the user's rows.
     """
     draws, problem = estimator._draws, estimator._result.problem
     shape = estimator._result.draws.energy.shape
@@ -45,21 +35,7 @@ def row_groups(estimator, kept, rng):
 
 
 def to_arviz(groups, coords, dims):
-    """Make the container of the installed ArviZ version.
-
-    Parameters
-    ----------
-    groups : dict of dict of ndarray
-    coords, dims : dict
-
-    Returns
-    -------
-    arviz.InferenceData or xarray.DataTree
-
-    Raises
-    ------
-    ImportError
-    """
+    """Make the container of the installed ArviZ version."""
     try:
         import arviz
     except ImportError as error:

@@ -44,17 +44,10 @@ class Predictions(NamedTuple):
 
     @classmethod
     def of(cls, left_out, y, weight, classes, outliers=None):
-        """Compare predictions of left-out rows with the simplest model.
+        """Compare the predictions `LeftOut` with the simplest model.
 
-        Parameters
-        ----------
-        left_out : LeftOut
-        y : ndarray of shape (n, n_outputs)
-            Standardised targets; classes one-hot (one column of 0 and 1 for two classes).
-        weight : ndarray of shape (n,)
-        classes : bool
-        outliers : ndarray of bool, shape (n,), optional
-            Rows left out of R2, which they would dominate.
+        Targets ``(n, n_outputs)`` are standardised, classes one-hot (one column of 0 and 1 for two
+        classes). Outliers ``(n,)`` are left out of R2, which they would dominate.
         """
         total, counted = float(np.sum(weight)), weight
         if outliers is not None:

@@ -37,13 +37,7 @@ def has_columns(y):
 
 
 def class_shares(y):
-    """Classes, sorted, and their probabilities in every row, ``(n, n_classes)``.
-
-    Raises
-    ------
-    ValueError
-        If a table of targets does not hold probabilities that sum to 1.
-    """
+    """Classes, sorted, and their probabilities in every row, ``(n, n_classes)``."""
     names = getattr(y, "columns", None)
     if names is not None and len(set(names)) < len(names):
         raise ValueError(f"y has several columns of the same name: {list(names)}.")

@@ -15,14 +15,7 @@ from skbayesnn.predictive import class_probabilities
 
 
 class OnDemand(Sequence):
-    """Sequence whose items are made on access.
-
-    Parameters
-    ----------
-    size : int
-    make : callable
-        Function from an index, 0 to ``size - 1``, to an item.
-    """
+    """Sequence whose items a function makes, from their index, on access."""
 
     def __init__(self, size, make):
         self._size, self._make = size, make
