@@ -16,7 +16,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from skbayesnn._data import Scaling, canonical_rows, check_magnitudes, standardised
 from skbayesnn._threads import blas_threads
-from skbayesnn.estimators.inputs._bounds import out_of_bounds
 from skbayesnn.estimators.inputs._callbacks import (
     CallbackSupportMixin,
     callbacks_told,
@@ -24,9 +23,14 @@ from skbayesnn.estimators.inputs._callbacks import (
     with_callbacks,
 )
 from skbayesnn.estimators.inputs._combinations import check_combinations
-from skbayesnn.estimators.inputs._hyperpriors import check_hyperpriors, hyperpriors_of_groups
 from skbayesnn.estimators.inputs._parameters import check_parameters, is_estimator
-from skbayesnn.estimators.inputs._prior import fixed_precisions, informed
+from skbayesnn.estimators.inputs._prior import (
+    check_hyperpriors,
+    fixed_precisions,
+    hyperpriors_of_groups,
+    informed,
+    out_of_bounds,
+)
 from skbayesnn.estimators.inputs._rows import checked_weights, trouble_with_weights, validated
 from skbayesnn.estimators.inputs._settings import Noise, Prior, opened
 from skbayesnn.estimators.predictions._function import FittedFunction
@@ -253,10 +257,11 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
 
     def _pose(self, rows, hidden_layer_sizes, earlier=None):
         """Standardise, and gather everything that defines the problem."""
-        scalings = (None, None) if earlier is None else (earlier.X_scaling, earlier.y_scaling)
-        given = rows.weight, self.standardize, scalings[0], self.fit_intercept
-        X_scaling, X = standardised(rows.X, *given)
-        y, y_scaling, likelihood = self._targets(rows, scalings[1])
+        of_X, of_y = (None, None) if earlier is None else (earlier.X_scaling, earlier.y_scaling)
+        X_scaling, X = standardised(
+            rows.X, rows.weight, self.standardize, of_X, shifted=self.fit_intercept
+        )
+        y, y_scaling, likelihood = self._targets(rows, of_y)
         if earlier is not None and y.shape[1] != earlier.n_outputs:
             raise ValueError(
                 f"y has {y.shape[1]} outputs, the earlier data had {earlier.n_outputs}."
@@ -394,8 +399,8 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
 
     def _as_network(self, network, theta, weight, log_evidence):
         """A `FittedNetwork` of weights in standardised units."""
-        given = *self._in_user_units(network, theta), weight, log_evidence, network.activation
-        return self._network_of_task(*given)
+        coefs, intercepts = self._in_user_units(network, theta)
+        return self._network_of_task(coefs, intercepts, weight, log_evidence, network.activation)
 
     def _weight_names(self, network):
         """Of all weights of a network, see `weight_names`."""

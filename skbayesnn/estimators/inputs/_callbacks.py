@@ -36,8 +36,12 @@ def callbacks_told(estimator, X, y):
     root = estimator._init_callback_context(max_subtasks=None)
     root.call_on_fit_task_begin(estimator=estimator, X=X, y=y)
     yield
-    given = {"estimator": estimator, "X": X, "y": y}
-    root.call_on_fit_task_end(**given, reconstruction_attributes=dict)  # already fitted
+    root.call_on_fit_task_end(
+        estimator=estimator,
+        X=X,
+        y=y,
+        reconstruction_attributes=dict,  # already fitted
+    )
 
 
 def progress_of(estimator, deadline):

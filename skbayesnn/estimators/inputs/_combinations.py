@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from skbayesnn.estimators.inputs._hyperpriors import of_levels
 from skbayesnn.estimators.inputs._parameters import is_estimator
+from skbayesnn.estimators.inputs._prior import of_levels
 from skbayesnn.estimators.inputs._settings import COUNTS
 from skbayesnn.posterior import INTERCEPT, Gamma
 

@@ -107,21 +107,14 @@ class Earlier(NamedTuple):
     def check(self, estimator, hidden_layer_sizes=None):
         """Raise ``ValueError`` unless an estimator has the same network, in the same units."""
         network = self.learnt.network
-        if estimator.activation != network.activation:
-            raise ValueError(
-                f"The prior was learnt with activation={network.activation!r}; got "
-                f"{estimator.activation!r}."
-            )
-        if bool(estimator.fit_intercept) != network.output_bias:
-            raise ValueError(
-                f"The prior was learnt with fit_intercept={network.output_bias}; got "
-                f"{estimator.fit_intercept}."
-            )
-        if bool(estimator.standardize) != self.standardize:
-            raise ValueError(
-                f"The prior was learnt with standardize={self.standardize}; got "
-                f"{estimator.standardize}."
-            )
+        for name, known in (
+            ("activation", network.activation),
+            ("fit_intercept", network.output_bias),
+            ("standardize", self.standardize),
+        ):
+            given = getattr(estimator, name)
+            if given != known:
+                raise ValueError(f"The prior was learnt with {name}={known!r}; got {given!r}.")
         sizes = network.hidden_layer_sizes
         if hidden_layer_sizes not in (None, "auto", sizes):
             raise ValueError(

@@ -202,8 +202,9 @@ class Regression(Predictions, RegressorMixin):
         if exposure is not None:
             raise ValueError("exposure is for counts; this model was fitted to other targets.")
         errors = self._variances(X, measurement_std)
-        given = self._ensemble, X, self._y_scaling, self._y_is_1d, errors
-        return PredictiveDistribution(*given, self._noise_is_measured)
+        return PredictiveDistribution(
+            self._ensemble, X, self._y_scaling, self._y_is_1d, errors, self._noise_is_measured
+        )
 
     def predict_output_cov(
         self,
