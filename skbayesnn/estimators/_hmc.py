@@ -98,7 +98,8 @@ class HMCMLP(BayesianMLP):
         is_boolean(self, "measure_evidence")
         init = self._sampler.init
         known = isinstance(init, str) and init in ("modes", "prior")
-        if not (known or self._is_fitted_for_this_task(thawed(init))):
+        fitted = thawed(init)
+        if not (known or (self._is_for_this_task(fitted) and hasattr(fitted, "_result"))):
             task = "Classifier" if is_classifier(self) else "Regressor"
             raise ValueError(
                 f"sampler.init must be 'modes', 'prior' or a fitted EvidenceMLP{task}; got "
@@ -107,9 +108,6 @@ class HMCMLP(BayesianMLP):
 
     def _earlier(self, hidden_layer_sizes):
         return earlier_of_prior(self, EvidenceMLP, hidden_layer_sizes)
-
-    def _is_fitted_for_this_task(self, init):
-        return self._is_for_this_task(init) and hasattr(init, "_result")
 
     def _is_for_this_task(self, init):
         return isinstance(init, EvidenceMLP) and is_classifier(init) == is_classifier(self)

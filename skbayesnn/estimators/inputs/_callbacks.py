@@ -22,15 +22,11 @@ except ImportError:  # scikit-learn before 1.9
         return as_it_is
 
 
-def has_callbacks(estimator):
-    """Return True if callbacks are set here or on an enclosing estimator."""
-    return hasattr(estimator, "_skl_callbacks") or hasattr(estimator, "_parent_callback_ctx")
-
-
 @contextmanager
 def callbacks_told(estimator, X, y):
     """Notify callbacks, if there are any, of the begin and the end of a fit."""
-    if not has_callbacks(estimator):
+    here, above = "_skl_callbacks", "_parent_callback_ctx"  # set on it or on an enclosing one
+    if not (hasattr(estimator, here) or hasattr(estimator, above)):
         yield
         return
     root = estimator._init_callback_context(max_subtasks=None)

@@ -41,10 +41,6 @@ def _prior_has(name):
     return Choice(f"prior.{name}", lambda e: getattr(e._prior, name) is not None)
 
 
-def _has_gamma_noise(estimator):
-    return any(isinstance(prior, Gamma) for prior in of_levels(estimator._noise))
-
-
 def _makes_one_group(estimator):
     given = estimator._prior.base_precision
     return given is not None and not isinstance(given, dict)
@@ -58,10 +54,6 @@ def _has_intercept_group(estimator):
 def _has_labels(estimator):
     kind = estimator._prior.kind
     return not (isinstance(kind, str) or is_estimator(kind))
-
-
-def _has_own_groups(estimator):
-    return _has_labels(estimator) or estimator._prior.kind not in ("layer", "single")
 
 
 # choices made by a call
@@ -80,13 +72,19 @@ GROWN = Choice(
     lambda e: isinstance(e.hidden_layer_sizes, str) and e.hidden_layer_sizes == "auto",
 )
 FIXED_NOISE = Choice("noise.std", lambda e: e._noise is not None and e._noise._is_known)
-GAMMA_NOISE = Choice("A Gamma prior of the noise level", _has_gamma_noise)
+GAMMA_NOISE = Choice(
+    "A Gamma prior of the noise level",
+    lambda estimator: any(isinstance(prior, Gamma) for prior in of_levels(estimator._noise)),
+)
 CORRELATED = _noise_is("correlated")
 COUNTED = _noise_is(*COUNTS)
 WITHOUT_LEVEL = _noise_is("input_dependent", "student_t", "correlated")
 ARRAY = Choice("an array as prior", _has_labels)
 ONE_GROUP = Choice("prior.base_precision as a number or an array", _makes_one_group)
-OWN_GROUPS = Choice("prior={estimator._prior.kind!r}", _has_own_groups)
+OWN_GROUPS = Choice(
+    "prior={estimator._prior.kind!r}",
+    lambda e: _has_labels(e) or e._prior.kind not in ("layer", "single"),
+)
 
 LEVELS = "Use noise='constant' or 'shared'"
 NOT_MEASURED = "Use measure_evidence='auto' or False"

@@ -52,18 +52,17 @@ def validated(estimator, X, *y, **options):
     try:
         return validate_data(estimator, X, *y, dtype=np.float64, **options)
     except (TypeError, ValueError):
-        found = _columns_of(date, X)
-        if found:
+        if dates := _columns_of(date, X):
             raise ValueError(
-                f"X holds dates in these columns: {', '.join(map(repr, found))}. Replace them by "
+                f"X holds dates in these columns: {', '.join(map(repr, dates))}. Replace them by "
                 "numbers, such as days since the first date."
             ) from None
-        found = _columns_of(str, X)
-        if not found:
+        words = _columns_of(str, X)
+        if not words:
             raise
-        names = ", ".join(map(repr, found))
+        names = ", ".join(map(repr, words))
         raise ValueError(
-            f"X holds strings, such as {next(iter(found.values()))!r}, in these columns: {names}. "
+            f"X holds strings, such as {next(iter(words.values()))!r}, in these columns: {names}. "
             "Encode them as numbers in a pipeline before this estimator: by OneHotEncoder or, if "
             "there are many categories, TargetEncoder (sklearn.preprocessing), in a "
             "ColumnTransformer with remainder='passthrough', or by skrub's "

@@ -35,31 +35,7 @@ class OnDemand(Sequence):
 
 @dataclass(frozen=True)
 class FittedNetwork:
-    """Network at one distinct minimum, or one draw, in the units of X and y.
-
-    Parameters
-    ----------
-    coefs : list of ndarray of shape (fan_in, fan_out)
-        Weights of every layer.
-    intercepts : list of ndarray of shape (fan_out,)
-        Biases of every layer.
-    weight : float
-        Weight of the network in the predictions.
-    log_evidence : float
-        Log evidence in nats, targets in their own units; ``nan`` where it is not available.
-    activation : str
-        Activation function of the hidden units.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn import EvidenceMLPRegressor
-    >>> X = np.linspace(-2, 2, 30)[:, None]
-    >>> model = EvidenceMLPRegressor((2,), measure_evidence=False, combine="best", random_state=0)
-    >>> model = model.fit(X, np.sin(X[:, 0]))
-    >>> bool(np.allclose(model.networks_[0].predict(X), model.predict(X)))
-    True
-    """
+    """Network at one distinct minimum, or one draw, in the units of X and y."""
 
     coefs: list
     intercepts: list
