@@ -10,6 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning, InconsistentVersionWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -23,7 +24,7 @@ from skbayesnn.estimators.inputs._callbacks import (
     with_callbacks,
 )
 from skbayesnn.estimators.inputs._combinations import check_combinations
-from skbayesnn.estimators.inputs._parameters import check_parameters, is_estimator
+from skbayesnn.estimators.inputs._parameters import check_parameters
 from skbayesnn.estimators.inputs._prior import (
     check_hyperpriors,
     fixed_precisions,
@@ -277,7 +278,7 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
             likelihood,
             activation=self.activation,
             output_bias=bool(self.fit_intercept),
-            prior="layer" if is_estimator(prior.kind) else prior.kind,
+            prior="layer" if isinstance(prior.kind, BaseEstimator) else prior.kind,
             feature_names=None if names is None else list(names),
             weight_precision=partial(fixed_precisions, prior.precision),
             hyperprior=partial(hyperpriors_of_groups, prior.hyperprior or {}, n_rows),

@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from skbayesnn.estimators.inputs._parameters import is_estimator
+from sklearn.base import BaseEstimator
+
 from skbayesnn.estimators.inputs._prior import of_levels
 from skbayesnn.estimators.inputs._settings import COUNTS
 from skbayesnn.posterior import INTERCEPT, Gamma
@@ -53,7 +54,7 @@ def _has_intercept_group(estimator):
 
 def _has_labels(estimator):
     kind = estimator._prior.kind
-    return not (isinstance(kind, str) or is_estimator(kind))
+    return not isinstance(kind, str | BaseEstimator)
 
 
 # choices made by a call
@@ -62,7 +63,9 @@ CENSORED = Choice("censored")
 PARTIAL_FIT = Choice("partial_fit")
 
 PRIOR_MEAN, PRIOR_PRECISION = _prior_has("mean"), _prior_has("base_precision")
-EARLIER = Choice("an estimator as prior", lambda estimator: is_estimator(estimator._prior.kind))
+EARLIER = Choice(
+    "an estimator as prior", lambda estimator: isinstance(estimator._prior.kind, BaseEstimator)
+)
 MEASURED = Choice(
     "measure_evidence=True",
     lambda estimator: hasattr(estimator, "combine") and estimator.measure_evidence is True,

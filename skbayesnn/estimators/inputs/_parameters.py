@@ -6,7 +6,6 @@ import numbers
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator
 from sklearn.frozen import FrozenEstimator
 
 from skbayesnn._typing import Array
@@ -20,11 +19,6 @@ PRIORS = (*KINDS_OF_PRIOR, *(kind + INTERCEPT for kind in KINDS_OF_PRIOR))
 def thawed(estimator):
     """Remove the wrapper that keeps `sklearn.base.clone` from unfitting an estimator."""
     return estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
-
-
-def is_estimator(value):
-    """Return True if a parameter is an estimator: fitted or not, frozen or not."""
-    return isinstance(value, BaseEstimator)
 
 
 def check_parameters(estimator):
@@ -140,6 +134,14 @@ def count(value, name, least=1):
     if value < least:
         raise ValueError(f"{name} must be at least {least}, got {value!r}.")
     return int(value)
+
+
+def floats(given, name):
+    """Convert a parameter or argument to an array of floats."""
+    try:
+        return np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{name} must hold numbers, got {given!r}.") from error
 
 
 def positive(owner, name):

@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 
-from skbayesnn.estimators.inputs._parameters import fixed_values
+from skbayesnn.estimators.inputs._parameters import fixed_values, floats
 from skbayesnn.posterior import Gamma, GaussianPrior, LogUniform, WeightGroups, weight_groups
 
 ROWS_PER_INPUT = 4  # below which `prior="ard"` expects few inputs to matter
@@ -162,10 +162,7 @@ def _changed(precision, change):
 
 def _numbers(given, name):
     """Convert to an array of numbers; raise unless all are finite."""
-    try:
-        numbers = np.asarray(given, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise TypeError(f"{name} must hold numbers, got {given!r}.") from error
+    numbers = floats(given, name)
     if not np.all(np.isfinite(numbers)):
         raise ValueError(f"{name} must be finite.")
     return numbers

@@ -8,6 +8,7 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import validate_data
 
 from skbayesnn._typing import Array, RandomState
+from skbayesnn.estimators.inputs._parameters import floats
 
 FEW_REPETITIONS = 0.1  # sum of the weights over the number of rows: below it they hardly count
 
@@ -134,10 +135,7 @@ def checked_weights(sample_weight: Any, n_rows: int) -> Array:
 
 def checked_errors(measurement_std, shape):
     """Known measurement errors of all targets, ``(n_samples, n_outputs)``, which is ``shape``."""
-    try:
-        errors = np.asarray(measurement_std, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise TypeError(f"measurement_std must hold numbers, got {measurement_std!r}.") from error
+    errors = floats(measurement_std, "measurement_std")
     n, n_outputs = shape
     if errors.shape not in ((), (n,), (n, 1), (n, n_outputs)):
         raise ValueError(
@@ -157,10 +155,7 @@ def checked_errors(measurement_std, shape):
 
 def checked_exposure(exposure, n_rows):
     """Exposures of all rows, ``(n_rows, 1)``, 1 if ``None``; raise unless they are positive."""
-    try:
-        given = np.asarray(1.0 if exposure is None else exposure, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise TypeError(f"exposure must hold numbers, got {exposure!r}.") from error
+    given = floats(1.0 if exposure is None else exposure, "exposure")
     if given.shape not in ((), (n_rows,), (n_rows, 1)):
         raise ValueError(
             f"exposure must be one number, or have shape ({n_rows},); got {given.shape}."

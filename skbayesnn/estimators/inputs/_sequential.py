@@ -3,11 +3,11 @@
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.base import is_classifier
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from skbayesnn._data import Scaling
-from skbayesnn.estimators.inputs._parameters import is_estimator, thawed
+from skbayesnn.estimators.inputs._parameters import thawed
 from skbayesnn.inference import Learnt, learnt
 
 KEPT = ("n_features_in_", "feature_names_in_", "classes_")
@@ -131,7 +131,7 @@ def _row_attributes(fitted):
 def earlier_of_prior(estimator, kind, hidden_layer_sizes):
     """Extract the result of the estimator, of class ``kind``, given as ``prior``, if one is."""
     prior = estimator._prior
-    if not is_estimator(prior.kind):
+    if not isinstance(prior.kind, BaseEstimator):
         return None
     given = thawed(prior.kind)
     if not isinstance(given, kind) or is_classifier(given) != is_classifier(estimator):

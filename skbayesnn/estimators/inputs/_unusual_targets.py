@@ -148,7 +148,9 @@ def _far(y, weight):
     """
     far = np.zeros(len(y), dtype=bool)
     while True:
-        low, middle, high = _quantiles(y[~far], weight[~far], (LOWER, 0.5, UPPER))
+        low, middle, high = np.quantile(
+            y[~far], (LOWER, 0.5, UPPER), weights=weight[~far], method="inverted_cdf"
+        )
         spread = np.where(y > middle, high - middle, middle - low) / norm.ppf(UPPER)
         if low == middle or middle == high:  # too many equal values for a spread
             return np.zeros_like(far)
@@ -156,10 +158,3 @@ def _far(y, weight):
         if np.array_equal(more, far):
             return far
         far = more
-
-
-def _quantiles(y, weight, probabilities):
-    """Smallest values that at least these shares of the rows do not exceed."""
-    order = np.argsort(y, kind="stable")
-    shares = np.cumsum(weight[order])
-    return y[order][np.searchsorted(shares, np.multiply(probabilities, shares[-1]))]

@@ -88,9 +88,9 @@ def weight_names(network, inputs, outputs):
 
     Hidden units are counted from 0. A single output is not named.
     """
-    names, n_layers = [], len(network.shapes)
+    names = []
     for layer, (rows, columns) in enumerate(network.shapes):
-        last = layer == n_layers - 1
+        last = layer == len(network.shapes) - 1
         title = "output" if last else f"hidden{layer + 1}"
         targets = [f" -> {name}" for name in (outputs if last else range(columns))]
         if last and columns == 1:
