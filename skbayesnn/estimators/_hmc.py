@@ -12,11 +12,16 @@ from sklearn.utils.validation import check_is_fitted
 from skbayesnn._typing import Estimator, RandomState
 from skbayesnn.estimators._base import BayesianMLP
 from skbayesnn.estimators._evidence import EvidenceMLP
-from skbayesnn.estimators.inputs._parameters import integer, is_boolean, thawed
+from skbayesnn.estimators.inputs._parameters import (
+    check_transitions,
+    classic_plan,
+    integer,
+    is_boolean,
+    thawed,
+)
 from skbayesnn.estimators.inputs._rows import generator
 from skbayesnn.estimators.inputs._sequential import earlier_of_prior
 from skbayesnn.estimators.inputs._settings import Sampler
-from skbayesnn.estimators.inputs._transitions import check_transitions, classic_plan
 from skbayesnn.estimators.reports._diagnostics import LARGEST_R_HAT, diagnose, spread_rows
 from skbayesnn.estimators.tasks._networks import OnDemand
 from skbayesnn.estimators.weights._posterior import DrawnPosterior

@@ -151,19 +151,10 @@ class Diagnostics(Printed):
         ]
 
     def _tables(self):
-        chains = [
-            (str(chain), f"{rate:.2f}", f"{step:.3g}")
-            for chain, (rate, step) in enumerate(
-                zip(self.acceptance_by_chain, self.step_size, strict=True)
-            )
-        ]
-        tables = [
-            Table(
-                f"Chains ({self.n_gradients} leapfrog steps)",
-                chains,
-                ("chain", "acceptance", "step size"),
-            )
-        ]
+        pairs = zip(self.acceptance_by_chain, self.step_size, strict=True)
+        chains = [(str(i), f"{rate:.2f}", f"{step:.3g}") for i, (rate, step) in enumerate(pairs)]
+        header = "chain", "acceptance", "step size"
+        tables = [Table(f"Chains ({self.n_gradients} leapfrog steps)", chains, header)]
         if self.hyper_r_hat:
             rows = [
                 (name, f"{value:.3f}", f"{self.hyper_ess[name]:.0f}")

@@ -20,8 +20,7 @@ from skbayesnn.estimators.inputs._rows import (
     generator,
 )
 from skbayesnn.estimators.inputs._settings import COUNTS
-from skbayesnn.estimators.predictions._counts import CountDistribution
-from skbayesnn.estimators.predictions._distribution import PredictiveDistribution
+from skbayesnn.estimators.predictions._distribution import CountDistribution, PredictiveDistribution
 from skbayesnn.estimators.predictions._methods import Predictions
 from skbayesnn.estimators.tasks._networks import RegressionNetwork
 from skbayesnn.inference import check_memory
