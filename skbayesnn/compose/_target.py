@@ -276,7 +276,7 @@ class TransformedTargetRegressor(Predictions, MetaEstimatorMixin, RegressorMixin
     def _keep(self, log_slopes, weight):
         """Set the fitted attributes, in units of y."""
         for name in list(vars(self)):
-            if name in ("evidence_report_", "leave_one_out_log_density_", "feature_names_in_"):
+            if name in ("leave_one_out_log_density_", "feature_names_in_"):
                 delattr(self, name)  # attributes of an earlier fit
         inner, counts = final_step(self.regressor_), weight > 0
         self.log_slopes_ = log_slopes
@@ -290,13 +290,19 @@ class TransformedTargetRegressor(Predictions, MetaEstimatorMixin, RegressorMixin
                 UserWarning,
                 stacklevel=3,
             )
-        if hasattr(inner, "evidence_report_"):
-            self.evidence_report_ = inner.evidence_report_.of_transformed_targets(total)
+        self._total_log_slope = total
         if hasattr(inner, "leave_one_out_log_density_"):
             self.leave_one_out_log_density_ = inner.leave_one_out_log_density_ + log_slopes
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.regressor_, name):
                 setattr(self, name, getattr(self.regressor_, name))
+
+    @property
+    def evidence_report_(self):
+        """Report on the evidence of the regressor, as a density of ``y``."""
+        check_is_fitted(self)
+        report = final_step(self.regressor_).evidence_report_
+        return report.of_transformed_targets(self._total_log_slope)
 
     def _ask(self, method, X, *args):
         """Call a method of the regressor, which may be a pipeline."""

@@ -270,7 +270,12 @@ class EvidenceMLP(BayesianMLP):
             found.shares,
             self._noise_std_of,
             self._predictions,
+            self._drawn_facts() if self._predicts_by_draws else None,
         )
+
+    def _drawn_facts(self):
+        """Number of drawn networks, and mean sd and degrees of freedom of their noise."""
+        return len(self._ensemble.member_weights), None, np.inf
 
     @property
     def _gamma(self):

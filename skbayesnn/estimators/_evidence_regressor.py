@@ -350,3 +350,11 @@ class EvidenceMLPRegressor(RegressionFit, EvidenceMLP):
             return None
         variance = likelihood.variance_factor / likelihood.precisions(minimum.hyper.beta)
         return self._as_levels(self._y_scaling.scale * np.sqrt(variance))
+
+    def _drawn_facts(self):
+        n_drawn, noise_std, degrees = super()._drawn_facts()
+        if not self._counts:
+            noise_std = np.atleast_1d(self.noise_std_)
+        if self.noise_model_ == "student_t":
+            degrees = self.degrees_of_freedom_
+        return n_drawn, noise_std, degrees

@@ -17,7 +17,6 @@ SUSPICIONS = {
     "input_dependent": "larger at some inputs",
     "student_t": "heavy tails",
 }
-FAR_BELOW = 10.0  # nats by which Laplace's approximation may miss the measured evidence
 UNDETERMINED = 8.0  # error bar of ln alpha: the sd of the log-uniform prior, 12 ln 10 / 12^(1/2)
 
 
@@ -131,10 +130,18 @@ class EvidenceReport(Printed):
         together with it.
     n_targets : float
         Rows (counted with their weights) times outputs.
+    hidden_layer_sizes : tuple of int
+        Hidden layers of the drawn networks, or of the best minimum.
     n_weights : int
-        Weights of the best minimum.
+        Weights of such a network.
+    n_drawn : int
+        Number of drawn networks that predict; 0 if the minima do.
+    noise_std : ndarray of shape (n_outputs,) or None
+        Noise standard deviation in units of y: mean over drawn networks, or at the best minimum.
+    degrees_of_freedom : float
+        Degrees of freedom of the noise: infinite unless it is Student-t.
     noise_p_values : dict
-        P-values of tests at the best minimum under constant noise: for residuals that are larger at
+        P-values of tests under constant noise: for residuals that are larger at
         some inputs than at others (``"input_dependent"``; `noise_trend`), and for tails heavier
         than a Gaussian's (``"student_t"``; `heavy_tails`). Empty for classifiers, and where one
         of these noise models, or their level, is given.
@@ -157,7 +164,11 @@ class EvidenceReport(Printed):
     verdict: str
     minima: tuple
     n_targets: float
+    hidden_layer_sizes: tuple
     n_weights: int
+    n_drawn: int
+    noise_std: object
+    degrees_of_freedom: float
     noise_p_values: dict
     noise_log_evidences: dict
     informed: bool
@@ -213,27 +224,23 @@ class EvidenceReport(Printed):
             log_evidence=self.log_evidence + log_slopes,
             laplace_log_evidence=self.laplace_log_evidence + log_slopes,
             minima=minima,
+            noise_std=None,
             noise_log_evidences=noises,
         )
 
     def _summary(self):
         best = self.minima[0]
-        gamma = sum(best.gamma.values())
         lines = [
             ("Predictions", str(self.predictions)),
             ("Evidence", self._accuracy()),
             ("Log evidence", self._log_evidence_line()),
-            *self._caution(),
             ("Network", self._network_line()),
-            (
-                "Weights",
-                f"{self.n_weights}; the {self.n_targets:g} targets determine {gamma:.1f} of them",
-            ),
+            ("Weights", self._weights_line()),
         ]
         if self.informed:
             lines.append(("Prior", "Informative prior: given, or learnt from earlier data"))
-        if best.noise_std is not None:
-            lines.append(("Noise", _noise_line(best)))
+        if self.noise_std is not None:
+            lines.append(("Noise", self._noise_line()))
         if best.noise_correlation is not None:
             pairs = best.noise_correlation[np.tril_indices(len(best.noise_std), -1)]
             lines.append(("Correlations of the noise", ", ".join(f"{r:.3f}" for r in pairs)))
@@ -253,14 +260,6 @@ class EvidenceReport(Printed):
             words = f"accurate to +- {self.log_evidence_std:.1f} nats (measured)"
         return f"{words}. {self.advice}"
 
-    def _caution(self):
-        """Line about a best minimum that lies far from the networks that predict."""
-        missing = self.log_evidence - self.laplace_log_evidence
-        if not missing > FAR_BELOW:
-            return []
-        words = "below the drawn networks, which predict. Network, Weights and Noise are its own."
-        return [("Best minimum", f"{missing:.0f} nats {words}")]
-
     def _log_evidence_line(self):
         if np.isnan(self.log_evidence_std):
             method = "" if self.minima[0].verdict == "trusted" else " by Laplace's approximation"
@@ -271,16 +270,35 @@ class EvidenceReport(Printed):
         )
 
     def _network_line(self):
-        hidden, n = self.minima[0].hidden_layer_sizes, len(self.minima)
+        hidden, n = self.hidden_layer_sizes, len(self.minima)
         if hidden:
             line = f"hidden units {hidden}"
         elif any(m.hidden_layer_sizes for m in self.minima):
             line = "No hidden layer was needed: linear model"
         else:
             line = "linear"
-        line = f"{line}; best of {n} distinct minima" if hidden and n > 1 else line
+        if self.n_drawn:
+            line = f"{line}; {self.n_drawn} networks drawn from the posterior predict"
+        elif hidden and n > 1:
+            line = f"{line}; best of {n} distinct minima"
         tried = f"; tried: {', '.join(map(str, dict.fromkeys(self.tried)))}" if self.tried else ""
-        return line + ("" if self.minima[0].noise_std is None else f"; {self.noise} noise") + tried
+        return line + ("" if self.noise_std is None else f"; {self.noise} noise") + tried
+
+    def _weights_line(self):
+        if self.n_drawn:
+            return f"{self.n_weights} of each network, for {self.n_targets:g} targets"
+        gamma = sum(self.minima[0].gamma.values())
+        return f"{self.n_weights}; the {self.n_targets:g} targets determine {gamma:.1f} of them"
+
+    def _noise_line(self):
+        """Format noise levels and, for Student-t noise, the degrees of freedom."""
+        sds = ", ".join(f"{sd:.4g}" for sd in self.noise_std)
+        line = f"sd {sds} (units of y)"
+        if np.isfinite(self.degrees_of_freedom):
+            line += f", Student-t with {self.degrees_of_freedom:.3g} degrees of freedom"
+        if self.noise == "input_dependent":
+            line += ", depends on the inputs"
+        return line
 
     def _noise_lines(self):
         """Format the tests that suggest other noise models, and the evidences of these."""
@@ -318,7 +336,7 @@ class EvidenceReport(Printed):
         return [*tables, Table("Minima", minima, header, left=(2, 3))]
 
 
-def make_report(fit, laplace, minima, shares, noise_std, predictions):
+def make_report(fit, laplace, minima, shares, noise_std, predictions, drawn=None):
     """Assemble the report of a fit.
 
     Parameters
@@ -332,6 +350,8 @@ def make_report(fit, laplace, minima, shares, noise_std, predictions):
     noise_std : callable
         Function from a minimum to its noise sd in units of y, or ``None``.
     predictions : Predictions
+    drawn : tuple, optional
+        Number of drawn networks that predict, and mean sd and degrees of freedom of their noise.
 
     Returns
     -------
@@ -355,6 +375,8 @@ def make_report(fit, laplace, minima, shares, noise_std, predictions):
         for minimum, share in zip(minima, shares, strict=True)
     ]
     chosen = len(fit.growth) > 1 or len(fit.noise_log_evidences) > 1
+    best = posterior if drawn else minima[0]
+    n_drawn, sd, degrees = drawn or (0, reports[0].noise_std, reports[0].degrees_of_freedom)
     return EvidenceReport(
         fit.log_evidence,
         fit.log_evidence_std,
@@ -362,7 +384,11 @@ def make_report(fit, laplace, minima, shares, noise_std, predictions):
         overall(reports[0].verdict, predictions, chosen and not fit.drawn),
         tuple(reports),
         n_targets,
-        minima[0].network.n_weights,
+        best.network.hidden_layer_sizes,
+        best.network.n_weights,
+        n_drawn,
+        sd,
+        degrees,
         fit.noise_p_values,
         fit.noise_log_evidences,
         not posterior.groups.centred,
@@ -416,17 +442,6 @@ def _groups(title, report):
     ]
     header = "group", "gamma", "prior sd", "error bar of ln alpha"
     return Table(title, rows, header, left=(0, 3))
-
-
-def _noise_line(best):
-    """Format noise levels and, for Student-t noise, the degrees of freedom."""
-    sds = ", ".join(f"{sd:.4g}" for sd in best.noise_std)
-    line = f"sd {sds} (units of y)"
-    if np.isfinite(best.degrees_of_freedom):
-        line += f", Student-t with {best.degrees_of_freedom:g} degrees of freedom"
-    if best.noise_network is not None:
-        line += ", depends on the inputs"
-    return line
 
 
 def _bic(minimum, n_targets):

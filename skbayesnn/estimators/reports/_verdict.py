@@ -52,7 +52,7 @@ def verdict_of_measurement(error):
         return TRUSTED
     return Verdict(
         f"doubtful: standard error of {error:.1f} nats",
-        "Ignore differences of evidence of a few nats, or use fewer hidden units.",
+        "Ignore differences of evidence of a few nats.",
     )
 
 
