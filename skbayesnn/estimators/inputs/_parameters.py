@@ -151,9 +151,9 @@ def label(owner, name):
     return role if name == "kind" else f"{role}.{name}"
 
 
-def layer_sizes(owner, name="hidden_layer_sizes"):
-    """Convert a parameter to a tuple of layer sizes; raise unless it is valid."""
-    given, name = getattr(owner, name), label(owner, name)
+def layer_sizes(owner):
+    """Convert ``hidden_layer_sizes`` to a tuple; raise unless it is valid."""
+    given, name = owner.hidden_layer_sizes, label(owner, "hidden_layer_sizes")
     sizes = given.tolist() if isinstance(given, np.ndarray) else given
     sizes = sizes if isinstance(sizes, tuple | list) else (sizes,)
     if not all(_is_integer(size) and size > 0 for size in sizes):

@@ -16,7 +16,7 @@ SYMMETRIC = 1e-10  # largest relative asymmetry that rounding may cause
 ORDER = "layer by layer, each as a matrix of shape (inputs + 1, units), the intercepts last"
 
 
-def check_hyperpriors(prior, noise=None):
+def check_hyperpriors(prior, noise):
     """Raise ``TypeError`` unless every ``hyperprior`` of a `Prior` and a `Noise` is valid."""
     given = prior.hyperprior
     if not (given is None or isinstance(given, dict)):

@@ -30,18 +30,10 @@ TIMES_THE_REST = 2.0  # least ratio of the standard deviations with and without 
 
 
 class Spike(NamedTuple):
-    """Value that many targets share.
+    """Value that a share of the rows have as target, and whether it is the lowest or highest one.
 
-    Attributes
-    ----------
-    value, share : float
-        The value, and the share of the rows that have it.
-    lowest, highest : bool
-        True if no target is below, or above, the value.
-    two_values : bool
-        True if there is only one other value.
-    agreement : float
-        Agreement of nearest neighbours in having the value, from 0 by chance to 1.
+    ``two_values``: there is only one other value. ``agreement``: of nearest neighbours in having
+    the value, from 0 by chance to 1.
     """
 
     value: float
