@@ -32,12 +32,8 @@ def callbacks_told(estimator, X, y):
     root = estimator._init_callback_context(max_subtasks=None)
     root.call_on_fit_task_begin(estimator=estimator, X=X, y=y)
     yield
-    root.call_on_fit_task_end(
-        estimator=estimator,
-        X=X,
-        y=y,
-        reconstruction_attributes=dict,  # already fitted
-    )
+    # an estimator that is already fitted needs no attributes for its reconstruction
+    root.call_on_fit_task_end(estimator=estimator, X=X, y=y, reconstruction_attributes=dict)
 
 
 def progress_of(estimator, deadline):

@@ -107,7 +107,13 @@ def given_prior(prior, network, feature_names, to_user):
     change = np.column_stack([to_user(unit) - origin for unit in np.eye(k)])
     mean, shape = np.zeros(k), np.ones(k)
     if prior.mean is not None:
-        mean = np.linalg.solve(change, _mean(prior.mean, k) - origin)
+        mean = _numbers(prior.mean, "prior.mean")
+        if mean.shape not in ((), (k,)):
+            raise ValueError(
+                f"prior.mean must be a number or an array of shape ({k},), one for every weight "
+                f"({ORDER}); got shape {mean.shape}."
+            )
+        mean = np.linalg.solve(change, mean - origin)
     precision, settled = prior.base_precision, ()
     if isinstance(precision, dict):
         shape, settled = _by_group(precision, groups, change), tuple(precision)
@@ -116,16 +122,6 @@ def given_prior(prior, network, feature_names, to_user):
         groups = WeightGroups(np.zeros(k, dtype=int), list(settled))
         shape = _changed(_matrix(precision, k, "prior.base_precision"), change)
     return GaussianPrior(groups.labels, groups.names, mean, shape), settled
-
-
-def _mean(given, k):
-    mean = _numbers(given, "prior.mean")
-    if mean.shape not in ((), (k,)):
-        raise ValueError(
-            f"prior.mean must be a number or an array of shape ({k},), one for every weight "
-            f"({ORDER}); got shape {mean.shape}."
-        )
-    return mean
 
 
 def _by_group(given, groups, change):

@@ -72,10 +72,8 @@ class RegressionNetwork(FittedNetwork):
 
     Parameters
     ----------
-    coefs : list of ndarray of shape (fan_in, fan_out)
-        Weights of every layer.
-    intercepts : list of ndarray of shape (fan_out,)
-        Biases of every layer.
+    coefs, intercepts : list of ndarray
+        Weights ``(fan_in, fan_out)`` and biases ``(fan_out,)`` of every layer.
     weight : float
         Weight of the network in the predictions.
     log_evidence : float
@@ -119,10 +117,8 @@ class ClassificationNetwork(FittedNetwork):
 
     Parameters
     ----------
-    coefs : list of ndarray of shape (fan_in, fan_out)
-        Weights of every layer.
-    intercepts : list of ndarray of shape (fan_out,)
-        Biases of every layer.
+    coefs, intercepts : list of ndarray
+        Weights ``(fan_in, fan_out)`` and biases ``(fan_out,)`` of every layer.
     weight : float
         Weight of the network in the predictions.
     log_evidence : float
