@@ -22,8 +22,7 @@ from skbayesnn.estimators.inputs._parameters import probabilities, tails
 from skbayesnn.estimators.inputs._rows import checked_weights, generator
 from skbayesnn.estimators.inputs._settings import Noise, Prior, Sampler, Solver
 from skbayesnn.estimators.predictions._categorical import CategoricalDistribution
-from skbayesnn.estimators.predictions._counts import CountDistribution
-from skbayesnn.estimators.predictions._distribution import PredictiveDistribution
+from skbayesnn.estimators.predictions._distribution import CountDistribution, PredictiveDistribution
 from skbayesnn.estimators.tasks._networks import ClassificationNetwork, RegressionNetwork
 from skbayesnn.estimators.weights._posterior import DrawnPosterior, GaussianPosterior
 

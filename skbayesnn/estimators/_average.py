@@ -46,8 +46,9 @@ class _Average(BaseEstimator):
     def _joined(self, ensembles):
         """Combine the ensembles of all models into one."""
         parts, weights = [], []
-        given = zip(self._last, ensembles, self._columns, self.weights, strict=True)
-        for model, own, columns, share in given:
+        for model, own, columns, share in zip(
+            self._last, ensembles, self._columns, self.weights, strict=True
+        ):
             scaling = model._y_scaling
             parts += [Rescaled(part, columns, scaling) for part in own.parts]
             weights += [share * some for some in own.weights]

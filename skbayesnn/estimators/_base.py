@@ -10,13 +10,13 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning, InconsistentVersionWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from skbayesnn._data import Scaling, canonical_rows, check_magnitudes, standardised
 from skbayesnn._threads import blas_threads
-from skbayesnn.estimators.inputs._bounds import out_of_bounds
 from skbayesnn.estimators.inputs._callbacks import (
     CallbackSupportMixin,
     callbacks_told,
@@ -24,9 +24,14 @@ from skbayesnn.estimators.inputs._callbacks import (
     with_callbacks,
 )
 from skbayesnn.estimators.inputs._combinations import check_combinations
-from skbayesnn.estimators.inputs._hyperpriors import check_hyperpriors, hyperpriors_of_groups
-from skbayesnn.estimators.inputs._parameters import check_parameters, is_estimator
-from skbayesnn.estimators.inputs._prior import fixed_precisions, informed
+from skbayesnn.estimators.inputs._parameters import check_parameters
+from skbayesnn.estimators.inputs._prior import (
+    check_hyperpriors,
+    fixed_precisions,
+    hyperpriors_of_groups,
+    informed,
+    out_of_bounds,
+)
 from skbayesnn.estimators.inputs._rows import checked_weights, trouble_with_weights, validated
 from skbayesnn.estimators.inputs._settings import Noise, Prior, opened
 from skbayesnn.estimators.predictions._function import FittedFunction
@@ -161,18 +166,10 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
 
     @with_callbacks
     def _learn(self, X, y, *given, earlier=None, batch=None):
-        """Fit, after the data of an `Earlier` fit if there is one.
+        """Fit, after the data of an `Earlier` fit (by default of the estimator given as ``prior``).
 
-        Parameters
-        ----------
-        X, y
-            As of `fit`.
-        *given
-            What is given for every row: weights, and what else the task knows.
-        earlier : Earlier, optional
-            By default that of the estimator given as ``prior``, if one is.
-        batch : dict, optional
-            These rows are a batch of `partial_fit`, which knows these fitted attributes.
+        ``given`` holds the weights of the rows, and what else the task knows of them. Rows of a
+        batch of `partial_fit` come with the fitted attributes in ``batch``.
         """
         with callbacks_told(self, X, y), _all_or_nothing(self), _overflow_is_told():
             check_hyperpriors(self._prior, self._noise)
@@ -261,10 +258,11 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
 
     def _pose(self, rows, hidden_layer_sizes, earlier=None):
         """Standardise, and gather everything that defines the problem."""
-        scalings = (None, None) if earlier is None else (earlier.X_scaling, earlier.y_scaling)
-        given = rows.weight, self.standardize, scalings[0], self.fit_intercept
-        X_scaling, X = standardised(rows.X, *given)
-        y, y_scaling, likelihood = self._targets(rows, scalings[1])
+        of_X, of_y = (None, None) if earlier is None else (earlier.X_scaling, earlier.y_scaling)
+        X_scaling, X = standardised(
+            rows.X, rows.weight, self.standardize, of_X, shifted=self.fit_intercept
+        )
+        y, y_scaling, likelihood = self._targets(rows, of_y)
         if earlier is not None and y.shape[1] != earlier.n_outputs:
             raise ValueError(
                 f"y has {y.shape[1]} outputs, the earlier data had {earlier.n_outputs}."
@@ -280,7 +278,7 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
             likelihood,
             activation=self.activation,
             output_bias=bool(self.fit_intercept),
-            prior="layer" if is_estimator(prior.kind) else prior.kind,
+            prior="layer" if isinstance(prior.kind, BaseEstimator) else prior.kind,
             feature_names=None if names is None else list(names),
             weight_precision=partial(fixed_precisions, prior.precision),
             hyperprior=partial(hyperpriors_of_groups, prior.hyperprior or {}, n_rows),
@@ -347,11 +345,7 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
     def _warn(self, about_rows=None):
         """The one place where the states of the algorithms become a warning.
 
-        Parameters
-        ----------
-        about_rows : tuple, optional
-            A warning about the given rows or weights, with its category, which explains whatever
-            else is wrong.
+        A warning about the given rows, with its category, explains whatever else is wrong.
         """
         trouble = about_rows or self._trouble_with_time() or self._trouble()
         trouble = trouble or self._trouble_with_units() or self._trouble_with_predictions()
@@ -406,8 +400,8 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
 
     def _as_network(self, network, theta, weight, log_evidence):
         """A `FittedNetwork` of weights in standardised units."""
-        given = *self._in_user_units(network, theta), weight, log_evidence, network.activation
-        return self._network_of_task(*given)
+        coefs, intercepts = self._in_user_units(network, theta)
+        return self._network_of_task(coefs, intercepts, weight, log_evidence, network.activation)
 
     def _weight_names(self, network):
         """Of all weights of a network, see `weight_names`."""

@@ -94,8 +94,10 @@ def conformal_interval(model: Estimator, X: ArrayLike, coverage: float = 0.95) -
 def _needed(model, q):
     """Factors with which intervals of left-out rows would just hold the targets, ``(n, p)``."""
     problem, left_out = model._result.problem, model._left_out
-    given = model._ensemble, problem.X, Scaling.none(problem.y.shape[1]), False, problem.known
-    distribution = PredictiveDistribution(*given)
+    scaling = Scaling.none(problem.y.shape[1])
+    distribution = PredictiveDistribution(
+        model._ensemble, problem.X, scaling, one_dimensional=False, errors=problem.known
+    )
     low, middle, high = np.moveaxis(distribution.ppf(q), -1, 0)
     mean, std = distribution._mean_and_std()
     # left-out intervals, shifted and scaled to those of all rows

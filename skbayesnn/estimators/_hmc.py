@@ -1,5 +1,6 @@
 """Sampling engine of the estimators: networks drawn from the posterior."""
 
+from inspect import signature
 from typing import Any, Self
 
 import numpy as np
@@ -11,21 +12,31 @@ from sklearn.utils.validation import check_is_fitted
 from skbayesnn._typing import Estimator, RandomState
 from skbayesnn.estimators._base import BayesianMLP
 from skbayesnn.estimators._evidence import EvidenceMLP
-from skbayesnn.estimators.inputs._parameters import integer, is_boolean, thawed
+from skbayesnn.estimators.inputs._parameters import (
+    check_transitions,
+    classic_plan,
+    integer,
+    is_boolean,
+    thawed,
+)
 from skbayesnn.estimators.inputs._rows import generator
 from skbayesnn.estimators.inputs._sequential import earlier_of_prior
 from skbayesnn.estimators.inputs._settings import Sampler
-from skbayesnn.estimators.inputs._transitions import check_transitions, classic_plan
 from skbayesnn.estimators.reports._diagnostics import LARGEST_R_HAT, diagnose, spread_rows
-from skbayesnn.estimators.reports._inference_data import by_chain, row_groups, to_arviz
 from skbayesnn.estimators.tasks._networks import OnDemand
 from skbayesnn.estimators.weights._posterior import DrawnPosterior
 from skbayesnn.inference import Recipe, fit_by_sampling, fits
+from skbayesnn.network import row_blocks
 from skbayesnn.predictive import LeftOut, NoiseNetworks, ensemble_of_draws
 
 OF_THE_ENGINE = {"measure_evidence", "verbose", "warm_start"}  # not taken from a fit
 ASTRAY = 1.5  # R-hat above which the evidence, measured from the draws, is left out
 LARGEST_GROWN = 16, 16  # units assumed for the memory of networks whose size is to be chosen
+
+
+def by_chain(values, shape):
+    """Reshape values of all draws ``(n_chains * n_draws, ...)`` to have an axis for chains."""
+    return values.reshape(*shape, *values.shape[1:])
 
 
 class HMCMLP(BayesianMLP):
@@ -92,7 +103,8 @@ class HMCMLP(BayesianMLP):
         is_boolean(self, "measure_evidence")
         init = self._sampler.init
         known = isinstance(init, str) and init in ("modes", "prior")
-        if not (known or self._is_fitted_for_this_task(thawed(init))):
+        fitted = thawed(init)
+        if not (known or (self._is_for_this_task(fitted) and hasattr(fitted, "_result"))):
             task = "Classifier" if is_classifier(self) else "Regressor"
             raise ValueError(
                 f"sampler.init must be 'modes', 'prior' or a fitted EvidenceMLP{task}; got "
@@ -101,9 +113,6 @@ class HMCMLP(BayesianMLP):
 
     def _earlier(self, hidden_layer_sizes):
         return earlier_of_prior(self, EvidenceMLP, hidden_layer_sizes)
-
-    def _is_fitted_for_this_task(self, init):
-        return self._is_for_this_task(init) and hasattr(init, "_result")
 
     def _is_for_this_task(self, init):
         return isinstance(init, EvidenceMLP) and is_classifier(init) == is_classifier(self)
@@ -290,6 +299,11 @@ class HMCMLP(BayesianMLP):
             Without ArviZ.
         """
         check_is_fitted(self)
+        try:
+            import arviz
+        except ImportError as error:
+            message = "to_inference_data needs ArviZ: pip install skbayesnn[arviz]."
+            raise ImportError(message) from error
         draws = self._result.draws
         shape, network = draws.energy.shape, self._draws.network
         coords = {
@@ -321,11 +335,35 @@ class HMCMLP(BayesianMLP):
             given = np.flatnonzero(self._row_index >= 0)
             n_bytes = 16.0 * weights.shape[0] * len(given)
             self._warn_of_memory(n_bytes, "What draws say about rows", "rows=False")
-            groups |= row_groups(self, self._row_index[given], generator(random_state))
+            groups |= self._row_groups(self._row_index[given], generator(random_state))
             coords["row"] = self._row_numbers[given]
             names = {*groups["log_likelihood"], *groups["observed_data"]}
             dims |= {name: ["row"] for name in names}
-        return to_arviz(groups, coords, dims)
+        labels = {"coords": coords, "dims": dims}
+        if "posterior" in signature(arviz.from_dict).parameters:  # ArviZ before 1.0
+            return arviz.from_dict(**groups, **labels)
+        return arviz.from_dict(groups, **labels)
+
+    def _row_groups(self, kept, rng):
+        """Log likelihoods and predictions of every draw at the training rows, by group.
+
+        ``kept``, of shape (n_rows,), holds the number of the distinct row of each user's row.
+        """
+        draws, problem = self._draws, self._result.problem
+        shape = self._result.draws.energy.shape
+        parts = []
+        for rows in row_blocks(len(kept), draws.doubles_per_row):
+            X, y = problem.X[kept[rows]], problem.y[kept[rows]]
+            parts.append(self._rows_to_inference_data(draws.outputs(X), X, y, rng))
+        log_likelihood, predicted, observed = (
+            {name: np.concatenate([part[name] for part in some], axis=-1) for name in some[0]}
+            for some in zip(*parts, strict=True)
+        )
+        return {
+            "log_likelihood": {n: by_chain(v, shape) for n, v in log_likelihood.items()},
+            "posterior_predictive": {n: by_chain(v, shape) for n, v in predicted.items()},
+            "observed_data": observed,
+        }
 
     def _is_same_model(self, fitted):
         """Return True if an evidence fit has the same model, and so the same posterior."""

@@ -9,10 +9,9 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from skbayesnn._typing import Estimator, LayerSizes, RandomState
-from skbayesnn.estimators._hmc import HMCMLP
+from skbayesnn.estimators._hmc import HMCMLP, by_chain
 from skbayesnn.estimators.inputs._settings import Noise, Prior, Sampler
 from skbayesnn.estimators.reports._comparison import compare_regressors
-from skbayesnn.estimators.reports._inference_data import by_chain
 from skbayesnn.estimators.tasks._regression_fit import RegressionFit
 
 

@@ -22,22 +22,18 @@ except ImportError:  # scikit-learn before 1.9
         return as_it_is
 
 
-def has_callbacks(estimator):
-    """Return True if callbacks are set here or on an enclosing estimator."""
-    return hasattr(estimator, "_skl_callbacks") or hasattr(estimator, "_parent_callback_ctx")
-
-
 @contextmanager
 def callbacks_told(estimator, X, y):
     """Notify callbacks, if there are any, of the begin and the end of a fit."""
-    if not has_callbacks(estimator):
+    here, above = "_skl_callbacks", "_parent_callback_ctx"  # set on it or on an enclosing one
+    if not (hasattr(estimator, here) or hasattr(estimator, above)):
         yield
         return
     root = estimator._init_callback_context(max_subtasks=None)
     root.call_on_fit_task_begin(estimator=estimator, X=X, y=y)
     yield
-    given = {"estimator": estimator, "X": X, "y": y}
-    root.call_on_fit_task_end(**given, reconstruction_attributes=dict)  # already fitted
+    # an estimator that is already fitted needs no attributes for its reconstruction
+    root.call_on_fit_task_end(estimator=estimator, X=X, y=y, reconstruction_attributes=dict)
 
 
 def progress_of(estimator, deadline):
@@ -52,14 +48,6 @@ class CallbackTasks(Lines):
     """Progress lines, with a callback task for every stage of a fit and a subtask for every step.
 
     Stages within steps are left out: scikit-learn requires a task to exist before its subtasks.
-
-    Parameters
-    ----------
-    estimator : estimator
-    root : sklearn.callback.CallbackContext
-        Context of the fit.
-    deadline : Deadline
-        Deadline of the fit.
     """
 
     def __init__(self, estimator, root, deadline):

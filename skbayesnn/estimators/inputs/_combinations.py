@@ -3,21 +3,17 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from skbayesnn.estimators.inputs._hyperpriors import of_levels
-from skbayesnn.estimators.inputs._parameters import is_estimator
+from sklearn.base import BaseEstimator
+
+from skbayesnn.estimators.inputs._prior import of_levels
 from skbayesnn.estimators.inputs._settings import COUNTS
 from skbayesnn.posterior import INTERCEPT, Gamma
 
 
 class Choice(NamedTuple):
-    """Choice of some values of a parameter, or of a method or argument.
+    """Choice of some values of a parameter, of a method or of an argument.
 
-    Attributes
-    ----------
-    words : str
-        Name of the choice in messages; ``estimator`` in braces stands for the estimator.
-    made : callable
-        Function that returns True if the parameters of an estimator make this choice.
+    Its words in messages may hold ``{estimator}``; ``made`` tells if an estimator makes the choice.
     """
 
     words: str
@@ -25,15 +21,7 @@ class Choice(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """Pair of choices that cannot be combined.
-
-    Attributes
-    ----------
-    one, other : Choice
-    why : str
-    instead : str
-        What to do.
-    """
+    """Two choices that cannot be combined, the reason, and what to do instead."""
 
     one: Choice
     other: Choice
@@ -54,10 +42,6 @@ def _prior_has(name):
     return Choice(f"prior.{name}", lambda e: getattr(e._prior, name) is not None)
 
 
-def _has_gamma_noise(estimator):
-    return any(isinstance(prior, Gamma) for prior in of_levels(estimator._noise))
-
-
 def _makes_one_group(estimator):
     given = estimator._prior.base_precision
     return given is not None and not isinstance(given, dict)
@@ -70,11 +54,7 @@ def _has_intercept_group(estimator):
 
 def _has_labels(estimator):
     kind = estimator._prior.kind
-    return not (isinstance(kind, str) or is_estimator(kind))
-
-
-def _has_own_groups(estimator):
-    return _has_labels(estimator) or estimator._prior.kind not in ("layer", "single")
+    return not isinstance(kind, str | BaseEstimator)
 
 
 # choices made by a call
@@ -83,7 +63,9 @@ CENSORED = Choice("censored")
 PARTIAL_FIT = Choice("partial_fit")
 
 PRIOR_MEAN, PRIOR_PRECISION = _prior_has("mean"), _prior_has("base_precision")
-EARLIER = Choice("an estimator as prior", lambda estimator: is_estimator(estimator._prior.kind))
+EARLIER = Choice(
+    "an estimator as prior", lambda estimator: isinstance(estimator._prior.kind, BaseEstimator)
+)
 MEASURED = Choice(
     "measure_evidence=True",
     lambda estimator: hasattr(estimator, "combine") and estimator.measure_evidence is True,
@@ -93,13 +75,19 @@ GROWN = Choice(
     lambda e: isinstance(e.hidden_layer_sizes, str) and e.hidden_layer_sizes == "auto",
 )
 FIXED_NOISE = Choice("noise.std", lambda e: e._noise is not None and e._noise._is_known)
-GAMMA_NOISE = Choice("A Gamma prior of the noise level", _has_gamma_noise)
+GAMMA_NOISE = Choice(
+    "A Gamma prior of the noise level",
+    lambda estimator: any(isinstance(prior, Gamma) for prior in of_levels(estimator._noise)),
+)
 CORRELATED = _noise_is("correlated")
 COUNTED = _noise_is(*COUNTS)
 WITHOUT_LEVEL = _noise_is("input_dependent", "student_t", "correlated")
 ARRAY = Choice("an array as prior", _has_labels)
 ONE_GROUP = Choice("prior.base_precision as a number or an array", _makes_one_group)
-OWN_GROUPS = Choice("prior={estimator._prior.kind!r}", _has_own_groups)
+OWN_GROUPS = Choice(
+    "prior={estimator._prior.kind!r}",
+    lambda e: _has_labels(e) or e._prior.kind not in ("layer", "single"),
+)
 
 LEVELS = "Use noise='constant' or 'shared'"
 NOT_MEASURED = "Use measure_evidence='auto' or False"
@@ -206,11 +194,7 @@ REFUSALS = (
 def refusal(estimator, asked=None):
     """Message for an invalid combination of choices; ``None`` if all are compatible.
 
-    Parameters
-    ----------
-    estimator : BayesianMLP
-    asked : Choice, optional
-        Choice made by a call, besides the parameters; only its combinations are then checked.
+    With a choice ``asked`` by a call, only its combinations are checked.
     """
     for row in REFUSALS:
         pair = row.one, row.other

@@ -6,15 +6,23 @@ import numbers
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator
 from sklearn.frozen import FrozenEstimator
 
 from skbayesnn._typing import Array
 from skbayesnn.network import ACTIVATIONS
 from skbayesnn.posterior import INTERCEPT
+from skbayesnn.samplers import Plan, random_walk
 
 KINDS_OF_PRIOR = ("single", "layer", "ard")
 PRIORS = (*KINDS_OF_PRIOR, *(kind + INTERCEPT for kind in KINDS_OF_PRIOR))
+DTYPES = ("float32", "float64", np.float32, np.float64)
+CLASSICS = {
+    "hmc": Plan(n_steps=20),
+    "langevin": Plan(n_steps=1),
+    "stochastic_dynamics": Plan(n_steps=1, persistence=0.95, metropolis=False),
+    "metropolis": Plan(n_steps=1, kernel=random_walk, target=0.25),
+}
+OF_THE_DYNAMICS = ("n_steps", "persistence")  # parameters that a random walk does not have
 
 
 def thawed(estimator):
@@ -22,23 +30,8 @@ def thawed(estimator):
     return estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
 
 
-def is_estimator(value):
-    """Return True if a parameter is an estimator: fitted or not, frozen or not."""
-    return isinstance(value, BaseEstimator)
-
-
 def check_parameters(estimator):
-    """Raise ``ValueError`` or ``TypeError`` for the first invalid parameter.
-
-    Parameters
-    ----------
-    estimator : BayesianMLP
-
-    Returns
-    -------
-    tuple of int or "auto"
-        The hidden layer sizes.
-    """
+    """Return the hidden layer sizes, or ``"auto"``; raise for the first invalid parameter."""
     one_of(estimator, "activation", tuple(ACTIVATIONS))
     if isinstance(estimator._prior.kind, str):
         one_of(estimator._prior, "kind", PRIORS)
@@ -61,26 +54,63 @@ def check_parameters(estimator):
     return layer_sizes(estimator)
 
 
+def check_transitions(sampler):
+    """Raise ``ValueError`` or ``TypeError`` for an invalid parameter of a `Sampler`."""
+    one_of(sampler, "kind", ("auto", *CLASSICS))
+    if sampler.step_size is not None:
+        positive(sampler, "step_size")
+    if isinstance(sampler.n_steps, tuple | list):
+        if len(sampler.n_steps) != 2:
+            raise ValueError(
+                "sampler.n_steps must be an integer or a pair (low, high) of the fewest and the "
+                f"most steps, got {sampler.n_steps!r}."
+            )
+        low, high = sampler.n_steps
+        count(high, "sampler.n_steps", count(low, "sampler.n_steps"))
+    elif sampler.n_steps is not None:
+        integer(sampler, "n_steps", 1)
+    given = sampler.persistence
+    if given is not None and not (isinstance(given, numbers.Real) and 0 <= given < 1):
+        raise ValueError(
+            "sampler.persistence must be None, or a number from 0 (fresh momenta) to less than 1; "
+            f"got {given!r}."
+        )
+    if not sampler._thins_itself:
+        integer(sampler, "thin", 1)
+    if sampler.dtype not in DTYPES:
+        raise ValueError(f"sampler.dtype must be float32 or float64, got {sampler.dtype!r}.")
+    if sampler.kind == "auto" and _given(sampler):
+        raise ValueError(
+            "step_size, n_steps and persistence belong to the samplers 'hmc', 'langevin' and "
+            "'stochastic_dynamics', step_size also to 'metropolis'; sampler='auto' tunes its own."
+        )
+    if sampler.kind == "metropolis" and _given(sampler).keys() & set(OF_THE_DYNAMICS):
+        raise ValueError(
+            "sampler='metropolis' has no n_steps and no persistence. For more steps between draws "
+            "raise sampler.thin."
+        )
+
+
+def _given(sampler):
+    """Given parameters of the transitions, by name."""
+    given = {name: getattr(sampler, name) for name in ("step_size", *OF_THE_DYNAMICS)}
+    if isinstance(sampler.n_steps, tuple | list):
+        given["n_steps"] = tuple(map(int, sampler.n_steps))
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def classic_plan(sampler):
+    """Plan of the transitions of a classic sampler; ``None`` for the default one."""
+    if sampler.kind == "auto":
+        return None
+    return CLASSICS[sampler.kind]._replace(**_given(sampler))
+
+
 def fixed_values(given, names, what, may_be_zero=False, inferred=("auto",)):
-    """Find the positive quantities that the user fixes, and their values.
+    """Masks of the free quantities, and the values of the others (1 where free), by ``names``.
 
-    Parameters
-    ----------
-    given : "auto", float, array-like or dict
-        Values given by the user. A dict fixes the names it holds and leaves the others free.
-    names : list
-        Names (or numbers) of the quantities.
-    what : str
-        Name of the parameter, for messages.
-    may_be_zero : bool, default=False
-    inferred : tuple of str, default=("auto",)
-        Words that leave all quantities free.
-
-    Returns
-    -------
-    free : ndarray of bool
-    values : ndarray of float
-        Fixed values, and 1 where free.
+    ``given`` is one positive number, one for each name, a dict, which leaves other names free, or
+    one of the words ``inferred``, which leave all free. Messages call it ``what``.
     """
     free, values = np.ones(len(names), dtype=bool), np.ones(len(names))
     if given is None or isinstance(given, str):
@@ -121,9 +151,9 @@ def label(owner, name):
     return role if name == "kind" else f"{role}.{name}"
 
 
-def layer_sizes(owner, name="hidden_layer_sizes"):
-    """Convert a parameter to a tuple of layer sizes; raise unless it is valid."""
-    given, name = getattr(owner, name), label(owner, name)
+def layer_sizes(owner):
+    """Convert ``hidden_layer_sizes`` to a tuple; raise unless it is valid."""
+    given, name = owner.hidden_layer_sizes, label(owner, "hidden_layer_sizes")
     sizes = given.tolist() if isinstance(given, np.ndarray) else given
     sizes = sizes if isinstance(sizes, tuple | list) else (sizes,)
     if not all(_is_integer(size) and size > 0 for size in sizes):
@@ -165,6 +195,14 @@ def count(value, name, least=1):
     if value < least:
         raise ValueError(f"{name} must be at least {least}, got {value!r}.")
     return int(value)
+
+
+def floats(given, name):
+    """Convert a parameter or argument to an array of floats."""
+    try:
+        return np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{name} must hold numbers, got {given!r}.") from error
 
 
 def positive(owner, name):

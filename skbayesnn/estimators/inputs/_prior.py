@@ -1,16 +1,84 @@
-"""Conversion of a prior of the weights in the user's units to a `GaussianPrior`."""
+"""Priors of weights and precisions: their checks, conversion from the user's units, and bounds."""
 
 from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
-from skbayesnn.estimators.inputs._hyperpriors import hyperpriors_of_groups
-from skbayesnn.estimators.inputs._parameters import fixed_values
-from skbayesnn.posterior import GaussianPrior, WeightGroups, weight_groups
+from skbayesnn.estimators.inputs._parameters import fixed_values, floats
+from skbayesnn.posterior import Gamma, GaussianPrior, LogUniform, WeightGroups, weight_groups
 
+ROWS_PER_INPUT = 4  # below which `prior="ard"` expects few inputs to matter
+WANTED = 0.5  # effective number of weights of a group that is not simply switched off
+TOO_LITTLE = 0.1  # fraction of the spread of y below which X has practically no effect
+AT_BOUND = 0.99  # fraction of the largest standard deviation that counts as being at the bound
 SYMMETRIC = 1e-10  # largest relative asymmetry that rounding may cause
 ORDER = "layer by layer, each as a matrix of shape (inputs + 1, units), the intercepts last"
+
+
+def check_hyperpriors(prior, noise):
+    """Raise ``TypeError`` unless every ``hyperprior`` of a `Prior` and a `Noise` is valid."""
+    given = prior.hyperprior
+    if not (given is None or isinstance(given, dict)):
+        raise TypeError(
+            "prior.hyperprior must be None, or a dict from names of weight groups to LogUniform or "
+            f"Gamma; got {given!r}."
+        )
+    named = [(f"prior.hyperprior[{name!r}]", one) for name, one in (given or {}).items()]
+    named += [("noise.hyperprior", one) for one in of_levels(noise)]
+    for name, one in named:
+        if not isinstance(one, LogUniform | Gamma):
+            raise TypeError(
+                f"{name} must be a LogUniform or Gamma of skbayesnn.posterior, got {one!r}."
+            )
+
+
+def of_levels(noise):
+    """List the priors of noise levels that a `Noise` has."""
+    given = None if noise is None else noise.hyperprior
+    if given is None:
+        return []
+    return list(given) if isinstance(given, list | tuple) else [given]
+
+
+def hyperpriors_of_groups(given, n_rows, names, free):
+    """Prior of the precision of every weight group, from a dict by name.
+
+    ``n_rows`` is infinite unless every input has a precision; ``free``, of shape (n_groups,), marks
+    the precisions that are inferred.
+    """
+    for name in given:
+        if name not in names:
+            raise ValueError(f"prior.hyperprior names {name!r}, but this model has {list(names)}.")
+        if not free[list(names).index(name)]:
+            raise ValueError(
+                f"prior.hyperprior names {name!r}, whose precision is fixed. Leave it out, or do "
+                "not fix the precision of this group."
+            )
+    default = dict.fromkeys(names, LogUniform())
+    inputs = [name for name in names if name.startswith("input_")]
+    if n_rows < ROWS_PER_INPUT * len(inputs):
+        # variances have a Lévy distribution, and so has their sum, whatever the number of inputs
+        default |= dict.fromkeys(inputs, Gamma(0.5, 0.05 / len(inputs) ** 2))
+    return [given.get(name, default[name]) for name in names]
+
+
+def hyperpriors_of_noise(noise, free):
+    """Prior of every noise level, as a tuple; ``free``, (n_levels,), marks inferred levels."""
+    priors = of_levels(noise)
+    if not priors:
+        return (LogUniform(),) * len(free)
+    if len(priors) not in (1, len(free)):
+        raise ValueError(
+            f"noise.hyperprior has {len(priors)} priors, but there are {len(free)} noise levels."
+        )
+    if not np.any(free):
+        raise ValueError(
+            "noise.hyperprior is given, but noise.std fixes all noise levels. Leave one of them "
+            "out."
+        )
+    priors = priors * (len(free) // len(priors))
+    return tuple(p if f else LogUniform() for p, f in zip(priors, free, strict=True))
 
 
 def fixed_precisions(given, names):
@@ -19,16 +87,9 @@ def fixed_precisions(given, names):
 
 
 def precision_factors(given, settled, names):
-    """Find `fixed_precisions` where some groups already have a precision.
+    """Find `fixed_precisions` where some groups, by name, already have a precision.
 
     These have the factor 1 unless another one is given, or ``"inferred"``.
-
-    Parameters
-    ----------
-    given : str, float, array-like or dict
-    settled : tuple of str
-        Names of these groups.
-    names : list of str
     """
     free, values = fixed_precisions(given, names)
     if isinstance(given, str) and given == "inferred":
@@ -37,28 +98,22 @@ def precision_factors(given, settled, names):
 
 
 def given_prior(prior, network, feature_names, to_user):
-    """Build the prior from ``mean`` and ``base_precision``, in standardised units.
+    """Build a `GaussianPrior` in standardised units, and name the groups of given precision.
 
-    Parameters
-    ----------
-    prior : Prior
-    network : Network
-    feature_names : list of str or None
-    to_user : callable
-        Map from weights in standardised units to those in the units of X and y.
-
-    Returns
-    -------
-    prior : GaussianPrior
-    settled : tuple of str
-        Names of the groups whose precision is given.
+    ``to_user`` converts weights in standardised units to those in the units of X and y.
     """
     groups, k = weight_groups(network, prior.kind, feature_names), network.n_weights
     origin = to_user(np.zeros(k))
     change = np.column_stack([to_user(unit) - origin for unit in np.eye(k)])
     mean, shape = np.zeros(k), np.ones(k)
     if prior.mean is not None:
-        mean = np.linalg.solve(change, _mean(prior.mean, k) - origin)
+        mean = _numbers(prior.mean, "prior.mean")
+        if mean.shape not in ((), (k,)):
+            raise ValueError(
+                f"prior.mean must be a number or an array of shape ({k},), one for every weight "
+                f"({ORDER}); got shape {mean.shape}."
+            )
+        mean = np.linalg.solve(change, mean - origin)
     precision, settled = prior.base_precision, ()
     if isinstance(precision, dict):
         shape, settled = _by_group(precision, groups, change), tuple(precision)
@@ -67,16 +122,6 @@ def given_prior(prior, network, feature_names, to_user):
         groups = WeightGroups(np.zeros(k, dtype=int), list(settled))
         shape = _changed(_matrix(precision, k, "prior.base_precision"), change)
     return GaussianPrior(groups.labels, groups.names, mean, shape), settled
-
-
-def _mean(given, k):
-    mean = _numbers(given, "prior.mean")
-    if mean.shape not in ((), (k,)):
-        raise ValueError(
-            f"prior.mean must be a number or an array of shape ({k},), one for every weight "
-            f"({ORDER}); got shape {mean.shape}."
-        )
-    return mean
 
 
 def _by_group(given, groups, change):
@@ -113,10 +158,7 @@ def _changed(precision, change):
 
 def _numbers(given, name):
     """Convert to an array of numbers; raise unless all are finite."""
-    try:
-        numbers = np.asarray(given, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise TypeError(f"{name} must hold numbers, got {given!r}.") from error
+    numbers = floats(given, name)
     if not np.all(np.isfinite(numbers)):
         raise ValueError(f"{name} must be finite.")
     return numbers
@@ -148,15 +190,7 @@ def _matrix(given, k, name):
 
 
 def informed(estimator, problem, hidden_layer_sizes, earlier):
-    """Add a general Gaussian prior to the problem, if one is given or was learnt.
-
-    Parameters
-    ----------
-    estimator : BayesianMLP
-    problem : Problem
-    hidden_layer_sizes : tuple of int
-    earlier : Earlier or None
-    """
+    """Add a general Gaussian prior to the problem, if one is given or was learnt."""
     prior = estimator._prior
     if earlier is not None:
         factor = earlier.factor
@@ -199,3 +233,45 @@ def _noise_after(estimator, problem, learnt):
         return own
     free = problem.noise_precision[0]
     return tuple(np.where(free, np.array(learnt, object), np.array(own, object)))
+
+
+def out_of_bounds(estimator):
+    """Describe a bound of the precisions that restricts the fit; ``None`` if no bound does.
+
+    It may where data are not standardised.
+    """
+    problem, (posterior, settings) = estimator._result.problem, estimator._result.posed
+    free = settings.free
+    sd = estimator.weight_precisions_[: len(free.alpha)] ** -0.5  # noise network last
+    noise, levels = np.empty(0), free.beta_prior[:0]
+    if np.any(free.beta) and hasattr(estimator, "noise_std_"):
+        of_output = posterior.likelihood.levels
+        inferred = free.beta[of_output]
+        noise = np.atleast_1d(estimator.noise_std_)[inferred]
+        levels = free.beta_prior[of_output[inferred]]
+    own = free.alpha_prior
+    reached = [*own.upper[free.alpha & (sd >= AT_BOUND * own.upper)]]
+    reached += [*levels.upper[noise >= AT_BOUND * levels.upper]]
+    if reached:
+        return (
+            "The standard deviation of the noise or of the prior of some weights is at its "
+            f"bound of {reached[0]:g}"
+        )
+    lowest = levels.lower[noise <= levels.lower / AT_BOUND]
+    if len(lowest):
+        return f"The standard deviation of the noise is at its lower bound of {lowest[0]:g}"
+    wanted = free.alpha & (sd <= own.lower / AT_BOUND) & (estimator._gamma[: len(sd)] > WANTED)
+    if np.any(wanted):
+        names = [posterior.groups.names[c] for c in np.flatnonzero(wanted)]
+        least = own.lower[wanted][0]
+        return f"The prior standard deviation of {names} is at its lower bound of {least:g}"
+    spread, needed = np.max(np.std(problem.X, axis=0)), 1.0
+    if posterior.is_quadratic:
+        needed = np.max(np.std(problem.y, axis=0))
+    widest = np.max(own.upper[free.alpha], initial=0.0)
+    if np.any(free.alpha) and 0 < spread * widest < TOO_LITTLE * needed:
+        return (
+            "The columns of X vary by so little that no weights within the bounds of their "
+            "prior make a difference"
+        )
+    return None

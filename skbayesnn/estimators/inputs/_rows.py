@@ -8,6 +8,7 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import validate_data
 
 from skbayesnn._typing import Array, RandomState
+from skbayesnn.estimators.inputs._parameters import floats
 
 FEW_REPETITIONS = 0.1  # sum of the weights over the number of rows: below it they hardly count
 
@@ -48,49 +49,21 @@ def numeric(y):
 
 
 def validated(estimator, X, *y, **options):
-    """Arrays of numbers from `validate_data`.
-
-    Parameters
-    ----------
-    estimator : BaseEstimator
-    X : array-like of shape (n, n_features)
-    *y : array-like
-        Targets, if there are any.
-    **options
-        Passed to `validate_data`.
-
-    Returns
-    -------
-    ndarray or tuple of ndarray
-
-    Raises
-    ------
-    ValueError
-        The message names the columns of X that hold strings or dates.
-
-    Examples
-    --------
-    >>> from skbayesnn import EvidenceMLPRegressor
-    >>> from skbayesnn.estimators.inputs._rows import validated
-    >>> validated(EvidenceMLPRegressor(), [[1], [2]])
-    array([[1.],
-           [2.]])
-    """
+    """Arrays of numbers from `validate_data`; messages name columns with strings or dates."""
     try:
         return validate_data(estimator, X, *y, dtype=np.float64, **options)
     except (TypeError, ValueError):
-        found = _columns_of(date, X)
-        if found:
+        if dates := _columns_of(date, X):
             raise ValueError(
-                f"X holds dates in these columns: {', '.join(map(repr, found))}. Replace them by "
+                f"X holds dates in these columns: {', '.join(map(repr, dates))}. Replace them by "
                 "numbers, such as days since the first date."
             ) from None
-        found = _columns_of(str, X)
-        if not found:
+        words = _columns_of(str, X)
+        if not words:
             raise
-        names = ", ".join(map(repr, found))
+        names = ", ".join(map(repr, words))
         raise ValueError(
-            f"X holds strings, such as {next(iter(found.values()))!r}, in these columns: {names}. "
+            f"X holds strings, such as {next(iter(words.values()))!r}, in these columns: {names}. "
             "Encode them as numbers in a pipeline before this estimator: by OneHotEncoder or, if "
             "there are many categories, TargetEncoder (sklearn.preprocessing), in a "
             "ColumnTransformer with remainder='passthrough', or by skrub's "
@@ -161,37 +134,8 @@ def checked_weights(sample_weight: Any, n_rows: int) -> Array:
 
 
 def checked_errors(measurement_std, shape):
-    """Known standard deviations of the measurement errors of all targets.
-
-    Parameters
-    ----------
-    measurement_std : float or array-like of shape (n_samples,) or (n_samples, n_outputs)
-        As given by the user.
-    shape : tuple of int
-        ``(n_samples, n_outputs)``.
-
-    Returns
-    -------
-    ndarray of shape (n_samples, n_outputs)
-
-    Raises
-    ------
-    TypeError
-        If they are no numbers.
-    ValueError
-        If they are negative or not finite, or of another number of rows.
-
-    Examples
-    --------
-    >>> from skbayesnn.estimators.inputs._rows import checked_errors
-    >>> checked_errors([0.1, 0.2], (2, 3))
-    array([[0.1, 0.1, 0.1],
-           [0.2, 0.2, 0.2]])
-    """
-    try:
-        errors = np.asarray(measurement_std, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise TypeError(f"measurement_std must hold numbers, got {measurement_std!r}.") from error
+    """Known measurement errors of all targets, ``(n_samples, n_outputs)``, which is ``shape``."""
+    errors = floats(measurement_std, "measurement_std")
     n, n_outputs = shape
     if errors.shape not in ((), (n,), (n, 1), (n, n_outputs)):
         raise ValueError(
@@ -211,10 +155,7 @@ def checked_errors(measurement_std, shape):
 
 def checked_exposure(exposure, n_rows):
     """Exposures of all rows, ``(n_rows, 1)``, 1 if ``None``; raise unless they are positive."""
-    try:
-        given = np.asarray(1.0 if exposure is None else exposure, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise TypeError(f"exposure must hold numbers, got {exposure!r}.") from error
+    given = floats(1.0 if exposure is None else exposure, "exposure")
     if given.shape not in ((), (n_rows,), (n_rows, 1)):
         raise ValueError(
             f"exposure must be one number, or have shape ({n_rows},); got {given.shape}."
@@ -259,22 +200,6 @@ def trouble_with_weights(sample_weight):
 
     Weights that sum to 1, as those of boosting and of surveys, say that all rows together are one
     observation, from which a Bayesian fit learns nothing.
-
-    Parameters
-    ----------
-    sample_weight : ndarray of shape (n_rows,)
-        Non-negative.
-
-    Returns
-    -------
-    tuple of (str, type) or None
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.estimators.inputs._rows import trouble_with_weights
-    >>> print(trouble_with_weights(np.full(4, 0.25))[0][:62])
-    sample_weight adds up to 1 for 4 rows. A weight is the number
     """
     n_rows, total = np.count_nonzero(sample_weight), float(np.sum(sample_weight))
     normalised = n_rows > 1 and np.isclose(total, 1.0)

@@ -3,11 +3,11 @@
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.base import is_classifier
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from skbayesnn._data import Scaling
-from skbayesnn.estimators.inputs._parameters import is_estimator, thawed
+from skbayesnn.estimators.inputs._parameters import thawed
 from skbayesnn.inference import Learnt, learnt
 
 KEPT = ("n_features_in_", "feature_names_in_", "classes_")
@@ -18,14 +18,8 @@ MOST_WAITING = 500  # most rows that are kept while they determine no weights
 class Waiting(NamedTuple):
     """Rows of the batches seen so far, which are fitted again together with the next one.
 
-    Attributes
-    ----------
-    rows : tuple of ndarray
-        Result of `BayesianMLP._check_rows`: inputs, targets, weights, and known errors.
-    attributes : dict
-        Fitted attributes that describe the form of rows.
-    reason : str
-        Reason to wait, for the warning.
+    ``rows`` are those of `BayesianMLP._check_rows`; ``attributes`` describe their form; ``reason``
+    is the reason to wait.
     """
 
     rows: tuple
@@ -69,21 +63,9 @@ class Waiting(NamedTuple):
 class Earlier(NamedTuple):
     """Result of an earlier fit, which becomes the prior of the next, with its units.
 
-    Attributes
-    ----------
-    learnt : Learnt
-    X_scaling, y_scaling : Scaling
-        Scalings of the first batch; later batches use them again.
-    standardize : bool
-    n_outputs : int
-    attributes : dict
-        Fitted attributes that describe the form of rows.
-    log_evidences : tuple of float
-        Log evidence of every batch that ``partial_fit`` has seen.
-    factor : object
-        ``precision`` of the `Prior`, as a factor of the precision that was learnt.
-    hyperprior : dict or None
-        Hyperprior of this factor.
+    Later batches use the scalings of the first one again. ``attributes`` describe the form of rows,
+    and ``log_evidences`` are those of every batch that ``partial_fit`` has seen. ``factor`` is the
+    ``precision`` of the `Prior`, a factor of the precision that was learnt, with its hyperprior.
     """
 
     learnt: Learnt
@@ -125,21 +107,14 @@ class Earlier(NamedTuple):
     def check(self, estimator, hidden_layer_sizes=None):
         """Raise ``ValueError`` unless an estimator has the same network, in the same units."""
         network = self.learnt.network
-        if estimator.activation != network.activation:
-            raise ValueError(
-                f"The prior was learnt with activation={network.activation!r}; got "
-                f"{estimator.activation!r}."
-            )
-        if bool(estimator.fit_intercept) != network.output_bias:
-            raise ValueError(
-                f"The prior was learnt with fit_intercept={network.output_bias}; got "
-                f"{estimator.fit_intercept}."
-            )
-        if bool(estimator.standardize) != self.standardize:
-            raise ValueError(
-                f"The prior was learnt with standardize={self.standardize}; got "
-                f"{estimator.standardize}."
-            )
+        for name, known in (
+            ("activation", network.activation),
+            ("fit_intercept", network.output_bias),
+            ("standardize", self.standardize),
+        ):
+            given = getattr(estimator, name)
+            if given != known:
+                raise ValueError(f"The prior was learnt with {name}={known!r}; got {given!r}.")
         sizes = network.hidden_layer_sizes
         if hidden_layer_sizes not in (None, "auto", sizes):
             raise ValueError(
@@ -154,17 +129,9 @@ def _row_attributes(fitted):
 
 
 def earlier_of_prior(estimator, kind, hidden_layer_sizes):
-    """Extract the result of the estimator given as ``prior``; ``None`` if none is given.
-
-    Parameters
-    ----------
-    estimator : BayesianMLP
-    kind : type
-        Required class of the estimator.
-    hidden_layer_sizes : tuple of int or "auto"
-    """
+    """Extract the result of the estimator, of class ``kind``, given as ``prior``, if one is."""
     prior = estimator._prior
-    if not is_estimator(prior.kind):
+    if not isinstance(prior.kind, BaseEstimator):
         return None
     given = thawed(prior.kind)
     if not isinstance(given, kind) or is_classifier(given) != is_classifier(estimator):

@@ -25,14 +25,19 @@ class Setting(BaseEstimator):
         Parameters
         ----------
         value : object
-            Such an object, which is returned, or a value of the first parameter.
+            Such an object, which is returned, or a value of the first parameter; of `Noise` also of
+            ``std``.
 
         Returns
         -------
         Setting
             Object of this class.
         """
-        return value if isinstance(value, cls) else cls(value)
+        return value if isinstance(value, cls) else cls._of_short(value)
+
+    @classmethod
+    def _of_short(cls, value):
+        return cls(value)
 
 
 class Prior(Setting):
@@ -202,21 +207,8 @@ class Noise(Setting):
         self.hyperprior = hyperprior
 
     @classmethod
-    def of(cls, value: Any) -> Self:
-        """Return an object of this class, made from a name or standard deviation if need be.
-
-        Parameters
-        ----------
-        value : Noise, str, float, array-like or dict
-            Such an object, which is returned, a ``kind``, or an ``std``.
-
-        Returns
-        -------
-        Noise
-            Object of this class.
-        """
-        kind = value is None or isinstance(value, str | bool | cls)
-        return super().of(value) if kind else cls(std=value)
+    def _of_short(cls, value):
+        return cls(value) if value is None or isinstance(value, str | bool) else cls(std=value)
 
     @property
     def _is_of_counts(self):
@@ -376,19 +368,7 @@ SETTINGS = {setting._role: setting for setting in (Prior, Noise, Solver, Sampler
 
 
 def opened(estimator, params):
-    """Replace short values by objects where some of their parameters are to be set.
-
-    Parameters
-    ----------
-    estimator : BayesianMLP
-    params : dict
-        Values for ``set_params``, such as ``prior__precision``.
-
-    Returns
-    -------
-    dict
-        The values, preceded by such objects.
-    """
+    """Values for ``set_params``, short ones replaced by objects whose parameters are to be set."""
     objects = {}
     for path in params:
         name, _, within = path.partition("__")

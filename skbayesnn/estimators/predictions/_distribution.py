@@ -16,7 +16,7 @@ from skbayesnn._data import Scaling
 from skbayesnn._typing import Array, RandomState
 from skbayesnn.estimators.inputs._parameters import count, probabilities, tails
 from skbayesnn.estimators.inputs._rows import generator, numeric
-from skbayesnn.predictive import Ensemble
+from skbayesnn.predictive import CountEnsemble, Ensemble
 
 KINDS = ("total", "epistemic", "aleatoric")
 NODES, SHARES = hermegauss(15)  # averages over the standard normal, for the entropy
@@ -35,15 +35,20 @@ class Distribution:
     logpdf: Callable[..., Any]
     ppf: Callable[..., Any]
 
-    def var(self) -> Array:
-        """Compute the variance, of weights and noise together.
+    def var(self, kind: str = "total") -> Array:
+        """Compute the variance, or one of its parts.
+
+        Parameters
+        ----------
+        kind : {"total", "epistemic", "aleatoric"}, default="total"
+            Part of the uncertainty, as in ``std``.
 
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
             Variance, in squared units of y.
         """
-        return self.std() ** 2
+        return self.std(kind) ** 2
 
     def pdf(self, y: ArrayLike) -> Array:
         """Compute the density at targets, the exponential of `logpdf`.
@@ -162,21 +167,6 @@ class PredictiveDistribution(Distribution):
             Standard deviation, in units of y.
         """
         return self._std_of(self._moments(kind)[1])
-
-    def var(self, kind: str = "total") -> Array:
-        """Compute the variance, or one of its parts.
-
-        Parameters
-        ----------
-        kind : {"total", "epistemic", "aleatoric"}, default="total"
-            Part of the uncertainty, as in `std`.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            Variance, in squared units of y.
-        """
-        return self.std(kind) ** 2
 
     def _mean_and_std(self) -> tuple[Array, Array]:
         """Compute the mean and the standard deviation together, in the time of the latter."""
@@ -356,6 +346,59 @@ class PredictiveDistribution(Distribution):
     def _shaped(self, values):
         """Drop the axis of outputs if y had none."""
         return values[:, 0] if self.one_dimensional else values
+
+
+@dataclass(frozen=True, init=False, repr=False, eq=False)
+class CountDistribution(PredictiveDistribution):
+    """Predictive distribution of counts at given rows: a mixture over networks.
+
+    ``pmf`` and ``logpmf`` are other names of ``pdf`` and ``logpdf``: here these are probabilities,
+    zero where ``y`` is no count.
+
+    Parameters
+    ----------
+    ensemble : CountEnsemble
+        Networks that predict.
+    X : ndarray of shape (n_samples, n_features)
+        Inputs, standardised.
+    scaling : Scaling
+        Identity.
+    one_dimensional : bool
+        Whether arrays have no axis of outputs.
+    errors : ndarray of shape (n_samples, 1)
+        Exposures times the rate at which the outputs of the networks are zero.
+    needs_errors : bool, default=False
+        Not used.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn import EvidenceMLPRegressor
+    >>> X = np.linspace(-1, 1, 100)[:, None]
+    >>> y = np.random.default_rng(0).poisson(3.0 * np.exp(X[:, 0]))
+    >>> model = EvidenceMLPRegressor((), noise="poisson", measure_evidence=False).fit(X, y)
+    >>> at = model.predict_distribution([[0.0]], exposure=[10.0])
+    >>> at.mean().round(-1), at.ppf([0.05, 0.95]).shape
+    (array([30.]), (1, 2))
+    >>> round(float(sum(at.pmf(k) for k in range(100))[0]), 6)
+    1.0
+    """
+
+    ensemble: CountEnsemble
+
+    pmf = PredictiveDistribution.pdf
+    logpmf = PredictiveDistribution.logpdf
+
+    def entropy(self) -> Array:
+        """Compute the entropy ``-sum_t P(t) ln P(t)``.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Entropy, in nats.
+        """
+        terms = self.ensemble.summed(self.X, lambda t, logs: -logs * np.exp(logs), self.errors)
+        return self._shaped(terms)
 
 
 def _applied(function, targets):

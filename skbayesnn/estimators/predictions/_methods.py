@@ -11,15 +11,7 @@ from skbayesnn._typing import Array
 
 
 class Predictions:
-    """Mixin of the predictions that are one method of ``predict_distribution(X)``.
-
-    Examples
-    --------
-    >>> from skbayesnn import EvidenceMLPRegressor
-    >>> from skbayesnn.estimators.predictions._methods import Predictions
-    >>> issubclass(EvidenceMLPRegressor, Predictions)
-    True
-    """
+    """Mixin of the predictions that are one method of ``predict_distribution(X)``."""
 
     predict_distribution: Callable[..., Any]
 

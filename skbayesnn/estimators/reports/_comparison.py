@@ -65,19 +65,7 @@ class Comparison:
 
 
 def compare_regressors(fitted, sampler, X):
-    """Compare predictive means, error bars, noise levels and evidences.
-
-    Parameters
-    ----------
-    fitted : EvidenceMLPRegressor
-    sampler : HMCMLPRegressor
-    X : ndarray of shape (n, n_features)
-        Inputs, in the user's units.
-
-    Returns
-    -------
-    Comparison
-    """
+    """Compare predictive means, error bars, noise levels and evidences at inputs ``(n, d)``."""
     theirs, mine = fitted.predict(X), sampler.predict(X)
     shift = float(np.sqrt(np.mean(((theirs - mine) / sampler.predict_std(X)) ** 2)))
     quantities = {

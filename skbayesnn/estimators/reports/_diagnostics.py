@@ -100,34 +100,38 @@ class Diagnostics(Printed):
     @property
     def verdict(self):
         """Verdict on the representation of the posterior by the draws, in words."""
-        if np.isnan(self.r_hat):
-            return f"NOT converged: {self.n_draws} draws per chain are too few to tell"
-        if not self.converged:
-            return f"NOT converged: R-hat of the outputs is {self.r_hat:.3f}, above {LARGEST_R_HAT}"
-        if self.stuck:
-            return f"doubtful: {self.divergences} trajectories diverged"
-        if self.n_draws_needed > self.n_draws:
-            return (
-                f"roughly converged: R-hat {self.r_hat:.3f}, effective sample size "
-                f"{self.bulk_ess:.0f}"
-            )
-        return "converged"
+        return self._judged[0]
 
     @property
     def advice(self):
         """Advice that follows from the verdict."""
+        return self._judged[1]
+
+    @property
+    def _judged(self):
         if np.isnan(self.r_hat):
-            return "Raise n_draws."
+            return (
+                f"NOT converged: {self.n_draws} draws per chain are too few to tell",
+                "Raise n_draws.",
+            )
         if not self.converged:
-            return f"Raise n_draws to about {self.n_draws_needed:,}, or simplify the model."
+            return (
+                f"NOT converged: R-hat of the outputs is {self.r_hat:.3f}, above {LARGEST_R_HAT}",
+                f"Raise n_draws to about {self.n_draws_needed:,}, or simplify the model.",
+            )
         if self.stuck:
-            return "Make sampler.step_size smaller, or raise n_warmup."
+            return (
+                f"doubtful: {self.divergences} trajectories diverged",
+                "Make sampler.step_size smaller, or raise n_warmup.",
+            )
         if self.n_draws_needed > self.n_draws:
             return (
+                f"roughly converged: R-hat {self.r_hat:.3f}, effective sample size "
+                f"{self.bulk_ess:.0f}",
                 f"Use the predictions; for R-hat {GOOD_R_HAT} and effective sample size "
-                f"{GOOD_ESS:.0f} raise n_draws to about {self.n_draws_needed:,}."
+                f"{GOOD_ESS:.0f} raise n_draws to about {self.n_draws_needed:,}.",
             )
-        return "Use the predictions."
+        return "converged", "Use the predictions."
 
     def _summary(self):
         effective = f"{self.bulk_ess:.0f} for means, {self.tail_ess:.0f} for 5 % and 95 % quantiles"
@@ -147,19 +151,10 @@ class Diagnostics(Printed):
         ]
 
     def _tables(self):
-        chains = [
-            (str(chain), f"{rate:.2f}", f"{step:.3g}")
-            for chain, (rate, step) in enumerate(
-                zip(self.acceptance_by_chain, self.step_size, strict=True)
-            )
-        ]
-        tables = [
-            Table(
-                f"Chains ({self.n_gradients} leapfrog steps)",
-                chains,
-                ("chain", "acceptance", "step size"),
-            )
-        ]
+        pairs = zip(self.acceptance_by_chain, self.step_size, strict=True)
+        chains = [(str(i), f"{rate:.2f}", f"{step:.3g}") for i, (rate, step) in enumerate(pairs)]
+        header = "chain", "acceptance", "step size"
+        tables = [Table(f"Chains ({self.n_gradients} leapfrog steps)", chains, header)]
         if self.hyper_r_hat:
             rows = [
                 (name, f"{value:.3f}", f"{self.hyper_ess[name]:.0f}")
@@ -176,17 +171,7 @@ def spread_rows(n):
 
 
 def diagnose(fit):
-    """Compare the chains of a run.
-
-    Parameters
-    ----------
-    fit : SampledFit
-
-    Returns
-    -------
-    Diagnostics
-        Diagnostics, with ``nan`` for R-hat and ESS of fewer than 8 draws.
-    """
+    """Compare the chains of a `SampledFit`; R-hat and ESS of fewer than 8 draws are ``nan``."""
     draws, joint, posterior = fit.draws, fit.sampled.joint, fit.posed.posterior
     n_chains, n_draws = draws.energy.shape
     rows = posterior.X[spread_rows(len(posterior.X))]

@@ -16,23 +16,14 @@ LITTLE = 0.001, 0.02  # bounds of the standard error used as threshold of the sh
 class Predictions(NamedTuple):
     """Predictions of left-out rows, compared with those of the simplest model.
 
-    The simplest model predicts the mean of all targets (regressors), or the frequencies of
-    the classes (classifiers).
+    The simplest model predicts the mean of all targets (regressors), or the frequencies of the
+    classes (classifiers). The fit removes a ``share`` of its loss, with a standard ``error`` over
+    rows: R2 of left-out rows, or one less the ratio of the log losses. The share is ``nan`` if all
+    targets are equal, or where predictions of left-out rows in closed form fail.
 
-    Attributes
-    ----------
-    share : float
-        Share of the loss of the simplest model that the fit removes: R2 of left-out rows, or one
-        less the ratio of the log losses. ``nan`` if all targets are equal, or where predictions of
-        left-out rows in closed form fail.
-    error : float
-        Standard error of the share, over rows.
-    coverage : float
-        Share of left-out targets inside their central 95 % interval; ``nan`` for classes.
-    n_rows : float
-        Sum of the row weights.
-    loss, simplest : float
-        Mean log loss of classifiers and of the class frequencies, in nats; ``nan`` for regressors.
+    ``coverage`` is the share of left-out targets inside their central 95 % interval, ``nan`` for
+    classes; ``n_rows`` the sum of the row weights; ``loss`` and ``simplest`` are the mean log loss
+    of classifiers and of the class frequencies, in nats, ``nan`` for regressors.
     """
 
     share: float
@@ -44,17 +35,10 @@ class Predictions(NamedTuple):
 
     @classmethod
     def of(cls, left_out, y, weight, classes, outliers=None):
-        """Compare predictions of left-out rows with the simplest model.
+        """Compare the predictions `LeftOut` with the simplest model.
 
-        Parameters
-        ----------
-        left_out : LeftOut
-        y : ndarray of shape (n, n_outputs)
-            Standardised targets; classes one-hot (one column of 0 and 1 for two classes).
-        weight : ndarray of shape (n,)
-        classes : bool
-        outliers : ndarray of bool, shape (n,), optional
-            Rows left out of R2, which they would dominate.
+        Targets ``(n, n_outputs)`` are standardised, classes one-hot (one column of 0 and 1 for two
+        classes). Outliers ``(n,)`` are left out of R2, which they would dominate.
         """
         total, counted = float(np.sum(weight)), weight
         if outliers is not None:

@@ -10,17 +10,7 @@ WIDTH = 80  # columns of the summary
 
 
 class Table(NamedTuple):
-    """Table of a report, shown on request.
-
-    Attributes
-    ----------
-    title : str
-    rows : list of tuple of str
-    header : tuple of str
-        Names of the columns, or an empty tuple.
-    left : tuple of int
-        Indices of the columns of words, which are aligned on the left.
-    """
+    """Table of a report, shown on request; ``left`` are the columns aligned on the left."""
 
     title: str
     rows: list

@@ -24,12 +24,7 @@ REMEDIES = {
 
 
 class Verdict(NamedTuple):
-    """Verdict on a log evidence, with advice.
-
-    Attributes
-    ----------
-    text, advice : str
-    """
+    """Verdict on a log evidence, with advice."""
 
     text: str
     advice: str
@@ -42,15 +37,9 @@ CHOSEN = "not measured: Laplace's approximation has chosen size or noise"
 
 
 def overall(verdict, predictions, chosen):
-    """Combine the verdicts on the evidence and on the predictions of a fit.
+    """Combine the verdicts on the evidence of the best minimum and on the predictions.
 
-    Parameters
-    ----------
-    verdict : str
-        Verdict on the evidence of the best minimum.
-    predictions : Predictions
-    chosen : bool
-        Whether size or noise were chosen among several, by evidences that were not measured.
+    ``chosen``: size or noise were chosen among several, by evidences that were not measured.
     """
     if predictions.doubt is not None:
         return predictions.doubt
@@ -58,17 +47,7 @@ def overall(verdict, predictions, chosen):
 
 
 def verdict_of_measurement(error):
-    """Judge a measured log evidence by its standard error.
-
-    Parameters
-    ----------
-    error : float
-        Standard error in nats.
-
-    Returns
-    -------
-    Verdict
-    """
+    """Judge a measured log evidence by its standard error in nats."""
     if error <= LARGEST_ERROR:
         return TRUSTED
     return Verdict(
@@ -80,18 +59,8 @@ def verdict_of_measurement(error):
 def verdict_of_minimum(minimum, n_targets, exact, measurable=True):
     """Judge the Gaussian approximation at a minimum.
 
-    Parameters
-    ----------
-    minimum : Minimum
-    n_targets : float
-    exact : bool
-        Whether the posterior is Gaussian at given precisions.
-    measurable : bool
-        Whether sampling could measure the evidence.
-
-    Returns
-    -------
-    Verdict
+    ``exact``: the posterior is Gaussian at given precisions. ``measurable``: sampling could measure
+    the evidence.
     """
     if minimum.trouble is not None:
         return Verdict(f"no evidence: {minimum.trouble.value}", REMEDIES[minimum.trouble])

@@ -37,13 +37,7 @@ def has_columns(y):
 
 
 def class_shares(y):
-    """Classes, sorted, and their probabilities in every row, ``(n, n_classes)``.
-
-    Raises
-    ------
-    ValueError
-        If a table of targets does not hold probabilities that sum to 1.
-    """
+    """Classes, sorted, and their probabilities in every row, ``(n, n_classes)``."""
     names = getattr(y, "columns", None)
     if names is not None and len(set(names)) < len(names):
         raise ValueError(f"y has several columns of the same name: {list(names)}.")
@@ -148,10 +142,8 @@ class Classification(ClassifierMixin):
         ndarray of shape (n_samples,) or (n_samples, n_classes)
             Large where the class is likely.
         """
-        probabilities = np.maximum(self.predict_proba(X), TINY)
-        if len(self.classes_) == 2:
-            return np.log(probabilities[:, 1]) - np.log(probabilities[:, 0])
-        return np.log(probabilities)
+        logs = self.predict_log_proba(X)
+        return logs[:, 1] - logs[:, 0] if len(self.classes_) == 2 else logs
 
     def predict_std(self, X: ArrayLike) -> Array:
         """Posterior standard deviation of each class probability.
@@ -298,7 +290,6 @@ class Classification(ClassifierMixin):
                 "This classifier needs samples of at least 2 classes in the data (with positive "
                 f"sample_weight), but found only one class: {found!r}."
             )
-        super()._check_domain(rows, known)
 
     def _targets(self, rows, scaling=None):
         codes = rows.y[:, 0].astype(int)

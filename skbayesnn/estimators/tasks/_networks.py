@@ -15,14 +15,7 @@ from skbayesnn.predictive import class_probabilities
 
 
 class OnDemand(Sequence):
-    """Sequence whose items are made on access.
-
-    Parameters
-    ----------
-    size : int
-    make : callable
-        Function from an index, 0 to ``size - 1``, to an item.
-    """
+    """Sequence whose items a function makes, from their index, on access."""
 
     def __init__(self, size, make):
         self._size, self._make = size, make
@@ -42,31 +35,7 @@ class OnDemand(Sequence):
 
 @dataclass(frozen=True)
 class FittedNetwork:
-    """Network at one distinct minimum, or one draw, in the units of X and y.
-
-    Parameters
-    ----------
-    coefs : list of ndarray of shape (fan_in, fan_out)
-        Weights of every layer.
-    intercepts : list of ndarray of shape (fan_out,)
-        Biases of every layer.
-    weight : float
-        Weight of the network in the predictions.
-    log_evidence : float
-        Log evidence in nats, targets in their own units; ``nan`` where it is not available.
-    activation : str
-        Activation function of the hidden units.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn import EvidenceMLPRegressor
-    >>> X = np.linspace(-2, 2, 30)[:, None]
-    >>> model = EvidenceMLPRegressor((2,), measure_evidence=False, combine="best", random_state=0)
-    >>> model = model.fit(X, np.sin(X[:, 0]))
-    >>> bool(np.allclose(model.networks_[0].predict(X), model.predict(X)))
-    True
-    """
+    """Network at one distinct minimum, or one draw, in the units of X and y."""
 
     coefs: list
     intercepts: list
@@ -103,10 +72,8 @@ class RegressionNetwork(FittedNetwork):
 
     Parameters
     ----------
-    coefs : list of ndarray of shape (fan_in, fan_out)
-        Weights of every layer.
-    intercepts : list of ndarray of shape (fan_out,)
-        Biases of every layer.
+    coefs, intercepts : list of ndarray
+        Weights ``(fan_in, fan_out)`` and biases ``(fan_out,)`` of every layer.
     weight : float
         Weight of the network in the predictions.
     log_evidence : float
@@ -150,10 +117,8 @@ class ClassificationNetwork(FittedNetwork):
 
     Parameters
     ----------
-    coefs : list of ndarray of shape (fan_in, fan_out)
-        Weights of every layer.
-    intercepts : list of ndarray of shape (fan_out,)
-        Biases of every layer.
+    coefs, intercepts : list of ndarray
+        Weights ``(fan_in, fan_out)`` and biases ``(fan_out,)`` of every layer.
     weight : float
         Weight of the network in the predictions.
     log_evidence : float

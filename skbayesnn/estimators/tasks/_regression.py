@@ -20,8 +20,7 @@ from skbayesnn.estimators.inputs._rows import (
     generator,
 )
 from skbayesnn.estimators.inputs._settings import COUNTS
-from skbayesnn.estimators.predictions._counts import CountDistribution
-from skbayesnn.estimators.predictions._distribution import PredictiveDistribution
+from skbayesnn.estimators.predictions._distribution import CountDistribution, PredictiveDistribution
 from skbayesnn.estimators.predictions._methods import Predictions
 from skbayesnn.estimators.tasks._networks import RegressionNetwork
 from skbayesnn.inference import check_memory
@@ -202,8 +201,9 @@ class Regression(Predictions, RegressorMixin):
         if exposure is not None:
             raise ValueError("exposure is for counts; this model was fitted to other targets.")
         errors = self._variances(X, measurement_std)
-        given = self._ensemble, X, self._y_scaling, self._y_is_1d, errors
-        return PredictiveDistribution(*given, self._noise_is_measured)
+        return PredictiveDistribution(
+            self._ensemble, X, self._y_scaling, self._y_is_1d, errors, self._noise_is_measured
+        )
 
     def predict_output_cov(
         self,

@@ -16,9 +16,8 @@ from skbayesnn.estimators.inputs._combinations import (
     MEASUREMENTS,
     check_combinations,
 )
-from skbayesnn.estimators.inputs._hyperpriors import hyperpriors_of_noise
-from skbayesnn.estimators.inputs._outliers import outliers_of
 from skbayesnn.estimators.inputs._parameters import fixed_values, layer_sizes, one_of
+from skbayesnn.estimators.inputs._prior import hyperpriors_of_noise
 from skbayesnn.estimators.inputs._rows import (
     check_counts,
     checked_errors,
@@ -27,7 +26,7 @@ from skbayesnn.estimators.inputs._rows import (
     numeric,
 )
 from skbayesnn.estimators.inputs._settings import Noise
-from skbayesnn.estimators.inputs._spikes import spikes_of
+from skbayesnn.estimators.inputs._unusual_targets import outliers_of, spikes_of
 from skbayesnn.estimators.tasks._regression import Regression, without_noise
 from skbayesnn.inference import FOR_OUTLIERS, NOISE_MODELS
 from skbayesnn.posterior import (
@@ -125,8 +124,8 @@ class RegressionFit(Regression):
             )
         asked = scaling is None and rows.known is None and self._may_have_outliers
         self._outliers = outliers_of(rows) if asked else np.zeros(len(rows.y), dtype=bool)
-        given = rows.weight * ~self._outliers, self.standardize, scaling, self.fit_intercept
-        scaling, y = standardised(rows.y, *given)
+        weight = rows.weight * ~self._outliers
+        scaling, y = standardised(rows.y, weight, self.standardize, scaling, self.fit_intercept)
         likelihood = Gaussian.per_output(n_outputs)
         if self._outliers.any():
             likelihood = StudentT(likelihood.levels, likelihood.relative, FOR_OUTLIERS)

@@ -1,8 +1,9 @@
 """Posterior of the weights for users: a Gaussian around a minimum, or draws."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -22,13 +23,7 @@ SINGULAR = (
 
 @dataclass(frozen=True, repr=False, eq=False)
 class WeightPosterior:
-    """Base class of `GaussianPosterior` and `DrawnPosterior`.
-
-    Parameters
-    ----------
-    names, weight, log_evidence, noise, units, user_units
-        Parameters described at `GaussianPosterior`.
-    """
+    """Base class of `GaussianPosterior`, which describes its parameters, and `DrawnPosterior`."""
 
     names: tuple
     weight: float
@@ -36,6 +31,7 @@ class WeightPosterior:
     noise: Any
     units: str
     user_units: WeightUnits
+    _draw: ClassVar[Callable[..., Any]]  # weights ``(size, k)`` in standardised units
 
     def in_units(self, units: str) -> Any:
         """Convert the posterior to other units.
@@ -54,10 +50,23 @@ class WeightPosterior:
             raise ValueError(f"units must be 'user' or 'standardised', got {units!r}.")
         return replace(self, units=units, noise=self.noise and self.noise.in_units(units))
 
-    @property
-    def std(self):
-        """Standard deviation of every weight, ``(k,)``: ``coefs_std_`` and ``intercepts_std_``."""
-        raise NotImplementedError
+    def sample(self, n_samples: int = 1, random_state: RandomState = 0) -> Array:
+        """Draw weights from the Gaussian, or choose drawn ones at random, with replacement.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+            Number of draws.
+        random_state : int, RandomState instance or None, default=0
+            Seed of the draws.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, k)
+            Weights, in the order of ``names``.
+        """
+        rng, size = generator(random_state), count(n_samples, "n_samples")
+        return self._units.weights(self._draw(rng, size))
 
     def __repr__(self):
         parts = [f"{len(self.names)} weights in {self.units} units", *self._facts()]
@@ -65,11 +74,8 @@ class WeightPosterior:
 
     @property
     def _units(self):
-        return self.user_units if self.units == "user" else WeightUnits.none(self._network)
-
-    @property
-    def _network(self):
-        return self.user_units.network
+        standardised = WeightUnits.none(self.user_units.network)
+        return self.user_units if self.units == "user" else standardised
 
     def _in_both(self, matrix):
         """Convert a covariance ``(k, k)`` from standardised units to the present ones."""
@@ -209,23 +215,8 @@ class GaussianPosterior(WeightPosterior):
         """
         return type(self._definite).__name__
 
-    def sample(self, n_samples: int = 1, random_state: RandomState = 0) -> Array:
-        """Draw weights from the Gaussian.
-
-        Parameters
-        ----------
-        n_samples : int, default=1
-            Number of draws.
-        random_state : int, RandomState instance or None, default=0
-            Seed of the draws.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, k)
-            Weights, in the order of ``names``.
-        """
-        rng, size = generator(random_state), count(n_samples, "n_samples")
-        return self._units.weights(self.theta + self._definite.draw(rng, size))
+    def _draw(self, rng, size):
+        return self.theta + self._definite.draw(rng, size)
 
     @property
     def _definite(self):
@@ -318,24 +309,8 @@ class DrawnPosterior(WeightPosterior):
         self._check_memory("covariance")
         return self._in_both(np.cov(self.theta.astype(float).T).reshape(2 * (len(self.names),)))
 
-    def sample(self, n_samples: int = 1, random_state: RandomState = 0) -> Array:
-        """Choose drawn weights at random, with replacement.
-
-        Parameters
-        ----------
-        n_samples : int, default=1
-            Number of draws.
-        random_state : int, RandomState instance or None, default=0
-            Seed of the choice.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, k)
-            Weights, in the order of ``names``.
-        """
-        rng, size = generator(random_state), count(n_samples, "n_samples")
-        chosen = self.theta[rng.integers(len(self.theta), size=size)]
-        return self._units.weights(chosen.astype(float))
+    def _draw(self, rng, size):
+        return self.theta[rng.integers(len(self.theta), size=size)].astype(float)
 
     def __getattr__(self, name):
         if name in ("precision", "eigenvalues", "directions", "gamma"):

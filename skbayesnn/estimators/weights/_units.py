@@ -16,23 +16,6 @@ class WeightUnits:
     divided by ``s``, ``m / s`` times them is subtracted from the biases of their layer, weights and
     biases of the output layer are multiplied by ``c``, and ``d`` is added to its biases. Every
     method takes weights ``(..., k)``.
-
-    Parameters
-    ----------
-    network : Network
-    X_scaling, y_scaling : Scaling
-        Scalings of inputs and of outputs.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn._data import Scaling
-    >>> from skbayesnn.estimators.weights._units import WeightUnits
-    >>> from skbayesnn.network import Network
-    >>> X_scaling, y_scaling = (Scaling(np.array([m]), np.array([s])) for m, s in [(3, 2), (7, 10)])
-    >>> units = WeightUnits(Network((1, 1)), X_scaling, y_scaling)
-    >>> units.weights(np.array([1.0, 0.5]))  # 10 (1 (X - 3) / 2 + 0.5) + 7 = 5 X - 3
-    array([ 5., -3.])
     """
 
     network: Network
@@ -103,27 +86,11 @@ class WeightUnits:
 def weight_names(network, inputs, outputs):
     """Make readable names of all weights, in the order of ``theta``.
 
-    Parameters
-    ----------
-    network : Network
-    inputs, outputs : sequence
-        Names of inputs and outputs; hidden units are counted from 0. A single output is not named.
-
-    Returns
-    -------
-    tuple of str
-
-    Examples
-    --------
-    >>> from skbayesnn.estimators.weights._units import weight_names
-    >>> from skbayesnn.network import Network
-    >>> weight_names(Network((1, 2, 1)), ["age"], ["y"])[1:]  # doctest: +NORMALIZE_WHITESPACE
-    ('hidden1[age -> 1]', 'hidden1[bias -> 0]', 'hidden1[bias -> 1]', 'output[0]', 'output[1]',
-     'output[bias]')
+    Hidden units are counted from 0. A single output is not named.
     """
-    names, n_layers = [], len(network.shapes)
+    names = []
     for layer, (rows, columns) in enumerate(network.shapes):
-        last = layer == n_layers - 1
+        last = layer == len(network.shapes) - 1
         title = "output" if last else f"hidden{layer + 1}"
         targets = [f" -> {name}" for name in (outputs if last else range(columns))]
         if last and columns == 1:
