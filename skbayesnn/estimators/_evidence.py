@@ -302,11 +302,19 @@ class EvidenceMLP(BayesianMLP):
 
     def _gaussian_posterior(self, own, minimum, units, share, log_evidence, noise=None):
         precision, exact = gaussian_around(own, minimum, self._laplace.fit.posed.settings)
-        names = self._weight_names(minimum.network)
         groups, alpha = minimum.groups, minimum.hyper.alpha
-        prior = None if groups.coupled else groups.diagonal(alpha)
-        given = names, share, log_evidence, noise, "user", units
-        return GaussianPosterior(*given, minimum.theta, precision, prior, exact)
+        return GaussianPosterior(
+            self._weight_names(minimum.network),
+            weight=share,
+            log_evidence=log_evidence,
+            noise=noise,
+            units="user",
+            user_units=units,
+            theta=minimum.theta,
+            gaussian=precision,
+            prior=None if groups.coupled else groups.diagonal(alpha),
+            exact=exact,
+        )
 
     def _trouble(self):
         """Warning about the fit, with its category, or ``None``."""

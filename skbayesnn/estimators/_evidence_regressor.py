@@ -285,8 +285,8 @@ class EvidenceMLPRegressor(RegressionFit, EvidenceMLP):
         ValueError
             If parameters or data make no sense, or do not fit those of earlier batches.
         """
-        given = sample_weight, measurement_std, exposure
-        return self._learn(X, y, *given, earlier=self._before_batch(), batch={})
+        earlier = self._before_batch()
+        return self._learn(X, y, sample_weight, measurement_std, exposure, earlier=earlier, batch={})
 
     def _keep(self, result, rows):
         self._keep_noise(result)

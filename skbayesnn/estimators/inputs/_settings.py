@@ -151,7 +151,7 @@ class Noise(Setting):
         * ``"auto"``: constant, unless a test of the residuals (see `EvidenceReport`) suggests
           input-dependent (p < 0.05) or Student-t noise (p < 0.5). These are then fitted as well.
           Networks drawn from the posterior under all these noise models predict together, weighted
-          by their evidences. Without such draws the noise model of highest evidence is chosen, or
+          by stacking. Without such draws the noise model of highest evidence is chosen, or
           constant noise if it is within 1 nat of that, and means under input-dependent noise are
           combined with means under constant noise. If ``std`` is given, the noise is constant. If
           targets far from all others, at no particular inputs, make most of the variance (gross

@@ -1,1 +1,1 @@
-"""Choice: hidden layers by evidence or held-out rows, and models averaged by evidence."""
+"""Choice of hidden layers and noise models, by evidence or held-out rows."""
