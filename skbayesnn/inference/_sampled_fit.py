@@ -80,11 +80,6 @@ class SampledFit:
 
     Attributes
     ----------
-    problem : Problem
-    posed : Posed
-    noise : str
-    sampled : Sampled
-    settings : SamplingSettings
     origin : object
         Key that identifies the random numbers and the starting points.
     log_evidence, log_evidence_std : float

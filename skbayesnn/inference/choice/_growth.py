@@ -92,7 +92,6 @@ def grow(attempt, allowed, ladder=BY_EVIDENCE):
         before (or ``None``); returns a `Candidate`.
     allowed : callable
         Function of hidden layer sizes; returns whether they may be tried.
-    ladder : Ladder
 
     Returns
     -------
@@ -152,29 +151,15 @@ def grown(problem, seeds, workers=ALONE):
 
     Parameters
     ----------
-    problem : Problem
     seeds : list of numpy.random.SeedSequence
         Seeds of the starts of every network with hidden layers. Except for the first network of
         each depth, the last start is the narrower network with random units added.
-    workers : Workers
 
     Returns
     -------
     path : tuple of Candidate
     tried : dict
         Posterior and its minima, by hidden layer sizes.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.inference import Problem
-    >>> from skbayesnn.inference.choice._growth import grown
-    >>> from skbayesnn.posterior import Gaussian
-    >>> X = np.linspace(-1, 1, 6)[:, None]
-    >>> problem = Problem(X, X, np.ones(6), Gaussian.per_output(1))
-    >>> path, tried = grown(problem, np.random.SeedSequence(0).spawn(1))
-    >>> [candidate.hidden_layer_sizes for candidate in path]  # no more weights than targets
-    [()]
     """
     tried, limits, rival = {}, problem.limits, -np.inf
 
@@ -202,11 +187,9 @@ def grown_with_many_rows(held, seeds, workers=ALONE):
 
     Parameters
     ----------
-    held : HeldOut
     seeds : list of numpy.random.SeedSequence
         Seeds of the starts of every network with hidden layers; the first one alone is used for
         networks that are trained on batches, which takes longer.
-    workers : Workers
 
     Returns
     -------

@@ -66,10 +66,6 @@ class HeldOut(NamedTuple):
 
         The density is in units of the user and uses the most probable weights: it ignores their
         posterior variance, but penalises a noise level that is too low.
-
-        Parameters
-        ----------
-        minima : sequence of Minimum
         """
         logs = np.stack([self._log_densities(minimum) for minimum in minima])
         weight = self.rest.sample_weight

@@ -27,8 +27,6 @@ def with_chosen_noise(fit, previous=None, workers=ALONE, models=None):
     ----------
     fit : EvidenceFit
         Fit under constant noise.
-    previous : EvidenceFit, optional
-    workers : Workers
     models : list of str, optional
         Noise models to be tried regardless of the tests.
 
@@ -126,7 +124,6 @@ def p_values(posterior, residuals, gamma, beta):
 
     Parameters
     ----------
-    posterior : Posterior
     residuals, gamma : ndarray of shape (n, n_outputs)
         Residuals, and the remaining degrees of freedom of each.
     beta : ndarray of shape (n_outputs,)

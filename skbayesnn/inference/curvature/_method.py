@@ -31,9 +31,6 @@ class Point(NamedTuple):
 
     Attributes
     ----------
-    theta : ndarray of shape (k,)
-    hyper : Hyperparameters
-    energies : Energies
     gradient : ndarray of shape (k,)
     precision : Precision
         ``A`` at ``theta``, exact or Gauss-Newton.

@@ -78,7 +78,6 @@ class Precision:
 
         Parameters
         ----------
-        trace : Trace of order >= 1
         free : slice
             Weights that have this precision; the others are taken to be certain.
         """

@@ -68,8 +68,6 @@ def evidence_derivatives(posterior, method, point, prior, exact=True, at_least=-
 
     Parameters
     ----------
-    posterior : Posterior
-    method : Method
     point : Point
         A minimum, with its exact Hessian.
     prior : Hyperpriors
@@ -230,37 +228,16 @@ def ascend(posterior, method, search, free, manner, tol, max_iter=20):
 
     Parameters
     ----------
-    posterior : Posterior
-    method : Method
     search : Search
         Search at a minimum, with a positive definite Hessian for an exact ascent.
-    free : FreeHyperparameters
-    manner : Manner
     tol : float
         The ascent ends if the squared Newton decrement (nats) is below ``tol``, or after a step
         that was not shortened and gained less than a fifth of it.
-    max_iter : int
 
     Returns
     -------
     Ascended
         Not settled if the evidence is not defined at the starting point or time is up.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.inference.evidence._ascent import BOLD, ascend
-    >>> from skbayesnn.inference import Method, Problem
-    >>> from skbayesnn.inference.optimise._steps import find_mode
-    >>> from skbayesnn.posterior import Gaussian, Hyperparameters
-    >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([[1.0], [3.2], [4.9], [6.9]])
-    >>> posterior, settings = Problem(X, y, np.ones(4), Gaussian.per_output(1)).posed(())
-    >>> method = Method.choose(posterior, settings)
-    >>> search = find_mode(posterior, method, np.zeros(2), Hyperparameters(np.ones(1), np.ones(1)))
-    >>> found = ascend(posterior, method, search, settings.free, BOLD, tol=1e-9)
-    >>> point = found.search.point
-    >>> np.allclose(2 * point.hyper.alpha * point.energies.weights, found.gamma)  # 2.22
-    True
     """
     derivatives = evidence_derivatives(posterior, method, search.point, free.prior, manner.exact)
     if derivatives is None:

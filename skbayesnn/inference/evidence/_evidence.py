@@ -67,31 +67,8 @@ def log_evidence_fixed(posterior, hyper, energies, log_det):
 
     Parameters
     ----------
-    posterior : Posterior
-    hyper : Hyperparameters
-    energies : Energies
     log_det : float
         ``log det A`` at the minimum.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.inference import Method, Problem
-    >>> from skbayesnn.inference.optimise._steps import find_mode
-    >>> from skbayesnn.inference.evidence._evidence import log_evidence_fixed
-    >>> from skbayesnn.posterior import Gaussian, Hyperparameters
-    >>> X, rng = np.linspace(-1, 1, 20)[:, None], np.random.default_rng(0)
-    >>> y = X + 0.1 * rng.standard_normal((20, 1))
-    >>> posterior, settings = Problem(X, y, np.ones(20), Gaussian.per_output(1)).posed(())
-    >>> hyper = Hyperparameters(np.ones(1), np.full(1, 100.0))
-    >>> method = Method.choose(posterior, settings)
-    >>> point = find_mode(posterior, method, np.zeros(2), hyper).point
-    >>> value = log_evidence_fixed(posterior, hyper, point.energies, point.precision.log_det)
-    >>> Phi = np.hstack([X, np.ones((20, 1))])
-    >>> K = Phi @ Phi.T + 0.01 * np.eye(20)  # covariance of the targets
-    >>> exact = -0.5 * (y.T @ np.linalg.solve(K, y) + np.linalg.slogdet(2 * np.pi * K)[1])
-    >>> bool(np.isclose(value, exact[0, 0]))
-    True
     """
     prior = posterior.groups.log_normaliser(hyper.alpha)
     noise = posterior.noise_normaliser(hyper.beta)
@@ -106,8 +83,6 @@ def log_symmetry(network, groups, switched_off=()):
 
     Parameters
     ----------
-    network : Network
-    groups : WeightGroups
     switched_off : sequence of int
         Hidden layers (from 0) without effect: their units equal their own mirror images.
 
@@ -115,15 +90,6 @@ def log_symmetry(network, groups, switched_off=()):
     -------
     float
         ``nan`` where units can be rotated continuously (linear hidden layers of several units).
-
-    Examples
-    --------
-    >>> from skbayesnn.inference.evidence._evidence import log_symmetry
-    >>> from skbayesnn.network import Network
-    >>> from skbayesnn.posterior import weight_groups
-    >>> network = Network((1, 2, 1))
-    >>> round(log_symmetry(network, weight_groups(network, "single")), 3)  # ln (2! 2^2)
-    2.079
     """
     total = 0.0
     for layer, (kinds, mirrored) in enumerate(symmetries(network, groups)):
@@ -140,7 +106,6 @@ def log_occam(prior, log_value, log_area):
 
     Parameters
     ----------
-    prior : Hyperprior
     log_value : float
         ``ln lambda`` at the maximum of the posterior density.
     log_area : float
@@ -156,7 +121,6 @@ def log_occam_gaussian(prior, log_value, degrees):
 
     Parameters
     ----------
-    prior : Hyperprior
     log_value : float
         ``ln lambda`` at the maximum.
     degrees : float
@@ -215,9 +179,6 @@ def alpha_occam(groups, hyper, free, gamma):
 
     Parameters
     ----------
-    groups : WeightGroups
-    hyper : Hyperparameters
-    free : FreeHyperparameters
     gamma : ndarray of shape (n_groups,)
         Effective numbers of parameters.
     """

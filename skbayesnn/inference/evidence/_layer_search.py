@@ -36,9 +36,6 @@ class LayerSearch:
 
     Parameters
     ----------
-    posterior : Posterior
-    method : Method
-    free : FreeHyperparameters
     tol : float
         Predicted gain (nats) of a re-estimation at convergence.
     """

@@ -37,8 +37,6 @@ def integrated(posterior, minimum, settings):
     ----------
     posterior : Posterior
         Posterior with the layout of the minimum.
-    minimum : Minimum
-    settings : Settings
     """
     method, free = Method.choose(posterior, settings), settings.free
     if minimum.trouble is not None or not method.profiled:
@@ -127,11 +125,8 @@ def minimum_at(posterior, method, theta, hyper, towards=None):
 
     Parameters
     ----------
-    posterior : Posterior
-    method : Method
     theta : ndarray of shape (k,)
         Weights of the minimum at the present precisions.
-    hyper : Hyperparameters
     towards : ndarray of shape (k,), optional
         Predicted weights at the new precisions, see `find_mode`.
 

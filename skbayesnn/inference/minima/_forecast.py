@@ -20,13 +20,7 @@ TIMED = 2e7  # rows times squared outputs, and times weights, on which they are 
 
 
 def seconds_of_start(posterior, settings):
-    """Predict the seconds that a start takes, to a factor of three, by timing one evaluation.
-
-    Parameters
-    ----------
-    posterior : Posterior
-    settings : Settings
-    """
+    """Predict the seconds that a start takes, to a factor of three, by timing one evaluation."""
     method, n = Method.choose(posterior, settings), len(posterior.X)
     n_weights, n_levels = posterior.network.n_weights, posterior.likelihood.n_levels
     theta = posterior.groups.start(np.random.default_rng(0), np.full(n_weights, SCALE))

@@ -60,13 +60,8 @@ class Minimum:
     ----------
     network : Network
         Network after pruning.
-    groups : WeightGroups
-    likelihood : Likelihood
-    theta : ndarray of shape (k,)
-    hyper : Hyperparameters
     precision : Precision or None
         Posterior precision matrix of the weights; ``None`` if not positive definite.
-    terms : EvidenceTerms
     data_errors : ndarray of shape (n_levels,)
         Error ``E_D`` of every noise level.
     gamma : ndarray of shape (n_groups,)
@@ -75,12 +70,9 @@ class Minimum:
         Effective number of parameters determined by targets of every noise level.
     noise_counts : ndarray of shape (n_levels,)
         Number of targets of every noise level.
-    gradient_norm : float
     smallest_eigenvalue : float
         Smallest eigenvalue of the exact Hessian.
     pruned : tuple of Pruned
-    n_iter : int
-    converged : bool
     exact : bool
         Whether the log determinant uses the exact Hessian.
     trouble : Trouble or None
@@ -125,13 +117,6 @@ def complete(posterior, theta, hyper, settings):
 
     If there is no minimum at the precisions of highest Gauss-Newton evidence, the one at the
     precisions of training is used.
-
-    Parameters
-    ----------
-    posterior : Posterior
-    theta : ndarray of shape (k,)
-    hyper : Hyperparameters
-    settings : Settings
     """
     free = settings.free
     posterior, search, pruned = _needed(posterior, theta, hyper, settings)

@@ -21,7 +21,6 @@ class Pruned(NamedTuple):
     ----------
     layer : int
         Hidden layer, from 1.
-    reason : {"off", "duplicate", "linear"}
     """
 
     layer: int
@@ -31,29 +30,11 @@ class Pruned(NamedTuple):
 def prune(posterior, theta, tolerance):
     """Delete redundant hidden units until every unit is needed.
 
-    Parameters
-    ----------
-    posterior, theta, tolerance
-        See `prune_one`.
-
     Returns
     -------
     posterior : Posterior
     theta : ndarray of shape (k,)
     pruned : list of Pruned
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.inference import Problem
-    >>> from skbayesnn.inference.minima._redundancy import prune
-    >>> from skbayesnn.posterior import Gaussian
-    >>> X = np.linspace(-1, 1, 20)[:, None]
-    >>> posterior, _ = Problem(X, X, np.ones(20), Gaussian.per_output(1)).posed((2,))
-    >>> theta = np.array([3.0, 2.0, 0.0, 0.5, 1.0, 0.0, 0.2])  # the second unit leads nowhere
-    >>> smaller, theta, pruned = prune(posterior, theta, np.array([0.1]))
-    >>> smaller.network.hidden_layer_sizes, pruned[0].reason
-    ((1,), 'off')
     """
     if posterior.groups.one_size:
         return posterior, theta, []
@@ -74,8 +55,6 @@ def prune_one(posterior, theta, tolerance):
 
     Parameters
     ----------
-    posterior : Posterior
-    theta : ndarray of shape (k,)
     tolerance : ndarray of shape (n_outputs,)
         Noise standard deviation of every output (1 for classifiers).
 
@@ -115,11 +94,6 @@ def merge_linear_units(posterior, theta, tolerance):
     anew by its singular value decomposition, which also minimises the energy of the weights. The
     new units have inputs about zero. No units are merged if ``phi`` has no slope at zero (relu), or
     if there are no biases above to absorb the constant.
-
-    Parameters
-    ----------
-    posterior, theta, tolerance
-        See `prune_one`.
 
     Returns
     -------
@@ -237,7 +211,6 @@ def align(network, theta, reference, allowed=None):
     ----------
     network : Network
         Layout of both networks.
-    theta, reference : ndarray of shape (k,)
     allowed : list of UnitSymmetry, optional
         Permitted symmetries of every hidden layer; by default units take any place and sign.
 
@@ -245,16 +218,6 @@ def align(network, theta, reference, allowed=None):
     -------
     ndarray of shape (k,)
         Weights of the same function as ``theta``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.inference.minima._redundancy import align
-    >>> from skbayesnn.network import Network
-    >>> reference = np.array([3.0, 1.0, 0.2, 0.5, 1.0, 2.0, 0.0])
-    >>> swapped = np.array([1.0, -3.0, 0.5, -0.2, 2.0, -1.0, 0.0])  # and one sign changed
-    >>> align(Network((1, 2, 1)), swapped, reference)
-    array([3. , 1. , 0.2, 0.5, 1. , 2. , 0. ])
     """
     layers = [w.copy() for w in network.layers(theta)]
     targets = network.layers(reference)
@@ -283,9 +246,6 @@ def same_minimum(network, theta, reference, tol=1e-2, allowed=None):
 
     Parameters
     ----------
-    network : Network
-    theta, reference : ndarray of shape (k,)
-    tol : float
     allowed : list of UnitSymmetry, optional
         See `align`.
     """

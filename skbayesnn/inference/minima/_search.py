@@ -112,8 +112,6 @@ def find_minima(
 
     Parameters
     ----------
-    posterior : Posterior
-    settings : Settings
     seeds : list of numpy.random.SeedSequence
         One per random start.
     previous : sequence of Minimum
@@ -121,7 +119,6 @@ def find_minima(
     narrower : Minimum, optional
         Minimum of a network of the same depth, no layer of which is wider. The start of the last
         seed is this network with random units added.
-    workers : Workers
     rival : float, default=-inf
         Log evidence of another network. Training that falls far behind it is given up, see `train`;
         the first start is given up only if its minimum would have a negligible weight in

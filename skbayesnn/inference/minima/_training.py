@@ -39,10 +39,6 @@ class Trained(NamedTuple):
 
     Attributes
     ----------
-    theta : ndarray of shape (k,)
-    hyper : Hyperparameters
-    n_iter : int
-    converged : bool
     tau_factor : float or ndarray of shape (n_groups,)
         Factor of `reestimate`, if the training method uses it.
     """
@@ -73,7 +69,6 @@ def random_starts(posterior, rngs, low_noise=None):
 
     Parameters
     ----------
-    posterior : Posterior
     rngs : list of numpy.random.Generator
         One per start, so that a start does not depend on how many others there are.
     low_noise : bool, optional
@@ -118,13 +113,8 @@ def steepness(posterior, theta):
 
     Parameters
     ----------
-    posterior : Posterior
     theta : ndarray of shape (k,)
         Weights of a random start.
-
-    Returns
-    -------
-    float
     """
     network, groups = posterior.network, posterior.groups
     rows = np.unique(np.linspace(0, len(posterior.X) - 1, LOOKED_AT).round().astype(int))
@@ -154,9 +144,6 @@ def train(posterior, start, settings, least=-np.inf):
 
     Parameters
     ----------
-    posterior : Posterior
-    start : Trained
-    settings : Settings
     least : float, default=-inf
         Log evidence below which training may be given up.
 

@@ -15,8 +15,6 @@ def widened(minimum, network, rng):
     ----------
     minimum : Minimum
         Minimum of a network of the same depth, with no layer wider.
-    network : Network
-    rng : numpy.random.Generator
 
     Returns
     -------
@@ -36,11 +34,6 @@ def widened(minimum, network, rng):
 
 def embedded(minimum, network):
     """Weights of a minimum in the full layout, where pruned units are switched off.
-
-    Parameters
-    ----------
-    minimum, network
-        See `widened`.
 
     Returns
     -------

@@ -52,13 +52,11 @@ class ConstantNoise:
 
         Parameters
         ----------
-        problem : Problem
         posed : Posed
             Result of `pose`.
         previous : list of Minimum
             Minima under this noise from an earlier fit, then minima under constant noise; best
             first.
-        workers : Workers
         """
         return find_minima(*posed, (), previous, workers=workers)
 
@@ -80,11 +78,8 @@ class ConstantNoise:
 
         Parameters
         ----------
-        problem : Problem
         posed : Posed
             Result of `pose`.
-        tuned : bool
-            See `SamplingSettings`.
         starts : list of Trained
             Network of the means for every chain.
         minima : sequence of Minimum
@@ -103,7 +98,6 @@ class ConstantNoise:
 
         Parameters
         ----------
-        problem : Problem
         posed : Posed
             Result of `pose`.
         joint : JointPosterior
@@ -123,7 +117,6 @@ class Positions(NamedTuple):
 
     Attributes
     ----------
-    joint : JointPosterior
     theta : ndarray of shape (n_chains, m)
         Weights of all networks of the joint posterior.
     hyper : Hyperparameters

@@ -88,7 +88,6 @@ def with_correlations(posed, old, optional=False):
         Posed problem with `CorrelatedGaussian` noise.
     old : Minimum
         Minimum under correlated or constant noise.
-    optional : bool, default=False
     """
     posterior, settings = posed
     if optional and settings.deadline.passed:

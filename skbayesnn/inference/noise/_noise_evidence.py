@@ -23,8 +23,6 @@ class NoiseNetworkTerms(EvidenceTerms):
         network. Its output biases have the hyperprior of a constant noise level instead.
     noise_log_det : float
         ``-1/2 log det A_v``.
-    noise_symmetry : float
-    noise_weight_precision_occam : float
     """
 
     noise_weight_prior: float = 0.0
@@ -44,8 +42,6 @@ def occam_of_idle(network, groups, posterior, prior, levels):
 
     Parameters
     ----------
-    network : Network
-    groups : WeightGroups
     posterior : Posterior
         Posterior of the noise network, with squared residuals as targets.
     prior : Hyperpriors

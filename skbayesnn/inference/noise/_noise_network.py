@@ -97,20 +97,7 @@ def rounding_variance(y):
 
 
 def with_rows(posterior, log_precision):
-    """Posterior of the means given the log precision of every residual, and the mean ``ln beta``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.inference import Problem
-    >>> from skbayesnn.inference.noise._noise_network import with_rows
-    >>> from skbayesnn.posterior import Gaussian
-    >>> X = np.linspace(-1, 1, 3)[:, None]
-    >>> posterior, _ = Problem(X, X, np.ones(3), Gaussian.per_output(1)).posed(())
-    >>> own, level = with_rows(posterior, np.log([[1.0], [4.0], [16.0]]))
-    >>> print(np.exp(level), own.factors.T)
-    [4.] [[0.25 1.   4.  ]]
-    """
+    """Posterior of the means given log precisions of all residuals, and the mean ``ln beta``."""
     level = posterior.sample_weight @ log_precision / posterior.n_rows
     return replace(posterior, factors=np.exp(log_precision - level)), level
 
@@ -122,8 +109,6 @@ def residuals_and_gamma(posterior, theta, hyper, precision):
     ----------
     posterior : Posterior
         Posterior of the means, with Gaussian noise.
-    theta : ndarray of shape (k,)
-    hyper : Hyperparameters
     precision : Precision
         Posterior precision of the weights.
 
@@ -149,26 +134,10 @@ def squared_residuals(posterior, theta, hyper, settings):
     ----------
     posterior : Posterior
         Posterior of the means, see `with_rows`.
-    theta : ndarray of shape (k,)
-    hyper : Hyperparameters
-    settings : Settings
 
     Returns
     -------
     y, factors : ndarray of shape (n, n_outputs)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.inference import Problem
-    >>> from skbayesnn.inference.noise._noise_network import squared_residuals
-    >>> from skbayesnn.posterior import Gaussian, Hyperparameters
-    >>> X = np.linspace(-1, 1, 3)[:, None]
-    >>> posterior, settings = Problem(X, X, np.ones(3), Gaussian.per_output(1)).posed(())
-    >>> hyper = Hyperparameters(np.full(1, 1e-6), np.ones(1))
-    >>> y, gamma = squared_residuals(posterior, np.array([1.0, 0.0]), hyper, settings)
-    >>> gamma.T.round(3)  # a line takes two of the three degrees of freedom
-    array([[0.167, 0.667, 0.167]])
     """
     precision = Method.choose(posterior, settings).point(posterior, theta, hyper).precision
     if precision.definite:

@@ -39,10 +39,6 @@ class Side:
 
     Attributes
     ----------
-    posterior : Posterior
-    theta : ndarray of shape (k,)
-    hyper : Hyperparameters
-    settings : Settings
     minimum : Minimum or None
         ``None`` during training.
     moved : float
@@ -98,8 +94,6 @@ class Pair(NamedTuple):
 
     Attributes
     ----------
-    mean, noise : Side
-    plan : NoisePlan
     n_iter : int
         Number of training steps under constant noise.
     """
@@ -117,9 +111,6 @@ class Pair(NamedTuple):
         ----------
         posterior : Posterior
             Posterior of the means, with `Gaussian` noise.
-        trained : Trained
-        settings : Settings
-        plan : NoisePlan
         seed : numpy.random.SeedSequence
             Seed of the start, from which the seed of the noise network is derived.
         """
@@ -143,9 +134,6 @@ class Pair(NamedTuple):
         ----------
         posterior : Posterior
             Posterior of the means, with the layout and the noise of ``old``.
-        old : Minimum
-        settings : Settings
-        plan : NoisePlan
         """
         noise = expected_noise_posterior(posterior, old.noise.network, old.noise.groups)
         return cls(

@@ -53,8 +53,6 @@ class BatchSteps:
 
     Parameters
     ----------
-    posterior : Posterior
-    n_stages : int
     per_stage : int
         Number of steps in a stage.
     shorter : float, default=1.0
@@ -97,15 +95,12 @@ class BatchSteps:
 
         Parameters
         ----------
-        posterior : Posterior
         batches : ndarray of int, shape (n_steps, n_batch)
             Rows of every batch.
-        hyper : Hyperparameters
         length : ndarray of shape (n_steps,)
             Factors of the learning rate, with the bias correction of the mean.
         correction : ndarray of shape (n_steps,)
             Bias corrections of the averaged squares, ``1 - beta_2^t``.
-        theta : ndarray of shape (k,)
         """
         n, groups, moments = len(posterior.X), posterior.groups, (self._mean, self._square)
         if _batch_loop is not None and posterior.compiled and groups.centred:
@@ -129,12 +124,8 @@ class SampledReestimation:
 
     Parameters
     ----------
-    posterior : Posterior
-    method : Method
     hyper : Hyperparameters
         Initial precisions.
-    free : FreeHyperparameters
-    n_stages : int
     """
 
     def __init__(self, posterior, method, hyper, free, n_stages):

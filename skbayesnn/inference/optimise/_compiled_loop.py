@@ -37,10 +37,8 @@ class Plan(NamedTuple):
         Whether steps have geodesic acceleration.
     solves_outputs : bool
         Whether the output layer is solved for in closed form.
-    is_quadratic : bool
     by_rounding : bool
         Whether an indefinite matrix can only be due to rounding.
-    exact, reestimates : bool
     free : ndarray of shape (n_groups + n_levels,)
     low, high, more, rate : ndarray of the same shape
         Bounds of the precisions, and counts and rates of their `Hyperpriors`.
@@ -63,13 +61,7 @@ class Plan(NamedTuple):
 
 
 def compiled_loop(posterior, rule):
-    """Build the compiled loop of a posterior and a rule, or return ``None`` if unsupported.
-
-    Parameters
-    ----------
-    posterior : Posterior
-    rule : FixedPrecisions or Reestimation
-    """
+    """Build the compiled loop of a posterior and a rule, or return ``None`` if unsupported."""
     terms, kept = rule.terms, posterior.kept
     name = "loop", terms.exact  # at fixed precisions
     fixed, known = terms.free is None, name in kept
@@ -123,7 +115,6 @@ class Loop:
     ----------
     loop : Loop
         Loop object of the compiled core.
-    terms : RuleTerms
     """
 
     def __init__(self, loop, terms):
@@ -140,8 +131,6 @@ class Loop:
 
         Parameters
         ----------
-        theta : ndarray of shape (k,)
-        hyper : Hyperparameters
         until : int
             Number of steps.
         towards : ndarray of shape (k,), optional
@@ -163,7 +152,6 @@ class Loop:
 
         Parameters
         ----------
-        search : Search
         until : int
             Total number of steps.
 

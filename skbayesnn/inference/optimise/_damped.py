@@ -23,8 +23,6 @@ class Trial(NamedTuple):
 
     Attributes
     ----------
-    theta : ndarray of shape (k,)
-    energies : Energies
     promise : float
         Decrease of ``M`` predicted by the quadratic approximation; ``nan`` without a step.
     gain : float
@@ -42,12 +40,10 @@ class Search(NamedTuple):
 
     Attributes
     ----------
-    point : Point
     damping, growth : float
         Damping of the next step, and its factor if that step is rejected (Nielsen 1999).
     n_iter : int
         Number of trials so far.
-    done, converged : bool
     memory : object
         State that the rule keeps between steps.
     """
@@ -132,9 +128,6 @@ class RuleTerms(NamedTuple):
     ----------
     exact : bool
         Whether steps use the exact Hessian.
-    tol : float
-    confined : bool
-        See `FixedPrecisions`.
     free : FreeHyperparameters or None
         Precisions that are re-estimated.
     """

@@ -31,12 +31,8 @@ def reestimate(posterior, hyper, energies, determined, free, tau_factor=1.0):
 
     Parameters
     ----------
-    posterior : Posterior
-    hyper : Hyperparameters
-    energies : Energies
     determined : ndarray of shape (n_groups,)
         Effective numbers of parameters ``k_c - alpha_c Tr_c(A^-1)``, with the Gauss-Newton ``A``.
-    free : FreeHyperparameters
     tau_factor : ndarray of shape (n_groups,), default=1
         Factor ``1 + 2 tau_c / (k_c - alpha_c Tr_c(A^-1))``, see `evidence_derivatives`.
     """
@@ -92,9 +88,6 @@ class Reestimation(NamedTuple):
 
     Attributes
     ----------
-    posterior : Posterior
-    method : Method
-    free : FreeHyperparameters
     tol : float
         Gain in nats, of a step and of the re-estimation after it, below which training ends.
     """
@@ -157,8 +150,6 @@ def third_order(posterior, method, point, moves, one_sided=False):
 
     Parameters
     ----------
-    posterior : Posterior
-    method : Method
     point : Point
         Point with the Gauss-Newton ``A``, positive definite.
     moves : ndarray of shape (h, k)
@@ -205,7 +196,6 @@ def fair_moves(posterior, point, total, prior):
 
     Parameters
     ----------
-    posterior : Posterior
     point : Point
         Point with the Gauss-Newton ``A``.
     total : float

@@ -88,13 +88,8 @@ def lower(posterior, steps, rule, search, max_iter, deadline=NEVER, loop=None):
 
     Parameters
     ----------
-    posterior : Posterior
-    steps : DampedSteps or Descents
-    rule : FixedPrecisions, Reestimation, ...
-    search : Search
     max_iter : int
         Most trials.
-    deadline : Deadline
     loop : Loop, optional
         Compiled loop of the rule, see `compiled_loop`.
     """
@@ -118,8 +113,6 @@ class FixedPrecisions(NamedTuple):
 
     Attributes
     ----------
-    posterior : Posterior
-    method : Method
     tol : float
         Bound on the Newton decrement (nats): the height of ``M`` above the minimum of its quadratic
         approximation.
@@ -211,9 +204,6 @@ def find_mode(
 
     Parameters
     ----------
-    posterior : Posterior
-    method : Method
-    theta : ndarray of shape (k,)
     hyper : Hyperparameters
         Precisions of a single network.
     max_iter : int
@@ -229,19 +219,6 @@ def find_mode(
     -------
     Search
         Result, whose point has the exact Hessian where such matrices are formed.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.inference import Method, Problem
-    >>> from skbayesnn.inference.optimise._steps import find_mode
-    >>> from skbayesnn.posterior import Gaussian, Hyperparameters
-    >>> X, y = np.array([[0.0], [1.0], [2.0]]), np.array([[1.0], [3.2], [4.9]])
-    >>> posterior, settings = Problem(X, y, np.ones(3), Gaussian.per_output(1)).posed(())
-    >>> hyper = Hyperparameters(np.array([1e-6]), np.array([50.0]))
-    >>> method = Method.choose(posterior, settings)
-    >>> find_mode(posterior, method, np.zeros(2), hyper).point.theta.round(2)  # least squares
-    array([1.95, 1.08])
     """
     late = method.deadline.with_grace()
     if method.early:

@@ -61,7 +61,6 @@ class Settings(NamedTuple):
 
     Attributes
     ----------
-    free : FreeHyperparameters
     fixed : Hyperparameters
         Values (standardised units) of the precisions that are not free.
     exact : bool
