@@ -12,24 +12,12 @@ from skbayesnn.inference.minima._search import ALONE, find_minima
 
 
 class Ladder(NamedTuple):
-    """Sequence of architectures to be tried.
+    """Sequence of architectures to be tried."""
 
-    Attributes
-    ----------
-    widths : tuple of int
-        Widths of networks with one hidden layer, all of which are tried.
-    narrow : int
-        Units per layer at which depths are compared; one of the widths.
-    deepest : int
-        Maximum number of hidden layers.
-    least_gain : float
-        Least difference that counts as an improvement, in units of the criterion.
-    """
-
-    widths: tuple
-    narrow: int
-    deepest: int
-    least_gain: float
+    widths: tuple  # widths of networks with one hidden layer, all of which are tried
+    narrow: int  # units per layer at which depths are compared; one of the widths
+    deepest: int  # maximum number of hidden layers
+    least_gain: float  # least difference that counts as an improvement, in units of the criterion
 
     @property
     def first(self):

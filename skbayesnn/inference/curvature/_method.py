@@ -27,20 +27,13 @@ class Curvature(Enum):
 
 
 class Point(NamedTuple):
-    """Current point of a search, with energies and derivatives.
+    """Current point of a search, with energies and derivatives."""
 
-    Attributes
-    ----------
-    gradient : ndarray of shape (k,)
-    precision : Precision
-        ``A`` at ``theta``, exact or Gauss-Newton.
-    """
-
-    theta: np.ndarray
+    theta: np.ndarray  # (k,)
     hyper: Hyperparameters
     energies: Energies
-    gradient: np.ndarray
-    precision: object
+    gradient: np.ndarray  # (k,)
+    precision: object  # A at theta, exact or Gauss-Newton
 
     @property
     def energy(self):

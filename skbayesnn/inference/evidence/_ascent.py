@@ -30,26 +30,14 @@ LEAST_EIGENVALUE = 0.1  # least eigenvalue of A, in units of the smallest alpha
 
 
 class Derivatives(NamedTuple):
-    """Log evidence plus log hyperprior and its derivatives in ``(ln alpha, ln beta)``.
+    """Log evidence plus log hyperprior and its derivatives in ``(ln alpha, ln beta)``."""
 
-    Attributes
-    ----------
-    value : float
-        ``log P(D | alpha, beta) p(alpha, beta)``.
-    gradient : ndarray of shape (h,)
-    curvature : ndarray of shape (h, h)
-        Negative second derivatives, without third derivatives of the energy.
-    gamma : ndarray of shape (n_groups,)
-        ``k_c - alpha_c Tr_c(A^-1)``.
-    moves : ndarray of shape (h, k)
-        Derivatives of the minimum, ``dw / d ln lambda_a``.
-    """
-
-    value: float
-    gradient: np.ndarray
+    value: float  # log P(D | alpha, beta) p(alpha, beta)
+    gradient: np.ndarray  # (h,)
+    # (h, h), negative second derivatives, without third derivatives of the energy
     curvature: np.ndarray
-    gamma: np.ndarray
-    moves: np.ndarray
+    gamma: np.ndarray  # (n_groups,), k_c - alpha_c Tr_c(A^-1)
+    moves: np.ndarray  # (h, k), derivatives of the minimum, dw / d ln lambda_a
 
 
 def evidence_derivatives(posterior, method, point, prior, exact=True, at_least=-np.inf):
@@ -168,27 +156,13 @@ def _exact_third_order(posterior, point, S, moves):
 
 
 class Manner(NamedTuple):
-    """Step-size control of an ascent.
+    """Step-size control of an ascent."""
 
-    Attributes
-    ----------
-    exact : bool
-        Whether the log determinant uses the exact Hessian.
-    shrink : float
-        Factor of the maximum step size after a step that lowered the evidence.
-    regrow : float
-        Factor of the maximum step size after a step that raised the evidence.
-    cuts : float
-        Number of times a step may be shortened before the ascent ends.
-    shorter : float
-        Maximum length of a step relative to the previous one.
-    """
-
-    exact: bool
-    shrink: float
-    regrow: float
-    cuts: float
-    shorter: float
+    exact: bool  # whether the log determinant uses the exact Hessian
+    shrink: float  # factor of the maximum step size after a step that lowered the evidence
+    regrow: float  # factor of the maximum step size after a step that raised the evidence
+    cuts: float  # number of times a step may be shortened before the ascent ends
+    shorter: float  # maximum length of a step relative to the previous one
 
 
 BOLD = Manner(exact=False, shrink=0.25, regrow=2.0, cuts=np.inf, shorter=np.inf)
@@ -196,20 +170,11 @@ WARY = Manner(exact=True, shrink=0.5, regrow=np.inf, cuts=3, shorter=0.9)
 
 
 class Ascended(NamedTuple):
-    """Result of an ascent.
+    """Result of an ascent."""
 
-    Attributes
-    ----------
-    search : Search
-        State of the search at the last minimum.
-    settled : bool
-        Whether the ascent converged, with little evidence left to gain.
-    gamma : ndarray of shape (n_groups,)
-        Effective number of parameters of every group there; ``nan`` if not known.
-    """
-
-    search: object
-    settled: bool
+    search: object  # state of the search at the last minimum
+    settled: bool  # whether the ascent converged, with little evidence left to gain
+    # (n_groups,), effective number of parameters of every group there; nan if not known
     gamma: np.ndarray
 
 

@@ -131,21 +131,12 @@ def log_occam_gaussian(prior, log_value, degrees):
 
 
 class WellDetermined(NamedTuple):
-    """Effective numbers of parameters, by the Gauss-Newton approximation.
+    """Effective numbers of parameters, by the Gauss-Newton approximation."""
 
-    Attributes
-    ----------
-    gamma : ndarray of shape (n_groups,)
-        ``gamma_c = k_c - alpha_c Tr_c(A^-1)``, between 0 and ``k_c``.
-    noise_gamma : ndarray of shape (n_levels,)
-        ``gamma_l = beta_l Tr(A^-1 B_l)``; with noise levels, ``gamma`` has the same sum.
-    precision : Precision
-        Gauss-Newton approximation of the Hessian, positive definite.
-    """
-
-    gamma: np.ndarray
+    gamma: np.ndarray  # (n_groups,), gamma_c = k_c - alpha_c Tr_c(A^-1), between 0 and k_c
+    # (n_levels,), gamma_l = beta_l Tr(A^-1 B_l); with noise levels, gamma has the same sum
     noise_gamma: np.ndarray
-    precision: object
+    precision: object  # Gauss-Newton approximation of the Hessian, positive definite
 
 
 def well_determined(posterior, method, theta, hyper):

@@ -7,17 +7,10 @@ import numpy as np
 
 
 class UnitSymmetry(NamedTuple):
-    """Symmetry operations on the units of a hidden layer that keep the density of the weights.
+    """Symmetry operations on the units of a hidden layer that keep the density of the weights."""
 
-    Attributes
-    ----------
-    kinds : ndarray of int, shape (n_units,)
-        Kind of every unit; units of the same kind can be exchanged.
-    mirrored : ndarray of bool, shape (n_units,)
-        Whether the signs of all weights into and out of a unit can be changed.
-    """
-
-    kinds: np.ndarray
+    kinds: np.ndarray  # (n_units,), kind of every unit; units of the same kind can be exchanged
+    # (n_units,), whether the signs of all weights into and out of a unit can be changed
     mirrored: np.ndarray
 
     def costs(self, same, flipped):

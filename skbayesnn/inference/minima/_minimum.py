@@ -55,51 +55,29 @@ class Minimum:
     """One minimum of ``M(w)`` with its hyperparameters and Gaussian approximation.
 
     All quantities are in standardised units.
-
-    Attributes
-    ----------
-    network : Network
-        Network after pruning.
-    precision : Precision or None
-        Posterior precision matrix of the weights; ``None`` if not positive definite.
-    data_errors : ndarray of shape (n_levels,)
-        Error ``E_D`` of every noise level.
-    gamma : ndarray of shape (n_groups,)
-        Effective number of parameters of every group.
-    noise_gamma : ndarray of shape (n_levels,)
-        Effective number of parameters determined by targets of every noise level.
-    noise_counts : ndarray of shape (n_levels,)
-        Number of targets of every noise level.
-    smallest_eigenvalue : float
-        Smallest eigenvalue of the exact Hessian.
-    pruned : tuple of Pruned
-    exact : bool
-        Whether the log determinant uses the exact Hessian.
-    trouble : Trouble or None
-        Reason why the evidence is ``nan``.
-    noise : Minimum or None
-        Minimum of the noise network, if there is one.
     """
 
-    network: object
+    network: object  # network after pruning
     groups: object
     likelihood: object
-    theta: np.ndarray
+    theta: np.ndarray  # (k,)
     hyper: object
+    # posterior precision matrix of the weights; None if not positive definite
     precision: object
     terms: EvidenceTerms
-    data_errors: np.ndarray
-    gamma: np.ndarray
+    data_errors: np.ndarray  # (n_levels,), error E_D of every noise level
+    gamma: np.ndarray  # (n_groups,), effective number of parameters of every group
+    # (n_levels,), effective number of parameters determined by targets of every noise level
     noise_gamma: np.ndarray
-    noise_counts: np.ndarray
+    noise_counts: np.ndarray  # (n_levels,), number of targets of every noise level
     gradient_norm: float
-    smallest_eigenvalue: float
+    smallest_eigenvalue: float  # smallest eigenvalue of the exact Hessian
     pruned: tuple
     n_iter: int
     converged: bool
-    exact: bool
-    trouble: Trouble | None
-    noise: object = None
+    exact: bool  # whether the log determinant uses the exact Hessian
+    trouble: Trouble | None  # reason why the evidence is nan
+    noise: object = None  # minimum of the noise network, if there is one
 
     @property
     def fits_everything(self):

@@ -15,15 +15,9 @@ ROWS_LOOKED_AT = 10_000
 
 
 class Pruned(NamedTuple):
-    """Record of a deleted hidden unit.
+    """Record of a deleted hidden unit."""
 
-    Attributes
-    ----------
-    layer : int
-        Hidden layer, from 1.
-    """
-
-    layer: int
+    layer: int  # hidden layer, from 1
     reason: str
 
 

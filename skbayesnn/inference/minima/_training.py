@@ -35,19 +35,13 @@ FALLEN = 50.0  # nats below the best evidence of the training at which it may be
 
 
 class Trained(NamedTuple):
-    """State of a network before or after training.
+    """State of a network before or after training."""
 
-    Attributes
-    ----------
-    tau_factor : float or ndarray of shape (n_groups,)
-        Factor of `reestimate`, if the training method uses it.
-    """
-
-    theta: np.ndarray
+    theta: np.ndarray  # (k,)
     hyper: Hyperparameters
     n_iter: int = 0
     converged: bool = True
-    tau_factor: object = 1.0
+    tau_factor: object = 1.0  # of `reestimate`, if the method uses it; or (n_groups,)
 
 
 def random_starts(posterior, rngs, low_noise=None):

@@ -113,21 +113,12 @@ class ConstantNoise:
 
 
 class Positions(NamedTuple):
-    """Starting points of chains.
-
-    Attributes
-    ----------
-    theta : ndarray of shape (n_chains, m)
-        Weights of all networks of the joint posterior.
-    hyper : Hyperparameters
-        Precisions of all groups of the joint posterior.
-    known : ndarray of shape (n_chains, n_groups)
-        Information of the data about a weight of every group, ``h_c``.
-    """
+    """Starting points of chains."""
 
     joint: JointPosterior
-    theta: np.ndarray
-    hyper: Hyperparameters
+    theta: np.ndarray  # (n_chains, m), weights of all networks of the joint posterior
+    hyper: Hyperparameters  # precisions of all groups of the joint posterior
+    # (n_chains, n_groups), information of the data about a weight of every group, h_c
     known: np.ndarray
 
 

@@ -32,18 +32,10 @@ LEAST_GAMMA = 1e-6
 
 
 class NoisePlan(NamedTuple):
-    """Noise network to train.
+    """Noise network to train."""
 
-    Attributes
-    ----------
-    network : Network
-        Network from the inputs to the log precision of every output.
-    groups : WeightGroups
-        Weight groups, with the output biases in a group of their own, `LEVEL`.
-    """
-
-    network: Network
-    groups: WeightGroups
+    network: Network  # network from the inputs to the log precision of every output
+    groups: WeightGroups  # weight groups, with the output biases in a group of their own, `LEVEL`
 
     @classmethod
     def build(cls, mean_network, hidden_layer_sizes, prior, feature_names=None):

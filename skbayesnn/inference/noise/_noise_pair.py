@@ -35,25 +35,15 @@ OFF = 0.1  # effective number of parameters below which the noise network counts
 
 @dataclass(frozen=True)
 class Side:
-    """State of the search for one of the two networks.
-
-    Attributes
-    ----------
-    minimum : Minimum or None
-        ``None`` during training.
-    moved : float
-        Largest change of any ``ln alpha`` by the last step.
-    n_iter : int
-        0 if the network has not been trained before.
-    """
+    """State of the search for one of the two networks."""
 
     posterior: Posterior
     theta: np.ndarray
     hyper: Hyperparameters
     settings: object
-    minimum: Minimum | None = None
-    moved: float = np.inf
-    n_iter: int = 0
+    minimum: Minimum | None = None  # None during training
+    moved: float = np.inf  # largest change of any ln alpha by the last step
+    n_iter: int = 0  # 0 if the network has not been trained before
 
     @property
     def method(self):
@@ -90,18 +80,12 @@ class Side:
 
 
 class Pair(NamedTuple):
-    """Network of the means and noise network.
-
-    Attributes
-    ----------
-    n_iter : int
-        Number of training steps under constant noise.
-    """
+    """Network of the means and noise network."""
 
     mean: Side
     noise: Side
     plan: NoisePlan
-    n_iter: int = 1
+    n_iter: int = 1  # number of training steps under constant noise
 
     @classmethod
     def start(cls, posterior, trained, settings, plan, seed):

@@ -85,16 +85,12 @@ class Reestimation(NamedTuple):
     Training starts from a strong prior, which is relaxed as the fit improves: this path leads to
     minima of far higher evidence than converging the weights first. The re-estimation uses the
     curvature before the step.
-
-    Attributes
-    ----------
-    tol : float
-        Gain in nats, of a step and of the re-estimation after it, below which training ends.
     """
 
     posterior: object
     method: object
     free: object
+    # gain in nats, of a step and of the re-estimation after it, below which training ends
     tol: float
 
     @property
