@@ -73,18 +73,9 @@ def grow(attempt, allowed, ladder=BY_EVIDENCE):
     equally, until doubling the units brings no improvement. If two layers are better than one,
     further layers of the best width are tried.
 
-    Parameters
-    ----------
-    attempt : callable
-        Function of hidden layer sizes and those of the narrower network of the same depth tried
-        before (or ``None``); returns a `Candidate`.
-    allowed : callable
-        Function of hidden layer sizes; returns whether they may be tried.
-
-    Returns
-    -------
-    list of Candidate
-        Candidates in the order in which they were tried.
+    ``attempt`` takes hidden layer sizes and those of the narrower network of the same depth tried
+    before, or ``None``, and returns a `Candidate`; ``allowed`` takes sizes and tells whether they
+    may be tried. Returns the candidates in the order in which they were tried.
     """
     path = [attempt((), None)]
 
@@ -123,11 +114,7 @@ def grow(attempt, allowed, ladder=BY_EVIDENCE):
 def best_of(path, margin=0.0):
     """Candidate of highest evidence or held-out density; the first one if none has any.
 
-    Parameters
-    ----------
-    path : sequence of Candidate
-    margin : float, default=0.0
-        Difference up to which the candidate with fewest weights is preferred to the best one.
+    Among candidates within ``margin`` of the best one, that with fewest weights is preferred.
     """
     best = max(path, key=lambda candidate: candidate.value)
     good = [candidate for candidate in path if candidate.value >= best.value - margin]
@@ -137,17 +124,9 @@ def best_of(path, margin=0.0):
 def grown(problem, seeds, workers=ALONE):
     """Choose the architecture for a problem by `grow`, under constant noise.
 
-    Parameters
-    ----------
-    seeds : list of numpy.random.SeedSequence
-        Seeds of the starts of every network with hidden layers. Except for the first network of
-        each depth, the last start is the narrower network with random units added.
-
-    Returns
-    -------
-    path : tuple of Candidate
-    tried : dict
-        Posterior and its minima, by hidden layer sizes.
+    Every network with hidden layers starts from each of the ``seeds``. Except for the first network
+    of each depth, the last start is the narrower network with random units added. Returns the path,
+    a tuple of `Candidate`, and by hidden layer sizes the posterior and its minima.
     """
     tried, limits, rival = {}, problem.limits, -np.inf
 
@@ -173,17 +152,9 @@ def grown(problem, seeds, workers=ALONE):
 def grown_with_many_rows(held, seeds, workers=ALONE):
     """Choose the architecture for a problem by `grow` with the held-out log density.
 
-    Parameters
-    ----------
-    seeds : list of numpy.random.SeedSequence
-        Seeds of the starts of every network with hidden layers; the first one alone is used for
-        networks that are trained on batches, which takes longer.
-
-    Returns
-    -------
-    path : tuple of Candidate
-    tried : dict
-        Minima on the training rows, by hidden layer sizes.
+    Networks that are trained on batches, which takes longer, start from the first seed alone.
+    Returns the path, a tuple of `Candidate`, and the minima on the training rows by hidden layer
+    sizes.
     """
     tried, limits = {}, held.kept.limits
 

@@ -21,10 +21,7 @@ def total_determined(posterior, point):
     own assumes inputs and derivatives to be independent, and overestimates ``gamma`` by half with
     softmax outputs.
 
-    Parameters
-    ----------
-    point : Point
-        Point with a `KroneckerPrecision`.
+    The point has a `KroneckerPrecision`.
     """
     k, n = len(point.theta), len(posterior.X)
     rows = min(ROWS, max(FEW_ROWS, ROWS_PER_WEIGHT * k))
@@ -56,10 +53,8 @@ def total_determined(posterior, point):
 class CheckedCounts:
     """Effective number of parameters by Kronecker factors, corrected by `total_determined`.
 
-    Attributes
-    ----------
-    share : float
-        Ratio of the checked number to that of the Kronecker factors, at the last check.
+    ``share`` is the ratio of the checked number to that of the Kronecker factors, at the last
+    check.
     """
 
     def __init__(self):

@@ -54,21 +54,9 @@ def evidence_derivatives(posterior, method, point, prior, exact=True, at_least=-
     It is zero for linear models with Gaussian noise. The log hyperprior and its derivatives are
     added.
 
-    Parameters
-    ----------
-    point : Point
-        A minimum, with its exact Hessian.
-    prior : Hyperpriors
-        Prior of all precisions; its constants are omitted.
-    exact : bool
-        If ``False``, the Gauss-Newton ``A`` replaces the exact one.
-    at_least : float
-        Log evidence below which the derivatives are not computed.
-
-    Returns
-    -------
-    Derivatives or None
-        ``None`` if ``A`` is numerically singular or the log evidence is below ``at_least``.
+    The point is a minimum with its exact Hessian; unless ``exact``, the Gauss-Newton ``A`` replaces
+    it. ``prior`` are the `Hyperpriors` of all precisions, whose constants are omitted. Returns
+    ``None`` if ``A`` is numerically singular or the log evidence is below ``at_least``.
     """
     groups, likelihood = posterior.groups, posterior.likelihood
     theta, hyper, energies = point.theta, point.hyper, point.energies
@@ -191,18 +179,10 @@ def ascend(posterior, method, search, free, manner, tol, max_iter=20):
     of its minimum and continues only while its steps get shorter. In either case the
     smallest eigenvalue of the exact ``A`` must stay above a tenth of the smallest weight precision.
 
-    Parameters
-    ----------
-    search : Search
-        Search at a minimum, with a positive definite Hessian for an exact ascent.
-    tol : float
-        The ascent ends if the squared Newton decrement (nats) is below ``tol``, or after a step
-        that was not shortened and gained less than a fifth of it.
-
-    Returns
-    -------
-    Ascended
-        Not settled if the evidence is not defined at the starting point or time is up.
+    The search starts at a minimum, with a positive definite Hessian for an exact ascent. It ends if
+    the squared Newton decrement (nats) is below ``tol``, or after a step that was not shortened and
+    gained less than a fifth of it. It is not settled if the evidence is not defined at the starting
+    point or time is up.
     """
     derivatives = evidence_derivatives(posterior, method, search.point, free.prior, manner.exact)
     if derivatives is None:

@@ -65,10 +65,7 @@ def log_evidence_fixed(posterior, hyper, energies, log_det):
 
     See MacKay (1992), equation 3.8, and Bishop (2006), equation 5.175.
 
-    Parameters
-    ----------
-    log_det : float
-        ``log det A`` at the minimum.
+    ``log_det`` is ``log det A`` at the minimum.
     """
     prior = posterior.groups.log_normaliser(hyper.alpha)
     noise = posterior.noise_normaliser(hyper.beta)
@@ -81,15 +78,8 @@ def log_symmetry(network, groups, switched_off=()):
     The number is ``H!`` per hidden layer, times ``2^H`` for odd activations (MacKay 1992, section
     3.2; Bishop 5.7). Only units with the same prior are exchangeable.
 
-    Parameters
-    ----------
-    switched_off : sequence of int
-        Hidden layers (from 0) without effect: their units equal their own mirror images.
-
-    Returns
-    -------
-    float
-        ``nan`` where units can be rotated continuously (linear hidden layers of several units).
+    Units of layers ``switched_off`` (from 0) equal their own mirror images. The result is ``nan``
+    where units can be rotated continuously (linear hidden layers of several units).
     """
     total = 0.0
     for layer, (kinds, mirrored) in enumerate(symmetries(network, groups)):
@@ -104,12 +94,8 @@ def log_symmetry(network, groups, switched_off=()):
 def log_occam(prior, log_value, log_area):
     """Log Occam factor ``log [P(ln lambda) area]``, with the area bounded by the prior width.
 
-    Parameters
-    ----------
-    log_value : float
-        ``ln lambda`` at the maximum of the posterior density.
-    log_area : float
-        Logarithm of the area below that density, divided by its maximum.
+    ``log_value`` is ``ln lambda`` at the maximum of the posterior density, and ``log_area`` the
+    logarithm of the area below that density, divided by its maximum.
     """
     return prior.log_density(log_value) + np.minimum(log_area, prior.log_width)
 
@@ -119,13 +105,8 @@ def log_occam_gaussian(prior, log_value, degrees):
 
     It is ``log [P(ln lambda) (2 pi 2/degrees)^(1/2)]`` (MacKay 1992, equations 2.27, 3.15).
 
-    Parameters
-    ----------
-    log_value : float
-        ``ln lambda`` at the maximum.
-    degrees : float
-        Number of well-determined parameters that measure the precision, including the prior
-        counts.
+    ``degrees`` is the number of well-determined parameters that measure the precision, including
+    the prior counts.
     """
     return log_occam(prior, log_value, 0.5 * np.log(4.0 * np.pi / degrees))
 
@@ -167,11 +148,6 @@ def alpha_occam(groups, hyper, free, gamma):
     """Sum of the log Occam factors of the free weight precisions, by Gaussian approximations.
 
     Where few parameters determine a precision, `integrated` improves on it.
-
-    Parameters
-    ----------
-    gamma : ndarray of shape (n_groups,)
-        Effective numbers of parameters.
     """
     mask = free.alpha & (groups.sizes > 0)
     return _sum_of_gaussian(free.alpha_prior, mask, hyper.alpha, gamma)

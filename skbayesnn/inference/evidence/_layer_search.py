@@ -34,10 +34,7 @@ class LayerSearch:
     parameters. So the contribution of the data to ``log det A`` is multiplied by the ratio of the
     corrected number to this one, see `CheckedCounts`.
 
-    Parameters
-    ----------
-    tol : float
-        Predicted gain (nats) of a re-estimation at convergence.
+    The search has converged when the predicted gain of a re-estimation is below ``tol`` nats.
     """
 
     def __init__(self, posterior, method, free, tol):

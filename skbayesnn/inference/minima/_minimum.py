@@ -137,13 +137,8 @@ def evaluated(posterior, theta, hyper, settings):
 def _needed(posterior, theta, hyper, settings, search=None):
     """Find the minimum of a network without redundant units, by repeated pruning.
 
-    Returns
-    -------
-    posterior : Posterior
-        Posterior of the pruned network.
-    search : Search
-        Search at the minimum; the given one, unchanged, if no unit is redundant.
-    pruned : tuple of Pruned
+    Returns the posterior of the pruned network, the search at its minimum (the given one,
+    unchanged, if no unit is redundant) and a tuple of `Pruned`.
     """
     pruned = ()
     while True:

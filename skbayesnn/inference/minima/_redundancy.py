@@ -24,11 +24,7 @@ class Pruned(NamedTuple):
 def prune(posterior, theta, tolerance):
     """Delete redundant hidden units until every unit is needed.
 
-    Returns
-    -------
-    posterior : Posterior
-    theta : ndarray of shape (k,)
-    pruned : list of Pruned
+    Returns the posterior and weights of the pruned network, and a list of `Pruned`.
     """
     if posterior.groups.one_size:
         return posterior, theta, []
@@ -47,15 +43,8 @@ def prune_one(posterior, theta, tolerance):
     counts as variation. *Duplicates* have equal (for odd activations also opposite) incoming
     weights; their outgoing weights are added. The last unit of a layer is kept.
 
-    Parameters
-    ----------
-    tolerance : ndarray of shape (n_outputs,)
-        Noise standard deviation of every output (1 for classifiers).
-
-    Returns
-    -------
-    (Posterior, theta, Pruned) or None
-        ``None`` if every unit is needed.
+    ``tolerance`` (n_outputs,) is the noise standard deviation of every output, 1 for classifiers.
+    Returns posterior, weights and a `Pruned`, or ``None`` if every unit is needed.
     """
     network = posterior.network
     trace = forward(network, theta, _rows_to_look_at(posterior.X))
@@ -89,11 +78,7 @@ def merge_linear_units(posterior, theta, tolerance):
     new units have inputs about zero. No units are merged if ``phi`` has no slope at zero (relu), or
     if there are no biases above to absorb the constant.
 
-    Returns
-    -------
-    posterior : Posterior
-    theta : ndarray of shape (k,)
-    pruned : list of Pruned
+    Arguments and results are those of `prune`.
     """
     pruned = []
     for layer in range(len(posterior.network.hidden_layer_sizes)):
@@ -201,17 +186,8 @@ def _coinciding_pair(incoming, odd):
 def align(network, theta, reference, allowed=None):
     """Undo label switching: permute and flip hidden units to match a reference network best.
 
-    Parameters
-    ----------
-    network : Network
-        Layout of both networks.
-    allowed : list of UnitSymmetry, optional
-        Permitted symmetries of every hidden layer; by default units take any place and sign.
-
-    Returns
-    -------
-    ndarray of shape (k,)
-        Weights of the same function as ``theta``.
+    Both networks have the same layout. ``allowed`` are the `UnitSymmetry` of every hidden layer; by
+    default units take any place and sign.
     """
     layers = [w.copy() for w in network.layers(theta)]
     targets = network.layers(reference)
@@ -237,11 +213,6 @@ def same_minimum(network, theta, reference, tol=1e-2, allowed=None):
 
     The distance is relative if the norm of the weights exceeds 1, and absolute otherwise, so that
     networks with vanishing weights agree.
-
-    Parameters
-    ----------
-    allowed : list of UnitSymmetry, optional
-        See `align`.
     """
     distance = np.linalg.norm(align(network, theta, reference, allowed) - reference)
     return bool(distance <= tol * max(1.0, np.linalg.norm(reference)))

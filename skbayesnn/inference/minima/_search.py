@@ -110,19 +110,11 @@ def find_minima(
 ):
     """Train from several starts and return the distinct minima, best evidence first.
 
-    Parameters
-    ----------
-    seeds : list of numpy.random.SeedSequence
-        One per random start.
-    previous : sequence of Minimum
-        Minima to continue from, in addition to the random starts.
-    narrower : Minimum, optional
-        Minimum of a network of the same depth, no layer of which is wider. The start of the last
-        seed is this network with random units added.
-    rival : float, default=-inf
-        Log evidence of another network. Training that falls far behind it is given up, see `train`;
-        the first start is given up only if its minimum would have a negligible weight in
-        predictions.
+    There is one random start per seed; further searches continue from the minima ``previous``. If a
+    minimum of a network of the same depth is given, no layer of which is wider, the start of the
+    last seed is this ``narrower`` network with random units added. Training that falls far behind
+    the log evidence of a ``rival`` network is given up, see `train`; the first start is given up
+    only if its minimum would have a negligible weight in predictions.
     """
     n_starts = len(seeds) + len(previous)
     workers.announced(posterior, settings, n_starts)

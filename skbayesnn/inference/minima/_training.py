@@ -61,12 +61,8 @@ def random_starts(posterior, rngs, low_noise=None):
     start near the mean, and the first start is the mean itself if it breaks all symmetries of
     hidden units.
 
-    Parameters
-    ----------
-    rngs : list of numpy.random.Generator
-        One per start, so that a start does not depend on how many others there are.
-    low_noise : bool, optional
-        Whether all starts have low noise; by default the two kinds alternate.
+    There is one generator per start, so that a start does not depend on how many others there are.
+    With ``low_noise`` given, all starts are of that kind.
     """
     network, n_levels = posterior.network, posterior.likelihood.n_levels
     sd = np.concatenate([np.full(i * o, i**-0.5) for i, o in network.shapes])
@@ -104,11 +100,6 @@ def steepness(posterior, theta):
     Random hidden units are features of a linear model. If features with larger weights fit the
     targets clearly better by least squares, as for several periods, training from usual weights
     would end in a flat function. Otherwise the factor is 1.
-
-    Parameters
-    ----------
-    theta : ndarray of shape (k,)
-        Weights of a random start.
     """
     network, groups = posterior.network, posterior.groups
     rows = np.unique(np.linspace(0, len(posterior.X) - 1, LOOKED_AT).round().astype(int))
@@ -136,16 +127,9 @@ def steepness(posterior, theta):
 def train(posterior, start, settings, least=-np.inf):
     """Minimise ``M(w)``, re-estimating the precisions during training.
 
-    Parameters
-    ----------
-    least : float, default=-inf
-        Log evidence below which training may be given up.
-
-    Returns
-    -------
-    Trained or None
-        ``None`` if the evidence has fallen that low. Networks with too many weights for their rows
-        reach their highest evidence early, and lose hundreds of nats by overfitting the noise.
+    Training is given up, and ``None`` returned, if the log evidence has fallen far below its best
+    and ``least``. Networks with too many weights for their rows reach their highest evidence early,
+    and lose hundreds of nats by overfitting the noise.
     """
     method = Method.choose(posterior, settings)
     theta, hyper = start.theta, settings.with_fixed(start.hyper)

@@ -81,13 +81,6 @@ def with_correlations(posed, old, optional=False):
     """Re-estimate the noise covariance together with the weights and weight precisions.
 
     Returns ``None`` for an ``optional`` minimum if the deadline has passed.
-
-    Parameters
-    ----------
-    posed : Posed
-        Posed problem with `CorrelatedGaussian` noise.
-    old : Minimum
-        Minimum under correlated or constant noise.
     """
     posterior, settings = posed
     if optional and settings.deadline.passed:

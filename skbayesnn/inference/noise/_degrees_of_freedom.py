@@ -36,20 +36,9 @@ def grid_with(first):
 def best_degrees_of_freedom(minimum, first, minimum_at):
     """Follow a minimum along the grid of degrees of freedom.
 
-    Parameters
-    ----------
-    minimum : Minimum
-        Minimum at the first value.
-    first : float
-        First value that is tried.
-    minimum_at : callable
-        Function of the degrees of freedom and the minimum at a neighbouring value; returns the
-        minimum at these degrees of freedom.
-
-    Returns
-    -------
-    Minimum
-        Minimum of highest evidence; its ``degrees_of_freedom_occam`` averages over the grid.
+    Starts with the minimum at the value ``first``. ``minimum_at`` takes degrees of freedom and the
+    minimum at a neighbouring value. Returns the minimum of highest evidence, whose
+    ``degrees_of_freedom_occam`` averages over the grid.
     """
     grid = grid_with(first)
     n, start = len(grid), grid.index(first)

@@ -40,14 +40,8 @@ def occam_of_idle(network, groups, posterior, prior, levels):
     hardly differs from its prior. The evidence is therefore the Monte Carlo mean of the likelihood
     over networks drawn from the prior, each at its most probable noise level.
 
-    Parameters
-    ----------
-    posterior : Posterior
-        Posterior of the noise network, with squared residuals as targets.
-    prior : Hyperpriors
-        Hyperpriors of the precisions of the noise network's weights.
-    levels : Hyperpriors
-        Hyperpriors of the noise precisions.
+    The posterior of the noise network has squared residuals as targets. ``prior`` and ``levels``
+    are the `Hyperpriors` of the precisions of its weights and of the noise precisions.
     """
     n_draws = int(np.clip(ROWS_DRAWN_FOR / len(posterior.X), *PRIOR_DRAWS))
     rng = np.random.default_rng(0)

@@ -97,17 +97,8 @@ def with_rows(posterior, log_precision):
 def residuals_and_gamma(posterior, theta, hyper, precision):
     """Residuals of the means, and the remaining degrees of freedom of each.
 
-    Parameters
-    ----------
-    posterior : Posterior
-        Posterior of the means, with Gaussian noise.
-    precision : Precision
-        Posterior precision of the weights.
-
-    Returns
-    -------
-    residuals, gamma : ndarray of shape (n, n_outputs)
-        ``gamma_m = 1 - beta_m g_m^T A^-1 g_m`` (MacKay 1992, chapter 6).
+    Both have shape (n, n_outputs), with ``gamma_m = 1 - beta_m g_m^T A^-1 g_m`` (MacKay 1992,
+    chapter 6). The noise is Gaussian, and ``precision`` that of the weights.
     """
     parts, n_outputs = [], posterior.network.n_outputs
     for rows in row_blocks(len(posterior.X), n_outputs * posterior.network.n_weights):
@@ -122,14 +113,7 @@ def residuals_and_gamma(posterior, theta, hyper, precision):
 def squared_residuals(posterior, theta, hyper, settings):
     """Targets of the noise network and their factors, see `SquaredResiduals`.
 
-    Parameters
-    ----------
-    posterior : Posterior
-        Posterior of the means, see `with_rows`.
-
-    Returns
-    -------
-    y, factors : ndarray of shape (n, n_outputs)
+    Both have shape (n, n_outputs). The posterior is that of the means, see `with_rows`.
     """
     precision = Method.choose(posterior, settings).point(posterior, theta, hyper).precision
     if precision.definite:

@@ -91,12 +91,8 @@ class Pair(NamedTuple):
     def start(cls, posterior, trained, settings, plan, seed):
         """Start from means trained under constant noise and a random noise network.
 
-        Parameters
-        ----------
-        posterior : Posterior
-            Posterior of the means, with `Gaussian` noise.
-        seed : numpy.random.SeedSequence
-            Seed of the start, from which the seed of the noise network is derived.
+        The posterior is that of the means, with `Gaussian` noise. The seed of the noise network is
+        derived from ``seed``.
         """
         noise = expected_noise_posterior(posterior, *plan)
         seed = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, 0))
@@ -114,10 +110,7 @@ class Pair(NamedTuple):
     def resume(cls, posterior, old, settings, plan):
         """Resume from both networks of an earlier fit.
 
-        Parameters
-        ----------
-        posterior : Posterior
-            Posterior of the means, with the layout and the noise of ``old``.
+        The posterior is that of the means, with the layout and the noise of ``old``.
         """
         noise = expected_noise_posterior(posterior, old.noise.network, old.noise.groups)
         return cls(
@@ -184,15 +177,7 @@ def train_with_noise(pair, tol=ROUGH, tol_factor=ROUGH_TOL):
 def settle(pair):
     """Converge both networks to their minima, in turns.
 
-    Parameters
-    ----------
-    pair : Pair
-        Both networks after `train_with_noise`.
-
-    Returns
-    -------
-    Minimum
-        Minimum of the means, whose ``noise`` is the minimum of the noise network.
+    Returns the minimum of the means, whose ``noise`` is the minimum of the noise network.
     """
     if pair.mean.method.early:  # early stopping ends before a minimum
         return pair.round(Side.completed).minimum

@@ -51,12 +51,7 @@ class BatchSteps:
     Batches are drawn without replacement within an epoch. The steps are deterministic given the
     rows, weights and precisions.
 
-    Parameters
-    ----------
-    per_stage : int
-        Number of steps in a stage.
-    shorter : float, default=1.0
-        Factor of the learning rate.
+    A stage has ``per_stage`` steps, with learning rates ``shorter`` by a factor.
     """
 
     compiled = False
@@ -93,14 +88,9 @@ class BatchSteps:
 
         Likelihoods of the compiled core with priors of mean zero use `_batch_loop.descend`.
 
-        Parameters
-        ----------
-        batches : ndarray of int, shape (n_steps, n_batch)
-            Rows of every batch.
-        length : ndarray of shape (n_steps,)
-            Factors of the learning rate, with the bias correction of the mean.
-        correction : ndarray of shape (n_steps,)
-            Bias corrections of the averaged squares, ``1 - beta_2^t``.
+        Batches are rows of shape (n_steps, n_batch). ``length`` (n_steps,) are factors of the
+        learning rate, with the bias correction of the mean, and ``correction`` (n_steps,) the bias
+        corrections of the averaged squares, ``1 - beta_2^t``.
         """
         n, groups, moments = len(posterior.X), posterior.groups, (self._mean, self._square)
         if _batch_loop is not None and posterior.compiled and groups.centred:
@@ -121,11 +111,6 @@ class SampledReestimation:
     """Re-estimation of precisions, by the curvature on a sample of rows, in training on batches.
 
     The updates are those of `fair_moves`.
-
-    Parameters
-    ----------
-    hyper : Hyperparameters
-        Initial precisions.
     """
 
     def __init__(self, posterior, method, hyper, free, n_stages):

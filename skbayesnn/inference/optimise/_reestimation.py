@@ -29,12 +29,9 @@ def reestimate(posterior, hyper, energies, determined, free, tau_factor=1.0):
     ``gamma`` is divided in proportion to their outputs, which the exact treatment at the end
     corrects.
 
-    Parameters
-    ----------
-    determined : ndarray of shape (n_groups,)
-        Effective numbers of parameters ``k_c - alpha_c Tr_c(A^-1)``, with the Gauss-Newton ``A``.
-    tau_factor : ndarray of shape (n_groups,), default=1
-        Factor ``1 + 2 tau_c / (k_c - alpha_c Tr_c(A^-1))``, see `evidence_derivatives`.
+    ``determined`` (n_groups,) are the numbers ``k_c - alpha_c Tr_c(A^-1)``, with the Gauss-Newton
+    ``A``, and ``tau_factor`` the factors ``1 + 2 tau_c / (k_c - alpha_c Tr_c(A^-1))``, see
+    `evidence_derivatives`.
     """
     gamma = np.maximum(determined, 0.0) * tau_factor
     alpha = precision_of(gamma, energies.weights, free.alpha_prior)  # 2.22
@@ -144,17 +141,9 @@ class Reestimation(NamedTuple):
 def third_order(posterior, method, point, moves, one_sided=False):
     """Third-order terms ``-1/2 Tr(A^-1 dA/dw . move)`` by finite differences.
 
-    Parameters
-    ----------
-    point : Point
-        Point with the Gauss-Newton ``A``, positive definite.
-    moves : ndarray of shape (h, k)
-    one_sided : bool
-        Use forward differences, as ``Tr(A^-1 A)`` is known: half the work, about four digits.
-
-    Returns
-    -------
-    ndarray of shape (h,)
+    For ``moves`` of shape (h, k) the result has shape (h,). The point has a positive definite
+    Gauss-Newton ``A``. With ``one_sided`` differences, as ``Tr(A^-1 A)`` is known, the work is
+    half, and about four digits are right.
     """
     theta, hyper = point.theta, point.hyper
     if posterior.is_quadratic:
@@ -190,21 +179,11 @@ def fair_moves(posterior, point, total, prior):
     and the precisions of all layers move by the same amount. Groups within a layer move relative to
     each other by their own counts; groups that span layers need no such rule.
 
-    Parameters
-    ----------
-    point : Point
-        Point with the Gauss-Newton ``A``.
-    total : float
-        Effective number of parameters of the network.
-    prior : Hyperpriors
-        Hyperpriors of the groups' precisions; informative ones break the invariance.
-
-    Returns
-    -------
-    moves : ndarray of shape (n_groups,)
-        Changes of ``ln alpha``, zero for groups without well-determined weights.
-    gamma : ndarray of shape (n_groups,)
-        Effective numbers of parameters, with equal sums in all layers that total ``total``.
+    The point has the Gauss-Newton ``A``; ``total`` is the effective number of parameters of the
+    network. Informative `Hyperpriors` of the groups' precisions break the invariance. Returns
+    changes of ``ln alpha`` (n_groups,), zero for groups without well-determined weights, and
+    effective numbers of parameters (n_groups,), with equal sums in all layers that add up to
+    ``total``.
     """
     groups, alpha = posterior.groups, posterior.groups.diagonal(point.hyper.alpha)
     sizes = [rows * columns for rows, columns in posterior.network.shapes]
