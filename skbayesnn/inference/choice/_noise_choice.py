@@ -117,6 +117,8 @@ def p_values(posterior, residuals, gamma, beta):
     n_outputs), the noise precisions ``beta`` (n_outputs,).
     """
     residuals = residuals * np.sqrt(beta / np.maximum(gamma, CLOSELY_FITTED))
-    given = posterior.X, residuals, posterior.sample_weight
-    found = ((name, model.p_value(*given)) for name, model in NOISE_MODELS.items())
-    return {name: p_value for name, p_value in found if p_value is not None}
+    found = {
+        name: model.p_value(posterior.X, residuals, posterior.sample_weight)
+        for name, model in NOISE_MODELS.items()
+    }
+    return {name: p_value for name, p_value in found.items() if p_value is not None}

@@ -198,8 +198,9 @@ def ascend(posterior, method, search, free, manner, tol, max_iter=20):
             break
         length = length if cuts else np.linalg.norm(step)
         hyper = _moved(search.point.hyper, active, step, free.prior)
-        given = free.prior, manner, tol, derivatives
-        found, new = _followed(posterior, method, search, hyper, *given)
+        found, new = _followed(
+            posterior, method, search, hyper, free.prior, manner, tol, derivatives
+        )
         if new is None:
             reach, cuts = manner.shrink * min(reach, np.max(np.abs(step))), cuts + 1
             continue
@@ -217,14 +218,16 @@ def _followed(posterior, method, search, hyper, prior, manner, tol, derivatives)
     """Find the minimum at other precisions, with derivatives there if the evidence is higher."""
     near = 1e-12 if manner.exact else NEAR_MINIMUM * tol
     change = np.log(np.concatenate(hyper) / np.concatenate(search.point.hyper))
-    theta = search.point.theta
-    given = TRIALS, near, manner.exact, theta + change @ derivatives.moves
-    found = find_mode(posterior, method, theta, hyper, *given)
-    lost = manner.exact and not found.converged
+    theta, exact = search.point.theta, manner.exact
+    towards = theta + change @ derivatives.moves
+    found = find_mode(
+        posterior, method, theta, hyper, TRIALS, near, confined=exact, towards=towards
+    )
+    lost = exact and not found.converged
     if lost or not _well_conditioned(posterior.groups, found.point):
         return found, None
     least = derivatives.value - 1e-11 * abs(derivatives.value)
-    return found, evidence_derivatives(posterior, method, found.point, prior, manner.exact, least)
+    return found, evidence_derivatives(posterior, method, found.point, prior, exact, least)
 
 
 def without_idle_groups(posterior, method, found, free):

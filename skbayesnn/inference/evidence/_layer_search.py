@@ -105,8 +105,8 @@ class LayerSearch:
         moves, gamma = fair_moves(self.posterior, point, total, free.alpha_prior)
         for groups in self._layers:  # keep the common factor of every layer
             moves = moves - groups * (moves @ (groups * gamma) / max(groups @ gamma, TINY))
-        given = hyper.beta, point.energies, gamma, free.beta_prior
-        noise = np.log(noise_precisions(self.posterior, *given) / hyper.beta)
+        beta = noise_precisions(self.posterior, hyper.beta, point.energies, gamma, free.beta_prior)
+        noise = np.log(beta / hyper.beta)
         moves = np.clip(np.where(self._moved, moves, 0.0), -MAX_MOVE, MAX_MOVE)
         noise = np.clip(np.where(free.beta, noise, 0.0), -MAX_MOVE, MAX_MOVE)
         logs = self._within(np.log(hyper.alpha) + moves, hyper)

@@ -129,8 +129,7 @@ def find_minima(
             starts[-1] = starts[-1]._replace(theta=theta, hyper=narrower.hyper)
         least = np.full(len(starts), rival - FAR_BEHIND)
         least[0] = rival - max(FAR_BEHIND, LITTLE_SHARE * posterior.n_rows)
-        given = zip(starts, least, strict=True)
-        trained = [(posterior, *some, settings, i > 0) for i, some in enumerate(given)]
+        trained = [(posterior, start, least[i], settings, i > 0) for i, start in enumerate(starts)]
     with workers.searching(posterior, settings, n_starts) as told:
         found = workers.told_of(told, continued, tasks)
         found += workers.told_of(told, _trained, trained)
@@ -139,9 +138,7 @@ def find_minima(
 
 
 def _integrated(posterior, minimum, settings):
-    """Integrate Occam factors in a worker, if there is time; see `integrated`."""
-    if settings.deadline.passed:
-        return minimum
+    """Integrate Occam factors in a worker; see `integrated`."""
     with Method.choose(posterior, settings).threads():
         return integrated(own_posterior(posterior, minimum), minimum, settings)
 

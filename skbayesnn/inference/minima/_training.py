@@ -147,16 +147,16 @@ def train(posterior, start, settings, least=-np.inf):
         rule = LayerSearch(posterior, method, settings.free, tol)
         steps = Descents(lambda: rule.descent_tol, settings.deadline)
     else:
-        rule, steps = Reestimation(posterior, method, settings.free, tol), DampedSteps()
+        rule = Reestimation(posterior, method, settings.free, tol)
         search = Search(method.point(posterior, theta, hyper), damping=FIRST_DAMPING)
         search = rule.begun(search, start.tau_factor)
-    given, max_iter = (posterior, steps, rule), settings.max_iter
+    max_iter = settings.max_iter
     if method.by_gradients:
-        search = lower(*given, search, max_iter, settings.deadline)
+        search = lower(posterior, steps, rule, search, max_iter, settings.deadline)
     else:
         if method.early:
             max_iter = min(max_iter, FURTHER_STEPS if start.n_iter else EARLY)
-        search = _unless_fallen(given, search, max_iter, settings.deadline, least)
+        search = _unless_fallen(posterior, rule, search, max_iter, settings.deadline, least)
     if search is None:
         return None
     tau_factor = 1.0 if search.memory is None else search.memory.tau_factor
@@ -164,17 +164,16 @@ def train(posterior, start, settings, least=-np.inf):
     return Trained(point.theta, point.hyper, search.n_iter, search.converged, tau_factor)
 
 
-def _unless_fallen(given, search, max_iter, deadline, least):
+def _unless_fallen(posterior, rule, search, max_iter, deadline, least):
     """Run `lower`; return ``None`` if the evidence has `FALLEN` below its best and ``least``."""
-    posterior, best = given[0], -np.inf
-    copies = np.nan_to_num(log_symmetry(posterior.network, posterior.groups))
+    copies, best = np.nan_to_num(log_symmetry(posterior.network, posterior.groups)), -np.inf
     while not search.done and search.n_iter < max_iter and not deadline.passed:
         until = min(search.n_iter + LOOK, max_iter)
-        search = lower(*given, search, until, deadline)
+        search = lower(posterior, DampedSteps(), rule, search, until, deadline)
         point = search.point
         if point.precision.definite:
-            fixed = posterior, point.hyper, point.energies, point.precision.log_det
-            evidence = copies + log_evidence_fixed(*fixed)
+            log_det = point.precision.log_det
+            evidence = copies + log_evidence_fixed(posterior, point.hyper, point.energies, log_det)
             best = max(best, evidence)
             if evidence < min(best - FALLEN, least):
                 return None

@@ -31,7 +31,7 @@ class NoiseNetworkTerms(EvidenceTerms):
     noise_weight_precision_occam: float = 0.0
 
 
-def occam_of_idle(network, groups, posterior, prior, levels):
+def occam_of_idle(plan, posterior, prior, levels):
     """Log ratio of the evidences of a noise network that is switched off and of constant noise.
 
     Where the noise is constant, the noise network is switched off by large weight precisions. As
@@ -45,14 +45,14 @@ def occam_of_idle(network, groups, posterior, prior, levels):
     """
     n_draws = int(np.clip(ROWS_DRAWN_FOR / len(posterior.X), *PRIOR_DRAWS))
     rng = np.random.default_rng(0)
-    log_alpha = prior.quantile(rng.random((n_draws, len(groups.names))))
-    v = rng.standard_normal((n_draws, network.n_weights))
-    v = v * np.exp(-0.5 * log_alpha)[:, groups.labels]
+    log_alpha = prior.quantile(rng.random((n_draws, len(plan.groups.names))))
+    v = rng.standard_normal((n_draws, plan.network.n_weights))
+    v = v * np.exp(-0.5 * log_alpha)[:, plan.groups.labels]
     counted = posterior.targets().counts
     total, constant = np.sum(counted, axis=0), np.sum(counted * posterior.y, axis=0)
     gains = np.empty(n_draws)
     for i in range(n_draws):
-        g = np.clip(outputs(network, v[i], posterior.X), *levels.log_range)
+        g = np.clip(outputs(plan.network, v[i], posterior.X), *levels.log_range)
         g = g - np.sum(counted * g, axis=0) / total
         even = np.sum(counted * np.exp(g) * posterior.y, axis=0)
         gains[i] = 0.5 * total @ np.log(constant / even)

@@ -144,8 +144,8 @@ class Pair(NamedTuple):
         occam = noise.terms.weight_precision_occam
         if np.sum(noise.gamma[:-1]) < OFF:
             levels = self.mean.settings.free.beta_prior
-            given = self.noise.posterior, self.noise.settings.free.alpha_prior, levels
-            occam = occam_of_idle(*self.plan, *given)
+            prior = self.noise.settings.free.alpha_prior
+            occam = occam_of_idle(self.plan, self.noise.posterior, prior, levels)
         terms = NoiseNetworkTerms(
             **vars(mean.terms),
             noise_weight_prior=noise.terms.weight_prior + float(pull),  # flat for the biases

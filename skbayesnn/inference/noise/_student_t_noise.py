@@ -1,6 +1,6 @@
 """Noise model for targets with outliers: Student-t noise."""
 
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -56,9 +56,8 @@ class StudentTNoise(ConstantNoise):
     def joint(self, problem, posed, tuned):
         """Joint posterior, see `ConstantNoise.joint`, with a factor of every row's precision."""
         plain = super().joint(problem, posed, tuned)
-        given = {field.name: getattr(plain, field.name) for field in fields(plain)}
         first = posed.posterior.likelihood.degrees_of_freedom
-        return StudentTJoint(**given, degrees_of_freedom=grid_with(first))
+        return StudentTJoint(**vars(plain), degrees_of_freedom=grid_with(first))
 
 
 def _over_degrees_of_freedom(posed, minimum):
@@ -100,13 +99,15 @@ def _with_noise_reestimated(own, start, settings):
     hyper, free = settings.with_fixed(start.hyper), settings.free
     for _ in range(MOST_REESTIMATIONS):
         misfit = own.energies(start.theta, hyper.beta)
-        given = hyper.beta, misfit, np.nan_to_num(start.gamma), free.beta_prior
-        beta = np.where(free.beta, noise_precisions(own, *given), hyper.beta)
+        gamma = np.nan_to_num(start.gamma)
+        beta = noise_precisions(own, hyper.beta, misfit, gamma, free.beta_prior)
+        beta = np.where(free.beta, beta, hyper.beta)
         moved, hyper = np.abs(np.log(beta / hyper.beta)), hyper._replace(beta=beta)
         if np.all(moved < SETTLED):
             break
     misfit = own.energies(start.theta, hyper.beta)
     normaliser = float(own.noise_normaliser(hyper.beta))
     terms = replace(start.terms, misfit=-float(misfit.misfit), noise_normaliser=normaliser)
-    given = {"likelihood": own.likelihood, "hyper": hyper, "terms": terms}
-    return replace(start, **given, data_errors=misfit.errors)
+    return replace(
+        start, likelihood=own.likelihood, hyper=hyper, terms=terms, data_errors=misfit.errors
+    )

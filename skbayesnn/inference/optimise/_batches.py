@@ -132,8 +132,8 @@ class SampledReestimation:
             return search
         total = self._counts.total(self.posterior, point)
         moves, gamma = fair_moves(self.posterior, point, total, self.free.alpha_prior)
-        given = hyper.beta, point.energies, gamma, self.free.beta_prior
-        beta = noise_precisions(self.posterior, *given)
+        prior = self.free.beta_prior
+        beta = noise_precisions(self.posterior, hyper.beta, point.energies, gamma, prior)
         moves = np.append(moves[self._alphas], np.log(beta / hyper.beta)[self._betas])
         self._logs = np.clip(self._logs + np.clip(moves, -MAX_MOVE, MAX_MOVE), *self._range)
         hyper = Hyperparameters(hyper.alpha.copy(), hyper.beta.copy())

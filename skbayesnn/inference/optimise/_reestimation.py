@@ -149,11 +149,10 @@ def third_order(posterior, method, point, moves, one_sided=False):
     if posterior.is_quadratic:
         return np.zeros(len(moves))
     eps = difference_step(theta, moves)
-    given = hyper, point.precision
-    plus = method.traces(posterior, theta + eps * moves, *given)
+    plus = method.traces(posterior, theta + eps * moves, hyper, point.precision)
     if one_sided:
         return -0.5 * (plus - len(theta)) / eps[:, 0]
-    minus = method.traces(posterior, theta - eps * moves, *given)
+    minus = method.traces(posterior, theta - eps * moves, hyper, point.precision)
     return -0.5 * (plus - minus) / (2.0 * eps[:, 0])
 
 
