@@ -7,8 +7,7 @@ import numpy as np
 from joblib import effective_n_jobs
 
 from skbayesnn.inference.curvature._method import Method
-from skbayesnn.inference.minima._forecast import seconds_of_start
-from skbayesnn.inference.minima._search import ALONE, find_minima
+from skbayesnn.inference.minima._search import ALONE, find_minima, seconds_of_start
 
 
 class Ladder(NamedTuple):
