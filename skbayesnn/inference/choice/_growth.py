@@ -1,6 +1,5 @@
 """Choice of width and depth: networks grow while the evidence or held-out density increases."""
 
-from contextlib import contextmanager
 from typing import NamedTuple
 
 import numpy as np
@@ -65,7 +64,7 @@ class Candidate(NamedTuple):
         return next((value for value in values if not np.isnan(value)), -np.inf)
 
 
-def grow(attempt, allowed, ladder=BY_EVIDENCE):
+def grow(attempt, allowed, ladder=BY_EVIDENCE, told=lambda text: None):
     """Try one narrow layer, and deeper or wider networks while these are better.
 
     Two layers are compared with one at a small width. Then the better depth is widened, all layers
@@ -74,9 +73,11 @@ def grow(attempt, allowed, ladder=BY_EVIDENCE):
 
     ``attempt`` takes hidden layer sizes and those of the narrower network of the same depth tried
     before, or ``None``, and returns a `Candidate`; ``allowed`` takes sizes and tells whether they
-    may be tried. Returns the candidates in the order in which they were tried.
+    may be tried. ``told`` receives a line about every candidate. Returns the candidates in the
+    order in which they were tried.
     """
     path = [attempt((), None)]
+    told(str(path[0]))
 
     def widen(tried, sizes):
         """Try a network if allowed, and append it to the narrower ones of its depth."""
@@ -84,6 +85,7 @@ def grow(attempt, allowed, ladder=BY_EVIDENCE):
             return False
         tried.append(attempt(sizes, tried[-1].hidden_layer_sizes if tried else None))
         path.append(tried[-1])
+        told(str(path[-1]))
         return True
 
     def rises(tried):
@@ -145,7 +147,7 @@ def grown(problem, seeds, workers=ALONE):
         return _supported(problem, sizes, np.inf if usual else limits.growth_work)
 
     with growing(problem, allowed, BY_EVIDENCE, len(seeds), workers) as told:
-        return tuple(grow(told(attempt), allowed)), tried
+        return tuple(grow(attempt, allowed, BY_EVIDENCE, told)), tried
 
 
 def grown_with_many_rows(held, seeds, workers=ALONE):
@@ -173,28 +175,17 @@ def grown_with_many_rows(held, seeds, workers=ALONE):
         return few and _supported(held.kept, sizes, np.inf)
 
     with growing(held.kept, allowed, OF_MANY_ROWS, len(seeds), workers) as told:
-        return tuple(grow(told(attempt), allowed, OF_MANY_ROWS)), tried
+        return tuple(grow(attempt, allowed, OF_MANY_ROWS, told)), tried
 
 
-@contextmanager
 def growing(problem, allowed, ladder, n_starts, workers):
-    """Open a stage of `Progress`; yields a decorator that reports the candidates of a function."""
+    """Open a stage of `Progress` over the candidates of a ladder."""
     works = []
     if workers.progress.listens:
         n_rounds = np.ceil(n_starts / min(effective_n_jobs(workers.n_jobs), n_starts))
         sizes = [some for some in ladder.first if not some or allowed(some)]
         works = [n_rounds * seconds_of_start(*problem.posed(some)) for some in sizes]
-    with workers.progress.over("hidden layers", works, True, float(np.sum(works))) as step:
-
-        def told(attempt):
-            def telling(sizes, narrower):
-                candidate = attempt(sizes, narrower)
-                step(str(candidate))
-                return candidate
-
-            return telling
-
-        yield told
+    return workers.progress.over("hidden layers", works, True, float(np.sum(works)))
 
 
 def _supported(problem, sizes, most_work):
