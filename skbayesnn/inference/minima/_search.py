@@ -57,11 +57,6 @@ class Workers(NamedTuple):
     progress: Progress = Progress()
     log_scale: float = 0.0
 
-    def announced(self, posterior, settings, n_starts):
-        """Announce the beginning of a search."""
-        if self.announce is not None:
-            self.progress.say(self.announce(posterior, settings, n_starts))
-
     def run(self, function, tasks):
         """Apply a function to each tuple of arguments, and return the results in order."""
         return list(self.results(function, tasks))
@@ -81,13 +76,14 @@ class Workers(NamedTuple):
 
     @contextmanager
     def searching(self, posterior, settings, n_starts):
-        """Open a progress stage over starts; yields a function that reports each minimum."""
-        works = [1.0] * n_starts
+        """Announce a search, and open its stage; yields a function that reports each minimum."""
+        if self.announce is not None:
+            self.progress.say(self.announce(posterior, settings, n_starts))
         seconds = np.nan
         if self.progress.listens:
             n_rounds = np.ceil(n_starts / min(effective_n_jobs(self.n_jobs), n_starts))
             seconds = n_rounds * seconds_of_start(posterior, settings)
-        with self.progress.over("starts", works, seconds=seconds) as step:
+        with self.progress.over("starts", [1.0] * n_starts, seconds=seconds) as step:
             count = itertools.count(1)
             yield lambda minimum: step(self._described(minimum, next(count), n_starts))
 
@@ -129,7 +125,6 @@ def find_minima(
     only if its minimum would have a negligible weight in predictions.
     """
     n_starts = len(seeds) + len(previous)
-    workers.announced(posterior, settings, n_starts)
     tasks, trained = [(posterior, old, settings, i > 0) for i, old in enumerate(previous)], []
     if seeds:
         rngs = [np.random.default_rng(seed) for seed in seeds]

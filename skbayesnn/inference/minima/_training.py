@@ -40,8 +40,6 @@ class Trained(NamedTuple):
     theta: np.ndarray  # (k,)
     hyper: Hyperparameters
     n_iter: int = 0
-    converged: bool = True
-    tau_factor: object = 1.0  # of `reestimate`, if the method uses it; or (n_groups,)
 
 
 def random_starts(posterior, rngs, low_noise=None):
@@ -137,31 +135,23 @@ def train(posterior, start, settings, least=-np.inf):
     if method.by_gradients:
         energies = posterior.energies(theta, hyper.beta)
         search = Search(Point(theta, hyper, energies, None, None))
-    if method.by_batches:
-        stages, shorter = (FURTHER, SHORTER) if start.n_iter else (STAGES, 1.0)
-        n_stages = min(stages, settings.max_iter)
-        rule = SampledReestimation(posterior, method, hyper, settings.free, n_stages)
-        per_stage = steps_per_stage(posterior, settings.limits.batch_steps)
-        steps = BatchSteps(posterior, n_stages, per_stage, shorter)
-    elif method.by_gradients:
-        rule = LayerSearch(posterior, method, settings.free, tol)
-        steps = Descents(lambda: rule.descent_tol, settings.deadline)
+        if method.by_batches:
+            stages, shorter = (FURTHER, SHORTER) if start.n_iter else (STAGES, 1.0)
+            n_stages = min(stages, settings.max_iter)
+            rule = SampledReestimation(posterior, method, hyper, settings.free, n_stages)
+            per_stage = steps_per_stage(posterior, settings.limits.batch_steps)
+            steps = BatchSteps(posterior, n_stages, per_stage, shorter)
+        else:
+            rule = LayerSearch(posterior, method, settings.free, tol)
+            steps = Descents(lambda: rule.descent_tol, settings.deadline)
+        search = lower(posterior, steps, rule, search, settings.max_iter, settings.deadline)
     else:
-        rule = Reestimation(posterior, method, settings.free, tol)
-        search = Search(method.point(posterior, theta, hyper), damping=FIRST_DAMPING)
-        search = rule.begun(search, start.tau_factor)
-    max_iter = settings.max_iter
-    if method.by_gradients:
-        search = lower(posterior, steps, rule, search, max_iter, settings.deadline)
-    else:
+        rule, max_iter = Reestimation(posterior, method, settings.free, tol), settings.max_iter
+        search = rule.begun(Search(method.point(posterior, theta, hyper), damping=FIRST_DAMPING))
         if method.early:
             max_iter = min(max_iter, FURTHER_STEPS if start.n_iter else EARLY)
         search = _unless_fallen(posterior, rule, search, max_iter, settings.deadline, least)
-    if search is None:
-        return None
-    tau_factor = 1.0 if search.memory is None else search.memory.tau_factor
-    point = search.point
-    return Trained(point.theta, point.hyper, search.n_iter, search.converged, tau_factor)
+    return search and Trained(search.point.theta, search.point.hyper, search.n_iter)
 
 
 def _unless_fallen(posterior, rule, search, max_iter, deadline, least):

@@ -45,7 +45,6 @@ class CorrelatedNoise(ConstantNoise):
 
     def search(self, problem, posed, previous, workers=ALONE):
         """Find minima from given ones by `with_correlations`."""
-        workers.announced(*posed, len(previous))
         tasks = [(posed, old, i > 0) for i, old in enumerate(previous)]
         with workers.searching(*posed, len(previous)) as told:
             return distinct(workers.told_of(told, with_correlations, tasks), posed)

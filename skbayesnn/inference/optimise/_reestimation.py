@@ -95,9 +95,9 @@ class Reestimation(NamedTuple):
         """Terms of the rule for the compiled loop."""
         return RuleTerms(exact=False, tol=self.tol, free=self.free)
 
-    def begun(self, search, tau_factor=1.0):
+    def begun(self, search):
         """Initialise the memory of this rule in a search."""
-        return search._replace(memory=Calm(0, 0, tau_factor * np.ones_like(self._alpha(search))))
+        return search._replace(memory=Calm(0, 0, np.ones_like(search.point.hyper.alpha)))
 
     def after(self, search, trial):
         """Re-estimate, then expand ``M`` to second order at the new weights and precisions."""
@@ -124,9 +124,6 @@ class Reestimation(NamedTuple):
     def stuck(self, search):
         """Return the search unchanged: no step lowers ``M``."""
         return search
-
-    def _alpha(self, search):
-        return search.point.hyper.alpha
 
     def _tau_factor(self, point, factor):
         """Factor by which ``tau`` changes the gammas, damped by a geometric mean with the last."""
