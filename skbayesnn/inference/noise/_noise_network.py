@@ -134,3 +134,21 @@ def expected_noise_posterior(posterior, network, groups):
     """
     y = np.ones((len(posterior.X), network.n_outputs))
     return Posterior(network, SquaredResiduals(), groups, posterior.X, y, posterior.sample_weight)
+
+
+def noise_posterior(posterior, minimum, settings):
+    """Posterior of the noise network of a minimum, given the residuals of its means (`Pair.round`).
+
+    Parameters
+    ----------
+    posterior : Posterior
+        Posterior of the means, see `gaussian_around`.
+    minimum : Minimum
+        Minimum that has a noise network.
+    settings : Settings
+    """
+    noise = minimum.noise
+    with Method.choose(posterior, settings).threads():
+        y, factors = squared_residuals(posterior, minimum.theta, minimum.hyper, settings)
+    expected = expected_noise_posterior(posterior, noise.network, noise.groups)
+    return replace(expected, y=y, factors=factors)
