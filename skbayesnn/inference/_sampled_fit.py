@@ -114,18 +114,17 @@ class SampledFit:
 
     def continues(self, other, n_chains):
         """Return True if ``other`` requests the same run with at least as many draws."""
-        mine, theirs = self.settings, other.settings
-        same = self.noise == other.noise and self.origin == other.origin
-        same = same and self.draws.energy.shape[0] == n_chains
-        same = same and self.draws.energy.shape[1] <= theirs.n_draws
-        unlike = {"n_draws": 0, "search": None}
-        mine, theirs = (some.grouped(1)._replace(**unlike) for some in (mine, theirs))
-        same = same and mine == theirs
-        same = same and (
-            self.problem.noise_hidden_layer_sizes == other.problem.noise_hidden_layer_sizes
+        found, both = self.draws.energy.shape, (self, other)
+        mine, theirs = (fit.settings.grouped(1)._replace(n_draws=0, search=None) for fit in both)
+        return (
+            self.noise == other.noise
+            and self.origin == other.origin
+            and found[0] == n_chains
+            and found[1] <= other.settings.n_draws
+            and mine == theirs
+            and self.problem.noise_hidden_layer_sizes == other.problem.noise_hidden_layer_sizes
+            and _same_values(*(fit.posed.without_deadline() for fit in both))
         )
-        posed = (fit.posed.without_deadline() for fit in (self, other))
-        return same and _same_values(*posed)
 
 
 def _same_values(one, other):

@@ -92,11 +92,23 @@ class BatchSteps:
         learning rate, with the bias correction of the mean, and ``correction`` (n_steps,) the bias
         corrections of the averaged squares, ``1 - beta_2^t``.
         """
-        n, groups, moments = len(posterior.X), posterior.groups, (self._mean, self._square)
+        n, groups = len(posterior.X), posterior.groups
         if _batch_loop is not None and posterior.compiled and groups.centred:
-            given = groups.expand(hyper.alpha) / n, hyper.beta, self._rate, length, correction
-            memories = MEMORY_OF_GRADIENT, MEMORY_OF_SQUARE, TINY
-            _batch_loop.descend(posterior.compiled, batches, *given, *memories, theta, *moments)
+            _batch_loop.descend(
+                posterior.compiled,
+                batches,
+                groups.expand(hyper.alpha) / n,
+                hyper.beta,
+                self._rate,
+                length,
+                correction,
+                MEMORY_OF_GRADIENT,
+                MEMORY_OF_SQUARE,
+                TINY,
+                theta,
+                self._mean,
+                self._square,
+            )
             return
         for i, rows in enumerate(batches):
             _, gradient = posterior.of_rows(rows).misfit_and_gradient(theta, hyper.beta)
