@@ -276,18 +276,13 @@ def gaussian_around(posterior, minimum, settings):
     Examples
     --------
     >>> import numpy as np
-    >>> from skbayesnn.inference import Problem, gaussian_around
-    >>> from skbayesnn.inference.minima._search import find_minima
-    >>> from skbayesnn.inference import own_posterior
-    >>> from skbayesnn.inference._evidence_fit import seeds_of
+    >>> from skbayesnn.inference import Problem, fit_evidence, gaussian_around, own_posterior
     >>> from skbayesnn.posterior import Gaussian
     >>> X = np.linspace(-1, 1, 20)[:, None]
-    >>> y = np.sin(3 * X) + 0.1 * np.random.default_rng(0).standard_normal((20, 1))
-    >>> posed = Problem(X, y, np.ones(20), Gaussian.per_output(1)).posed((2,))
-    >>> best = find_minima(*posed, seeds_of(0, (2,), 2))[0]
-    >>> own = own_posterior(posed.posterior, best)
-    >>> precision, exact = gaussian_around(own, best, posed.settings)
-    >>> bool(np.isclose(precision.log_det, -2.0 * best.terms.log_det)), exact
+    >>> fit = fit_evidence(Problem(X, X + X**2, np.ones(20), Gaussian.per_output(1)), (), 0)
+    >>> own = own_posterior(fit.posed.posterior, fit.best)
+    >>> precision, exact = gaussian_around(own, fit.best, fit.posed.settings)
+    >>> bool(np.isclose(precision.log_det, -2.0 * fit.best.terms.log_det)), exact
     (True, True)
     """
     method, at = Method.choose(posterior, settings), (minimum.theta, minimum.hyper)
