@@ -32,7 +32,7 @@ from skbayesnn.estimators.reports._verdict import LARGEST_ERROR
 from skbayesnn.inference import NOISE_MODELS, SIGNIFICANT, Limits
 from skbayesnn.inference.choice import _noise_choice
 from skbayesnn.inference.choice._growth import OF_MANY_ROWS
-from skbayesnn.inference.noise._degrees_of_freedom import DEGREES_OF_FREEDOM
+from skbayesnn.inference.noise._student_t_noise import DEGREES_OF_FREEDOM
 from skbayesnn.inference.optimise import _batches
 from skbayesnn.model_selection import _candidates
 from skbayesnn.posterior import LogUniform

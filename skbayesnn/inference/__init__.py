@@ -15,11 +15,11 @@ from skbayesnn.inference.curvature._method import Method
 from skbayesnn.inference.curvature._precision import DensePrecision
 from skbayesnn.inference.curvature._precision_dual import DualPrecision
 from skbayesnn.inference.evidence._evidence import well_determined
-from skbayesnn.inference.minima._minimum import OF_SIZE, Trouble
+from skbayesnn.inference.minima._minimum import OF_SIZE, Trouble, gaussian_around
 from skbayesnn.inference.minima._search import Workers, fits, in_order, own_posterior
-from skbayesnn.inference.noise._degrees_of_freedom import FOR_OUTLIERS
-from skbayesnn.inference.noise._gaussian import gaussian_around, noise_posterior
 from skbayesnn.inference.noise._noise_models import NOISE_MODELS
+from skbayesnn.inference.noise._noise_network import noise_posterior
+from skbayesnn.inference.noise._student_t_noise import FOR_OUTLIERS
 from skbayesnn.inference.task._deadline import NEVER, Deadline
 from skbayesnn.inference.task._limits import Limits
 from skbayesnn.inference.task._problem import Problem

@@ -80,11 +80,6 @@ class SampledFit:
 
     Attributes
     ----------
-    problem : Problem
-    posed : Posed
-    noise : str
-    sampled : Sampled
-    settings : SamplingSettings
     origin : object
         Key that identifies the random numbers and the starting points.
     log_evidence, log_evidence_std : float
@@ -119,18 +114,17 @@ class SampledFit:
 
     def continues(self, other, n_chains):
         """Return True if ``other`` requests the same run with at least as many draws."""
-        mine, theirs = self.settings, other.settings
-        same = self.noise == other.noise and self.origin == other.origin
-        same = same and self.draws.energy.shape[0] == n_chains
-        same = same and self.draws.energy.shape[1] <= theirs.n_draws
-        unlike = {"n_draws": 0, "search": None}
-        mine, theirs = (some.grouped(1)._replace(**unlike) for some in (mine, theirs))
-        same = same and mine == theirs
-        same = same and (
-            self.problem.noise_hidden_layer_sizes == other.problem.noise_hidden_layer_sizes
+        found, both = self.draws.energy.shape, (self, other)
+        mine, theirs = (fit.settings.grouped(1)._replace(n_draws=0, search=None) for fit in both)
+        return (
+            self.noise == other.noise
+            and self.origin == other.origin
+            and found[0] == n_chains
+            and found[1] <= other.settings.n_draws
+            and mine == theirs
+            and self.problem.noise_hidden_layer_sizes == other.problem.noise_hidden_layer_sizes
+            and _same_values(*(fit.posed.without_deadline() for fit in both))
         )
-        posed = (fit.posed.without_deadline() for fit in (self, other))
-        return same and _same_values(*posed)
 
 
 def _same_values(one, other):
@@ -188,8 +182,10 @@ def fit_by_sampling(
     >>> bool(np.isfinite(fit.log_evidence))
     True
     """
-    given = hidden_layer_sizes, noise, entropy, init, previous, workers
-    chosen = _chosen(problem, *given, not recipe.from_prior)
+    populated = not recipe.from_prior
+    chosen = _chosen(
+        problem, hidden_layer_sizes, noise, entropy, init, previous, workers, populated
+    )
     settings = recipe.settings(problem, chosen.posed, chosen.noise)
     seeds = np.random.SeedSequence(entropy).spawn(2)
     fit = SampledFit(problem, chosen.posed, chosen.noise, None, settings, origin)
@@ -200,8 +196,7 @@ def fit_by_sampling(
     else:
         if previous is not None:  # begin as a first fit of the models that it has chosen would
             sizes = chosen.posed.posterior.network.hidden_layer_sizes
-            given = sizes, chosen.noise, entropy, init, None, workers
-            again = _chosen(problem, *given, not recipe.from_prior)
+            again = _chosen(problem, sizes, chosen.noise, entropy, init, None, workers, populated)
             chosen = replace(again, growth=chosen.growth)
         settings, sampled, evidence = _begun(chosen, recipe, settings, seeds, workers)
     fit = replace(
@@ -224,22 +219,24 @@ def _begun(chosen, recipe, settings, seeds, workers):
     Each of the former chains consists of short ones that start at different draws, most of them
     from one of the independent populations. R-hat thus compares populations (Margossian et al.
     2024), and regions between which chains hardly move have the probability that populations give
-    them.
-
-    Returns
-    -------
-    settings : SamplingSettings
-    sampled : Sampled
-    evidence : tuple of float
-        Log evidence and its standard error, ``nan`` without a population.
+    them. Returns the settings, `Sampled`, and the log evidence with its standard error, ``nan``
+    without a population.
     """
     problem, chain_seeds, found = chosen.problem, seeds[0].spawn(recipe.n_chains), None
     if chosen.drawn and settings.tuned and not recipe.from_prior:
         drawn, rng = chosen.drawn[0], np.random.default_rng(seeds[1])
         found = sample_after(drawn.joint, drawn.position, rng, problem.deadline, MORE)
     if found is None:
-        given = chosen.noise, chosen.minima, recipe.from_prior, workers.n_jobs
-        started = start_sampling(problem, chosen.posed, settings, chain_seeds, *given)
+        started = start_sampling(
+            problem,
+            chosen.posed,
+            settings,
+            chain_seeds,
+            chosen.noise,
+            chosen.minima,
+            recipe.from_prior,
+            workers.n_jobs,
+        )
         return settings, run_chains(*started, settings, True, workers), (np.nan, np.nan)
     settings = settings.grouped(N_PARTS)
     started = found.joint, _started(found, settings, chain_seeds, workers)
@@ -287,15 +284,9 @@ def _continued(old, settings, workers):
 def _chosen(problem, hidden_layer_sizes, noise, entropy, init, previous, workers, populated):
     """Select hidden layers and noise: as given, as in an earlier fit, or by evidence.
 
-    Parameters
-    ----------
-    populated : bool
-        Draw populations where they are affordable, even if nothing is to be selected.
-
-    Returns
-    -------
-    EvidenceFit or DrawnFit
-        Fit whose minima or drawn networks, if any, are the starting points of chains.
+    If ``populated``, populations are drawn where they are affordable, even if nothing is to be
+    selected. The minima or drawn networks of the returned fit, if any, are the starting points of
+    chains.
     """
     kept, growth, minima = init or previous, (), []
     if kept is None and (populated or "auto" in (hidden_layer_sizes, noise)):

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 
 from skbayesnn import EvidenceMLPRegressor, HMCMLPRegressor, Noise, Sampler
-from skbayesnn.inference.noise._degrees_of_freedom import DEGREES_OF_FREEDOM
+from skbayesnn.inference.noise._student_t_noise import DEGREES_OF_FREEDOM
 from skbayesnn.network import outputs
 from tests.tools import draws_of, parts_of, result_of, standardised
 

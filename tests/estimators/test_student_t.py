@@ -7,7 +7,7 @@ from scipy import stats
 from scipy.special import gammaln, logsumexp
 
 from skbayesnn import EvidenceMLPRegressor, Noise, Prior
-from skbayesnn.inference.noise._degrees_of_freedom import DEGREES_OF_FREEDOM
+from skbayesnn.inference.noise._student_t_noise import DEGREES_OF_FREEDOM
 from skbayesnn.posterior import LogUniform
 
 pytestmark = pytest.mark.usefixtures("laplace")

@@ -4,7 +4,7 @@ from scipy import stats
 from scipy.integrate import quad
 
 from skbayesnn.inference import DensePrecision
-from skbayesnn.inference.noise._degrees_of_freedom import DEGREES_OF_FREEDOM
+from skbayesnn.inference.noise._student_t_noise import DEGREES_OF_FREEDOM
 from skbayesnn.network import Network
 from skbayesnn.posterior import Posterior, StudentT, weight_groups
 from skbayesnn.predictive import (

@@ -1,35 +1,21 @@
 """Choice of width and depth: networks grow while the evidence or held-out density increases."""
 
-from contextlib import contextmanager
 from typing import NamedTuple
 
 import numpy as np
 from joblib import effective_n_jobs
 
 from skbayesnn.inference.curvature._method import Method
-from skbayesnn.inference.minima._forecast import seconds_of_start
-from skbayesnn.inference.minima._search import ALONE, find_minima
+from skbayesnn.inference.minima._search import ALONE, find_minima, seconds_of_start
 
 
 class Ladder(NamedTuple):
-    """Sequence of architectures to be tried.
+    """Sequence of architectures to be tried."""
 
-    Attributes
-    ----------
-    widths : tuple of int
-        Widths of networks with one hidden layer, all of which are tried.
-    narrow : int
-        Units per layer at which depths are compared; one of the widths.
-    deepest : int
-        Maximum number of hidden layers.
-    least_gain : float
-        Least difference that counts as an improvement, in units of the criterion.
-    """
-
-    widths: tuple
-    narrow: int
-    deepest: int
-    least_gain: float
+    widths: tuple  # widths of networks with one hidden layer, all of which are tried
+    narrow: int  # units per layer at which depths are compared; one of the widths
+    deepest: int  # maximum number of hidden layers
+    least_gain: float  # least difference that counts as an improvement, in units of the criterion
 
     @property
     def first(self):
@@ -78,28 +64,20 @@ class Candidate(NamedTuple):
         return next((value for value in values if not np.isnan(value)), -np.inf)
 
 
-def grow(attempt, allowed, ladder=BY_EVIDENCE):
+def grow(attempt, allowed, ladder=BY_EVIDENCE, told=lambda text: None):
     """Try one narrow layer, and deeper or wider networks while these are better.
 
     Two layers are compared with one at a small width. Then the better depth is widened, all layers
     equally, until doubling the units brings no improvement. If two layers are better than one,
     further layers of the best width are tried.
 
-    Parameters
-    ----------
-    attempt : callable
-        Function of hidden layer sizes and those of the narrower network of the same depth tried
-        before (or ``None``); returns a `Candidate`.
-    allowed : callable
-        Function of hidden layer sizes; returns whether they may be tried.
-    ladder : Ladder
-
-    Returns
-    -------
-    list of Candidate
-        Candidates in the order in which they were tried.
+    ``attempt`` takes hidden layer sizes and those of the narrower network of the same depth tried
+    before, or ``None``, and returns a `Candidate`; ``allowed`` takes sizes and tells whether they
+    may be tried. ``told`` receives a line about every candidate. Returns the candidates in the
+    order in which they were tried.
     """
     path = [attempt((), None)]
+    told(str(path[0]))
 
     def widen(tried, sizes):
         """Try a network if allowed, and append it to the narrower ones of its depth."""
@@ -107,6 +85,7 @@ def grow(attempt, allowed, ladder=BY_EVIDENCE):
             return False
         tried.append(attempt(sizes, tried[-1].hidden_layer_sizes if tried else None))
         path.append(tried[-1])
+        told(str(path[-1]))
         return True
 
     def rises(tried):
@@ -136,11 +115,7 @@ def grow(attempt, allowed, ladder=BY_EVIDENCE):
 def best_of(path, margin=0.0):
     """Candidate of highest evidence or held-out density; the first one if none has any.
 
-    Parameters
-    ----------
-    path : sequence of Candidate
-    margin : float, default=0.0
-        Difference up to which the candidate with fewest weights is preferred to the best one.
+    Among candidates within ``margin`` of the best one, that with fewest weights is preferred.
     """
     best = max(path, key=lambda candidate: candidate.value)
     good = [candidate for candidate in path if candidate.value >= best.value - margin]
@@ -150,31 +125,9 @@ def best_of(path, margin=0.0):
 def grown(problem, seeds, workers=ALONE):
     """Choose the architecture for a problem by `grow`, under constant noise.
 
-    Parameters
-    ----------
-    problem : Problem
-    seeds : list of numpy.random.SeedSequence
-        Seeds of the starts of every network with hidden layers. Except for the first network of
-        each depth, the last start is the narrower network with random units added.
-    workers : Workers
-
-    Returns
-    -------
-    path : tuple of Candidate
-    tried : dict
-        Posterior and its minima, by hidden layer sizes.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.inference import Problem
-    >>> from skbayesnn.inference.choice._growth import grown
-    >>> from skbayesnn.posterior import Gaussian
-    >>> X = np.linspace(-1, 1, 6)[:, None]
-    >>> problem = Problem(X, X, np.ones(6), Gaussian.per_output(1))
-    >>> path, tried = grown(problem, np.random.SeedSequence(0).spawn(1))
-    >>> [candidate.hidden_layer_sizes for candidate in path]  # no more weights than targets
-    [()]
+    Every network with hidden layers starts from each of the ``seeds``. Except for the first network
+    of each depth, the last start is the narrower network with random units added. Returns the path,
+    a tuple of `Candidate`, and by hidden layer sizes the posterior and its minima.
     """
     tried, limits, rival = {}, problem.limits, -np.inf
 
@@ -194,25 +147,15 @@ def grown(problem, seeds, workers=ALONE):
         return _supported(problem, sizes, np.inf if usual else limits.growth_work)
 
     with growing(problem, allowed, BY_EVIDENCE, len(seeds), workers) as told:
-        return tuple(grow(told(attempt), allowed)), tried
+        return tuple(grow(attempt, allowed, BY_EVIDENCE, told)), tried
 
 
 def grown_with_many_rows(held, seeds, workers=ALONE):
     """Choose the architecture for a problem by `grow` with the held-out log density.
 
-    Parameters
-    ----------
-    held : HeldOut
-    seeds : list of numpy.random.SeedSequence
-        Seeds of the starts of every network with hidden layers; the first one alone is used for
-        networks that are trained on batches, which takes longer.
-    workers : Workers
-
-    Returns
-    -------
-    path : tuple of Candidate
-    tried : dict
-        Minima on the training rows, by hidden layer sizes.
+    Networks that are trained on batches, which takes longer, start from the first seed alone.
+    Returns the path, a tuple of `Candidate`, and the minima on the training rows by hidden layer
+    sizes.
     """
     tried, limits = {}, held.kept.limits
 
@@ -232,28 +175,17 @@ def grown_with_many_rows(held, seeds, workers=ALONE):
         return few and _supported(held.kept, sizes, np.inf)
 
     with growing(held.kept, allowed, OF_MANY_ROWS, len(seeds), workers) as told:
-        return tuple(grow(told(attempt), allowed, OF_MANY_ROWS)), tried
+        return tuple(grow(attempt, allowed, OF_MANY_ROWS, told)), tried
 
 
-@contextmanager
 def growing(problem, allowed, ladder, n_starts, workers):
-    """Open a stage of `Progress`; yields a decorator that reports the candidates of a function."""
+    """Open a stage of `Progress` over the candidates of a ladder."""
     works = []
     if workers.progress.listens:
         n_rounds = np.ceil(n_starts / min(effective_n_jobs(workers.n_jobs), n_starts))
         sizes = [some for some in ladder.first if not some or allowed(some)]
         works = [n_rounds * seconds_of_start(*problem.posed(some)) for some in sizes]
-    with workers.progress.over("hidden layers", works, True, float(np.sum(works))) as step:
-
-        def told(attempt):
-            def telling(sizes, narrower):
-                candidate = attempt(sizes, narrower)
-                step(str(candidate))
-                return candidate
-
-            return telling
-
-        yield told
+    return workers.progress.over("hidden layers", works, True, float(np.sum(works)))
 
 
 def _supported(problem, sizes, most_work):

@@ -28,22 +28,6 @@ class HeldOut(NamedTuple):
     ----------
     kept, rest : Problem
         Problems of the training rows and of the held-out rows.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.inference.choice._held_out import HeldOut
-    >>> from skbayesnn.inference import Problem
-    >>> from skbayesnn.inference.minima._search import find_minima
-    >>> from skbayesnn.posterior import Gaussian
-    >>> X = np.linspace(-1, 1, 100)[:, None]
-    >>> y = 2 * X + 0.1 * np.random.default_rng(0).standard_normal((100, 1))
-    >>> held = HeldOut.of(Problem(X, y, np.ones(100), Gaussian.per_output(1)))
-    >>> len(held.kept.X), len(held.rest.X)
-    (90, 10)
-    >>> minima = find_minima(*held.kept.posed(()), np.random.SeedSequence(0).spawn(1))
-    >>> round(held.log_density(minima), 1)  # about ln(1 / 0.1) - 1.4
-    1.2
     """
 
     kept: Problem
@@ -66,10 +50,6 @@ class HeldOut(NamedTuple):
 
         The density is in units of the user and uses the most probable weights: it ignores their
         posterior variance, but penalises a noise level that is too low.
-
-        Parameters
-        ----------
-        minima : sequence of Minimum
         """
         logs = np.stack([self._log_densities(minimum) for minimum in minima])
         weight = self.rest.sample_weight
@@ -80,11 +60,10 @@ class HeldOut(NamedTuple):
         """Log density of every held-out row, in standardised units."""
         sizes = minimum.network.hidden_layer_sizes
         own = own_posterior(self.rest.posed(sizes).posterior, minimum)
-        found, factors = outputs(own.network, minimum.theta, own.X), own.factors
-        given = own.y, np.ones(len(own.y)), factors, own.known
+        found, given = outputs(own.network, minimum.theta, own.X), (own.y, own.factors, own.known)
         # treat every row as a data set of its own
-        y, one, *each = (None if some is None else some[:, None] for some in given)
-        targets = Targets(y, one[0], *each)
+        y, factors, known = (None if some is None else some[:, None] for some in given)
+        targets = Targets(y, np.ones(1), factors, known)
         misfit = own.likelihood.misfit(found[:, None], targets, minimum.hyper.beta).value
         logs = own.likelihood.log_normaliser(minimum.hyper.beta, 1.0) - misfit
-        return logs if factors is None else logs + 0.5 * np.sum(np.log(factors), axis=1)
+        return logs if factors is None else logs + 0.5 * np.sum(np.log(own.factors), axis=1)

@@ -23,19 +23,8 @@ CLOSELY_FITTED = 0.01  # least residual degrees of freedom of a row; below, roun
 def with_chosen_noise(fit, previous=None, workers=ALONE, models=None):
     """Choose the noise model by the evidence, among those that tests of the residuals suggest.
 
-    Parameters
-    ----------
-    fit : EvidenceFit
-        Fit under constant noise.
-    previous : EvidenceFit, optional
-    workers : Workers
-    models : list of str, optional
-        Noise models to be tried regardless of the tests.
-
-    Returns
-    -------
-    EvidenceFit
-        Fit under the noise of highest evidence; minima under other noise models join ``others``.
+    Starts with a fit under constant noise. ``models`` are tried regardless of the tests. Minima
+    under other noise models than the chosen one join ``others``.
     """
     p_values = p_values_of(fit)
     comparable = np.isfinite(fit.best.log_evidence)
@@ -124,15 +113,12 @@ def p_values_of(fit):
 def p_values(posterior, residuals, gamma, beta):
     """P values of tests of constant noise by noise model.
 
-    Parameters
-    ----------
-    posterior : Posterior
-    residuals, gamma : ndarray of shape (n, n_outputs)
-        Residuals, and the remaining degrees of freedom of each.
-    beta : ndarray of shape (n_outputs,)
-        Noise precisions.
+    ``residuals`` and ``gamma``, the remaining degrees of freedom of each, have shape (n,
+    n_outputs), the noise precisions ``beta`` (n_outputs,).
     """
     residuals = residuals * np.sqrt(beta / np.maximum(gamma, CLOSELY_FITTED))
-    given = posterior.X, residuals, posterior.sample_weight
-    found = ((name, model.p_value(*given)) for name, model in NOISE_MODELS.items())
-    return {name: p_value for name, p_value in found if p_value is not None}
+    found = {
+        name: model.p_value(posterior.X, residuals, posterior.sample_weight)
+        for name, model in NOISE_MODELS.items()
+    }
+    return {name: p_value for name, p_value in found.items() if p_value is not None}

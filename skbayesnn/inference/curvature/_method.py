@@ -27,23 +27,13 @@ class Curvature(Enum):
 
 
 class Point(NamedTuple):
-    """Current point of a search, with energies and derivatives.
+    """Current point of a search, with energies and derivatives."""
 
-    Attributes
-    ----------
-    theta : ndarray of shape (k,)
-    hyper : Hyperparameters
-    energies : Energies
-    gradient : ndarray of shape (k,)
-    precision : Precision
-        ``A`` at ``theta``, exact or Gauss-Newton.
-    """
-
-    theta: np.ndarray
+    theta: np.ndarray  # (k,)
     hyper: Hyperparameters
     energies: Energies
-    gradient: np.ndarray
-    precision: object
+    gradient: np.ndarray  # (k,)
+    precision: object  # A at theta, exact or Gauss-Newton
 
     @property
     def energy(self):
@@ -86,17 +76,11 @@ class Method:
     Examples
     --------
     >>> import numpy as np
-    >>> from skbayesnn.inference.task._settings import FreeHyperparameters, Settings
-    >>> from skbayesnn.inference import Method
-    >>> from skbayesnn.network import Network
-    >>> from skbayesnn.posterior import Gaussian, Hyperparameters, LogUniform, Posterior
-    >>> from skbayesnn.posterior import weight_groups
-    >>> network = Network((1, 2, 1))
-    >>> groups, X = weight_groups(network, "single"), np.zeros((50, 1))
-    >>> posterior = Posterior(network, Gaussian.per_output(1), groups, X, X, np.ones(50))
-    >>> free = FreeHyperparameters.sharing(np.array([True]), np.array([True]), LogUniform())
-    >>> settings = Settings(free, Hyperparameters(np.ones(1), np.ones(1)))
-    >>> print(Method.choose(posterior, settings))
+    >>> from skbayesnn.inference import Method, Problem
+    >>> from skbayesnn.posterior import Gaussian
+    >>> X = np.zeros((50, 1))
+    >>> problem = Problem(X, X, np.ones(50), Gaussian.per_output(1))
+    >>> print(Method.choose(*problem.posed((2,))))
     50 rows, 7 weights: training by steps with Gauss-Newton curvature, exact Hessian at the minima
     """
 
@@ -116,14 +100,7 @@ class Method:
 
     @classmethod
     def choose(cls, posterior, settings):
-        """Choose the method for the network and rows of a posterior.
-
-        Parameters
-        ----------
-        posterior : Posterior
-        settings : Settings
-            Settings with the `Limits`.
-        """
+        """Choose the method for the network and rows of a posterior by the `Limits` of settings."""
         network, limits = posterior.network, settings.limits
         n, k, n_outputs = len(posterior.X), network.n_weights, network.n_outputs
         hidden, targets, work = bool(network.hidden_layer_sizes), n * n_outputs, n * k**2
@@ -194,13 +171,7 @@ class Method:
     def point(self, posterior, theta, hyper, exact=False):
         """Evaluate a `Point` with the curvature of training steps or the ``exact`` Hessian.
 
-        Parameters
-        ----------
-        posterior : Posterior
-        theta : ndarray of shape (k,)
-        hyper : Hyperparameters
-            Precisions of one network.
-        exact : bool, default=False
+        The weights ``theta`` (k,) and precisions ``hyper`` are those of one network.
         """
         if self.forms(exact):
             energies, gradient, hessian = posterior.expansion(theta, hyper, exact)
@@ -228,15 +199,7 @@ class Method:
     def determined(self, posterior, point):
         """Effective number of parameters of every group (MacKay 1992, equation 2.23).
 
-        Parameters
-        ----------
-        posterior : Posterior
-        point : Point
-            Point with the Gauss-Newton ``A``.
-
-        Returns
-        -------
-        ndarray of shape (n_groups,)
+        The point has the Gauss-Newton ``A``; the result has shape (n_groups,).
         """
         gamma = point.precision.determined(posterior.groups, point.hyper.alpha)
         if self.curvature is not Curvature.KRONECKER:

@@ -76,11 +76,8 @@ class Precision:
     def output_covariances(self, trace, free=slice(None)):
         """Covariance ``J A^-1 J^T`` of the outputs of every row, ``(n, n_outputs, n_outputs)``.
 
-        Parameters
-        ----------
-        trace : Trace of order >= 1
-        free : slice
-            Weights that have this precision; the others are taken to be certain.
+        The trace is of order 1 at least. Weights other than those in ``free`` are taken to be
+        certain.
         """
         return self.project(np.ascontiguousarray(jacobian(trace)[..., free]))
 
@@ -108,17 +105,9 @@ class Precision:
     def spectrum(self, prior):
         """Eigenvalues and eigenvectors in coordinates in which the prior is round.
 
-        Parameters
-        ----------
-        prior : ndarray of shape (k,)
-            Precisions, ``D = diag(prior)``.
-
-        Returns
-        -------
-        values : ndarray of shape (k,)
-            ``mu_a`` with ``A u_a = mu_a D u_a``, largest first.
-        vectors : ndarray of shape (k, k)
-            The columns ``u_a``, with ``u_a^T D u_b = delta_ab``; hence ``A^-1 = U diag(1/mu) U^T``.
+        The eigenvalues (k,), ``mu_a`` with ``A u_a = mu_a D u_a`` and ``D = diag(prior)``, come
+        largest first. The columns ``u_a`` of the (k, k) matrix of eigenvectors have ``u_a^T D u_b =
+        delta_ab``; hence ``A^-1 = U diag(1/mu) U^T``.
         """
         root = np.sqrt(prior)
         values, vectors = np.linalg.eigh(self.dense() / (root[:, None] * root))

@@ -143,22 +143,6 @@ class SpectralPrecision(DualPrecision):
 
     Slower than `DualPrecision`, but suited to any number of rows and definite for any condition
     number: rounding errors are relative to the singular values, not to their squares.
-
-    Parameters
-    ----------
-    prior, S
-        See `DualPrecision`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.inference import DensePrecision
-    >>> from skbayesnn.inference.curvature._precision_dual import SpectralPrecision
-    >>> S = np.array([[1e9, 1e9], [0.0, 0.5]])  # S^T S loses the difference of the columns
-    >>> DensePrecision(np.eye(2) + S.T @ S).definite
-    False
-    >>> SpectralPrecision(np.ones(2), S).variances().round(3)
-    array([0.444, 0.444])
     """
 
     @property

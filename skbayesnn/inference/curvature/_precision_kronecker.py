@@ -23,16 +23,6 @@ class KroneckerPrecision(Precision):
     factors : list of tuple
         Factors of every layer: the diagonal of ``D``, of shape (fan_in + 1,), ``F`` of shape
         (fan_in + 1, fan_in + 1), and ``G`` of shape (fan_out, fan_out).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.inference import DensePrecision
-    >>> from skbayesnn.inference.curvature._precision_kronecker import KroneckerPrecision
-    >>> D, F, G = np.array([1.0, 2.0]), np.array([[2.0, 1.0], [1.0, 3.0]]), np.diag([1.0, 4.0])
-    >>> dense = DensePrecision(np.kron(np.diag(D), np.eye(2)) + np.kron(F, G))
-    >>> np.allclose(KroneckerPrecision([(D, F, G)]).variances(), dense.variances())
-    True
     """
 
     def __init__(self, factors):

@@ -21,28 +21,7 @@ def total_determined(posterior, point):
     own assumes inputs and derivatives to be independent, and overestimates ``gamma`` by half with
     softmax outputs.
 
-    Parameters
-    ----------
-    posterior : Posterior
-    point : Point
-        Point with a `KroneckerPrecision`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.inference import Limits, Method, Problem
-    >>> from skbayesnn.inference.curvature._stochastic import total_determined
-    >>> from skbayesnn.posterior import Gaussian, Hyperparameters
-    >>> rng = np.random.default_rng(0)
-    >>> X, y = rng.standard_normal((200, 3)), rng.standard_normal((200, 1))
-    >>> problem = Problem(X, y, np.ones(200), Gaussian.per_output(1), limits=Limits(dense=0))
-    >>> posterior, settings = problem.posed((5,))
-    >>> theta = rng.standard_normal(26)
-    >>> hyper = Hyperparameters(np.full(3, 20.0), np.ones(1))
-    >>> point = Method.choose(posterior, settings).point(posterior, theta, hyper)
-    >>> exact = np.linalg.inv(posterior.hessian(theta, hyper, exact=False))
-    >>> bool(abs(total_determined(posterior, point) - (26 - 20 * np.trace(exact))) < 0.5)
-    True
+    The point has a `KroneckerPrecision`.
     """
     k, n = len(point.theta), len(posterior.X)
     rows = min(ROWS, max(FEW_ROWS, ROWS_PER_WEIGHT * k))
@@ -74,10 +53,8 @@ def total_determined(posterior, point):
 class CheckedCounts:
     """Effective number of parameters by Kronecker factors, corrected by `total_determined`.
 
-    Attributes
-    ----------
-    share : float
-        Ratio of the checked number to that of the Kronecker factors, at the last check.
+    ``share`` is the ratio of the checked number to that of the Kronecker factors, at the last
+    check.
     """
 
     def __init__(self):

@@ -30,26 +30,14 @@ LEAST_EIGENVALUE = 0.1  # least eigenvalue of A, in units of the smallest alpha
 
 
 class Derivatives(NamedTuple):
-    """Log evidence plus log hyperprior and its derivatives in ``(ln alpha, ln beta)``.
+    """Log evidence plus log hyperprior and its derivatives in ``(ln alpha, ln beta)``."""
 
-    Attributes
-    ----------
-    value : float
-        ``log P(D | alpha, beta) p(alpha, beta)``.
-    gradient : ndarray of shape (h,)
-    curvature : ndarray of shape (h, h)
-        Negative second derivatives, without third derivatives of the energy.
-    gamma : ndarray of shape (n_groups,)
-        ``k_c - alpha_c Tr_c(A^-1)``.
-    moves : ndarray of shape (h, k)
-        Derivatives of the minimum, ``dw / d ln lambda_a``.
-    """
-
-    value: float
-    gradient: np.ndarray
+    value: float  # log P(D | alpha, beta) p(alpha, beta)
+    gradient: np.ndarray  # (h,)
+    # (h, h), negative second derivatives, without third derivatives of the energy
     curvature: np.ndarray
-    gamma: np.ndarray
-    moves: np.ndarray
+    gamma: np.ndarray  # (n_groups,), k_c - alpha_c Tr_c(A^-1)
+    moves: np.ndarray  # (h, k), derivatives of the minimum, dw / d ln lambda_a
 
 
 def evidence_derivatives(posterior, method, point, prior, exact=True, at_least=-np.inf):
@@ -66,23 +54,9 @@ def evidence_derivatives(posterior, method, point, prior, exact=True, at_least=-
     It is zero for linear models with Gaussian noise. The log hyperprior and its derivatives are
     added.
 
-    Parameters
-    ----------
-    posterior : Posterior
-    method : Method
-    point : Point
-        A minimum, with its exact Hessian.
-    prior : Hyperpriors
-        Prior of all precisions; its constants are omitted.
-    exact : bool
-        If ``False``, the Gauss-Newton ``A`` replaces the exact one.
-    at_least : float
-        Log evidence below which the derivatives are not computed.
-
-    Returns
-    -------
-    Derivatives or None
-        ``None`` if ``A`` is numerically singular or the log evidence is below ``at_least``.
+    The point is a minimum with its exact Hessian; unless ``exact``, the Gauss-Newton ``A`` replaces
+    it. ``prior`` are the `Hyperpriors` of all precisions, whose constants are omitted. Returns
+    ``None`` if ``A`` is numerically singular or the log evidence is below ``at_least``.
     """
     groups, likelihood = posterior.groups, posterior.likelihood
     theta, hyper, energies = point.theta, point.hyper, point.energies
@@ -170,27 +144,13 @@ def _exact_third_order(posterior, point, S, moves):
 
 
 class Manner(NamedTuple):
-    """Step-size control of an ascent.
+    """Step-size control of an ascent."""
 
-    Attributes
-    ----------
-    exact : bool
-        Whether the log determinant uses the exact Hessian.
-    shrink : float
-        Factor of the maximum step size after a step that lowered the evidence.
-    regrow : float
-        Factor of the maximum step size after a step that raised the evidence.
-    cuts : float
-        Number of times a step may be shortened before the ascent ends.
-    shorter : float
-        Maximum length of a step relative to the previous one.
-    """
-
-    exact: bool
-    shrink: float
-    regrow: float
-    cuts: float
-    shorter: float
+    exact: bool  # whether the log determinant uses the exact Hessian
+    shrink: float  # factor of the maximum step size after a step that lowered the evidence
+    regrow: float  # factor of the maximum step size after a step that raised the evidence
+    cuts: float  # number of times a step may be shortened before the ascent ends
+    shorter: float  # maximum length of a step relative to the previous one
 
 
 BOLD = Manner(exact=False, shrink=0.25, regrow=2.0, cuts=np.inf, shorter=np.inf)
@@ -198,20 +158,11 @@ WARY = Manner(exact=True, shrink=0.5, regrow=np.inf, cuts=3, shorter=0.9)
 
 
 class Ascended(NamedTuple):
-    """Result of an ascent.
+    """Result of an ascent."""
 
-    Attributes
-    ----------
-    search : Search
-        State of the search at the last minimum.
-    settled : bool
-        Whether the ascent converged, with little evidence left to gain.
-    gamma : ndarray of shape (n_groups,)
-        Effective number of parameters of every group there; ``nan`` if not known.
-    """
-
-    search: object
-    settled: bool
+    search: object  # state of the search at the last minimum
+    settled: bool  # whether the ascent converged, with little evidence left to gain
+    # (n_groups,), effective number of parameters of every group there; nan if not known
     gamma: np.ndarray
 
 
@@ -228,39 +179,10 @@ def ascend(posterior, method, search, free, manner, tol, max_iter=20):
     of its minimum and continues only while its steps get shorter. In either case the
     smallest eigenvalue of the exact ``A`` must stay above a tenth of the smallest weight precision.
 
-    Parameters
-    ----------
-    posterior : Posterior
-    method : Method
-    search : Search
-        Search at a minimum, with a positive definite Hessian for an exact ascent.
-    free : FreeHyperparameters
-    manner : Manner
-    tol : float
-        The ascent ends if the squared Newton decrement (nats) is below ``tol``, or after a step
-        that was not shortened and gained less than a fifth of it.
-    max_iter : int
-
-    Returns
-    -------
-    Ascended
-        Not settled if the evidence is not defined at the starting point or time is up.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.inference.evidence._ascent import BOLD, ascend
-    >>> from skbayesnn.inference import Method, Problem
-    >>> from skbayesnn.inference.optimise._steps import find_mode
-    >>> from skbayesnn.posterior import Gaussian, Hyperparameters
-    >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([[1.0], [3.2], [4.9], [6.9]])
-    >>> posterior, settings = Problem(X, y, np.ones(4), Gaussian.per_output(1)).posed(())
-    >>> method = Method.choose(posterior, settings)
-    >>> search = find_mode(posterior, method, np.zeros(2), Hyperparameters(np.ones(1), np.ones(1)))
-    >>> found = ascend(posterior, method, search, settings.free, BOLD, tol=1e-9)
-    >>> point = found.search.point
-    >>> np.allclose(2 * point.hyper.alpha * point.energies.weights, found.gamma)  # 2.22
-    True
+    The search starts at a minimum, with a positive definite Hessian for an exact ascent. It ends if
+    the squared Newton decrement (nats) is below ``tol``, or after a step that was not shortened and
+    gained less than a fifth of it. It is not settled if the evidence is not defined at the starting
+    point or time is up.
     """
     derivatives = evidence_derivatives(posterior, method, search.point, free.prior, manner.exact)
     if derivatives is None:
@@ -276,8 +198,9 @@ def ascend(posterior, method, search, free, manner, tol, max_iter=20):
             break
         length = length if cuts else np.linalg.norm(step)
         hyper = _moved(search.point.hyper, active, step, free.prior)
-        given = free.prior, manner, tol, derivatives
-        found, new = _followed(posterior, method, search, hyper, *given)
+        found, new = _followed(
+            posterior, method, search, hyper, free.prior, manner, tol, derivatives
+        )
         if new is None:
             reach, cuts = manner.shrink * min(reach, np.max(np.abs(step))), cuts + 1
             continue
@@ -295,14 +218,16 @@ def _followed(posterior, method, search, hyper, prior, manner, tol, derivatives)
     """Find the minimum at other precisions, with derivatives there if the evidence is higher."""
     near = 1e-12 if manner.exact else NEAR_MINIMUM * tol
     change = np.log(np.concatenate(hyper) / np.concatenate(search.point.hyper))
-    theta = search.point.theta
-    given = TRIALS, near, manner.exact, theta + change @ derivatives.moves
-    found = find_mode(posterior, method, theta, hyper, *given)
-    lost = manner.exact and not found.converged
+    theta, exact = search.point.theta, manner.exact
+    towards = theta + change @ derivatives.moves
+    found = find_mode(
+        posterior, method, theta, hyper, TRIALS, near, confined=exact, towards=towards
+    )
+    lost = exact and not found.converged
     if lost or not _well_conditioned(posterior.groups, found.point):
         return found, None
     least = derivatives.value - 1e-11 * abs(derivatives.value)
-    return found, evidence_derivatives(posterior, method, found.point, prior, manner.exact, least)
+    return found, evidence_derivatives(posterior, method, found.point, prior, exact, least)
 
 
 def without_idle_groups(posterior, method, found, free):

@@ -65,33 +65,7 @@ def log_evidence_fixed(posterior, hyper, energies, log_det):
 
     See MacKay (1992), equation 3.8, and Bishop (2006), equation 5.175.
 
-    Parameters
-    ----------
-    posterior : Posterior
-    hyper : Hyperparameters
-    energies : Energies
-    log_det : float
-        ``log det A`` at the minimum.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.inference import Method, Problem
-    >>> from skbayesnn.inference.optimise._steps import find_mode
-    >>> from skbayesnn.inference.evidence._evidence import log_evidence_fixed
-    >>> from skbayesnn.posterior import Gaussian, Hyperparameters
-    >>> X, rng = np.linspace(-1, 1, 20)[:, None], np.random.default_rng(0)
-    >>> y = X + 0.1 * rng.standard_normal((20, 1))
-    >>> posterior, settings = Problem(X, y, np.ones(20), Gaussian.per_output(1)).posed(())
-    >>> hyper = Hyperparameters(np.ones(1), np.full(1, 100.0))
-    >>> method = Method.choose(posterior, settings)
-    >>> point = find_mode(posterior, method, np.zeros(2), hyper).point
-    >>> value = log_evidence_fixed(posterior, hyper, point.energies, point.precision.log_det)
-    >>> Phi = np.hstack([X, np.ones((20, 1))])
-    >>> K = Phi @ Phi.T + 0.01 * np.eye(20)  # covariance of the targets
-    >>> exact = -0.5 * (y.T @ np.linalg.solve(K, y) + np.linalg.slogdet(2 * np.pi * K)[1])
-    >>> bool(np.isclose(value, exact[0, 0]))
-    True
+    ``log_det`` is ``log det A`` at the minimum.
     """
     prior = posterior.groups.log_normaliser(hyper.alpha)
     noise = posterior.noise_normaliser(hyper.beta)
@@ -104,26 +78,8 @@ def log_symmetry(network, groups, switched_off=()):
     The number is ``H!`` per hidden layer, times ``2^H`` for odd activations (MacKay 1992, section
     3.2; Bishop 5.7). Only units with the same prior are exchangeable.
 
-    Parameters
-    ----------
-    network : Network
-    groups : WeightGroups
-    switched_off : sequence of int
-        Hidden layers (from 0) without effect: their units equal their own mirror images.
-
-    Returns
-    -------
-    float
-        ``nan`` where units can be rotated continuously (linear hidden layers of several units).
-
-    Examples
-    --------
-    >>> from skbayesnn.inference.evidence._evidence import log_symmetry
-    >>> from skbayesnn.network import Network
-    >>> from skbayesnn.posterior import weight_groups
-    >>> network = Network((1, 2, 1))
-    >>> round(log_symmetry(network, weight_groups(network, "single")), 3)  # ln (2! 2^2)
-    2.079
+    Units of layers ``switched_off`` (from 0) equal their own mirror images. The result is ``nan``
+    where units can be rotated continuously (linear hidden layers of several units).
     """
     total = 0.0
     for layer, (kinds, mirrored) in enumerate(symmetries(network, groups)):
@@ -138,13 +94,8 @@ def log_symmetry(network, groups, switched_off=()):
 def log_occam(prior, log_value, log_area):
     """Log Occam factor ``log [P(ln lambda) area]``, with the area bounded by the prior width.
 
-    Parameters
-    ----------
-    prior : Hyperprior
-    log_value : float
-        ``ln lambda`` at the maximum of the posterior density.
-    log_area : float
-        Logarithm of the area below that density, divided by its maximum.
+    ``log_value`` is ``ln lambda`` at the maximum of the posterior density, and ``log_area`` the
+    logarithm of the area below that density, divided by its maximum.
     """
     return prior.log_density(log_value) + np.minimum(log_area, prior.log_width)
 
@@ -154,34 +105,19 @@ def log_occam_gaussian(prior, log_value, degrees):
 
     It is ``log [P(ln lambda) (2 pi 2/degrees)^(1/2)]`` (MacKay 1992, equations 2.27, 3.15).
 
-    Parameters
-    ----------
-    prior : Hyperprior
-    log_value : float
-        ``ln lambda`` at the maximum.
-    degrees : float
-        Number of well-determined parameters that measure the precision, including the prior
-        counts.
+    ``degrees`` is the number of well-determined parameters that measure the precision, including
+    the prior counts.
     """
     return log_occam(prior, log_value, 0.5 * np.log(4.0 * np.pi / degrees))
 
 
 class WellDetermined(NamedTuple):
-    """Effective numbers of parameters, by the Gauss-Newton approximation.
+    """Effective numbers of parameters, by the Gauss-Newton approximation."""
 
-    Attributes
-    ----------
-    gamma : ndarray of shape (n_groups,)
-        ``gamma_c = k_c - alpha_c Tr_c(A^-1)``, between 0 and ``k_c``.
-    noise_gamma : ndarray of shape (n_levels,)
-        ``gamma_l = beta_l Tr(A^-1 B_l)``; with noise levels, ``gamma`` has the same sum.
-    precision : Precision
-        Gauss-Newton approximation of the Hessian, positive definite.
-    """
-
-    gamma: np.ndarray
+    gamma: np.ndarray  # (n_groups,), gamma_c = k_c - alpha_c Tr_c(A^-1), between 0 and k_c
+    # (n_levels,), gamma_l = beta_l Tr(A^-1 B_l); with noise levels, gamma has the same sum
     noise_gamma: np.ndarray
-    precision: object
+    precision: object  # Gauss-Newton approximation of the Hessian, positive definite
 
 
 def well_determined(posterior, method, theta, hyper):
@@ -212,14 +148,6 @@ def alpha_occam(groups, hyper, free, gamma):
     """Sum of the log Occam factors of the free weight precisions, by Gaussian approximations.
 
     Where few parameters determine a precision, `integrated` improves on it.
-
-    Parameters
-    ----------
-    groups : WeightGroups
-    hyper : Hyperparameters
-    free : FreeHyperparameters
-    gamma : ndarray of shape (n_groups,)
-        Effective numbers of parameters.
     """
     mask = free.alpha & (groups.sizes > 0)
     return _sum_of_gaussian(free.alpha_prior, mask, hyper.alpha, gamma)

@@ -34,13 +34,7 @@ class LayerSearch:
     parameters. So the contribution of the data to ``log det A`` is multiplied by the ratio of the
     corrected number to this one, see `CheckedCounts`.
 
-    Parameters
-    ----------
-    posterior : Posterior
-    method : Method
-    free : FreeHyperparameters
-    tol : float
-        Predicted gain (nats) of a re-estimation at convergence.
+    The search has converged when the predicted gain of a re-estimation is below ``tol`` nats.
     """
 
     def __init__(self, posterior, method, free, tol):
@@ -111,8 +105,8 @@ class LayerSearch:
         moves, gamma = fair_moves(self.posterior, point, total, free.alpha_prior)
         for groups in self._layers:  # keep the common factor of every layer
             moves = moves - groups * (moves @ (groups * gamma) / max(groups @ gamma, TINY))
-        given = hyper.beta, point.energies, gamma, free.beta_prior
-        noise = np.log(noise_precisions(self.posterior, *given) / hyper.beta)
+        beta = noise_precisions(self.posterior, hyper.beta, point.energies, gamma, free.beta_prior)
+        noise = np.log(beta / hyper.beta)
         moves = np.clip(np.where(self._moved, moves, 0.0), -MAX_MOVE, MAX_MOVE)
         noise = np.clip(np.where(free.beta, noise, 0.0), -MAX_MOVE, MAX_MOVE)
         logs = self._within(np.log(hyper.alpha) + moves, hyper)

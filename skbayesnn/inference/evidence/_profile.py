@@ -33,12 +33,7 @@ TRIALS, NEAR = 80, 1e-8  # trials per minimum, and the bound on its Newton decre
 def integrated(posterior, minimum, settings):
     """Integrate Occam factors numerically where few weights determine a precision.
 
-    Parameters
-    ----------
-    posterior : Posterior
-        Posterior with the layout of the minimum.
-    minimum : Minimum
-    settings : Settings
+    The posterior has the layout of the minimum.
     """
     method, free = Method.choose(posterior, settings), settings.free
     if minimum.trouble is not None or not method.profiled:
@@ -79,12 +74,8 @@ def _area(values, heights):
 def profile(posterior, method, minimum, index, prior):
     """Log evidence along one precision, hyperprior included, relative to the minimum.
 
-    Returns
-    -------
-    values : ndarray of shape (m,)
-        ``ln lambda``, rising.
-    heights : ndarray of shape (m,)
-        ``None`` in place of both if the minimum cannot be continued at all.
+    Returns rising values ``ln lambda`` and the heights there, both of shape (m,), or ``None`` if
+    the minimum cannot be continued at all.
     """
     start = np.log(np.concatenate(minimum.hyper))
     here = minimum_at(posterior, method, minimum.theta, minimum.hyper)
@@ -125,24 +116,11 @@ def hyper_of(logs, minimum):
 def minimum_at(posterior, method, theta, hyper, towards=None):
     """Continue a minimum to other precisions: its `Point`, and its log evidence there.
 
-    Parameters
-    ----------
-    posterior : Posterior
-    method : Method
-    theta : ndarray of shape (k,)
-        Weights of the minimum at the present precisions.
-    hyper : Hyperparameters
-    towards : ndarray of shape (k,), optional
-        Predicted weights at the new precisions, see `find_mode`.
-
-    Returns
-    -------
-    (Point, float) or None
-        ``None`` if there is no minimum.
+    ``theta`` are the weights at the present precisions, ``towards`` predicted ones at the new
+    precisions, see `find_mode`. Returns ``None`` if there is no minimum.
     """
     search = find_mode(posterior, method, theta, hyper, TRIALS, NEAR, towards=towards)
     point = search.point
     if not (search.converged and point.precision.definite):
         return None
-    given = posterior, hyper, point.energies, point.precision.log_det
-    return point, log_evidence_fixed(*given)
+    return point, log_evidence_fixed(posterior, hyper, point.energies, point.precision.log_det)

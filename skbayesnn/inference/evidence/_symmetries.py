@@ -7,17 +7,10 @@ import numpy as np
 
 
 class UnitSymmetry(NamedTuple):
-    """Symmetry operations on the units of a hidden layer that keep the density of the weights.
+    """Symmetry operations on the units of a hidden layer that keep the density of the weights."""
 
-    Attributes
-    ----------
-    kinds : ndarray of int, shape (n_units,)
-        Kind of every unit; units of the same kind can be exchanged.
-    mirrored : ndarray of bool, shape (n_units,)
-        Whether the signs of all weights into and out of a unit can be changed.
-    """
-
-    kinds: np.ndarray
+    kinds: np.ndarray  # (n_units,), kind of every unit; units of the same kind can be exchanged
+    # (n_units,), whether the signs of all weights into and out of a unit can be changed
     mirrored: np.ndarray
 
     def costs(self, same, flipped):
@@ -46,30 +39,10 @@ def kinds_of_units(network, labels):
 def symmetries(network, groups):
     """Symmetries of a prior under relabelling and sign changes of hidden units.
 
-    Parameters
-    ----------
-    network : Network
-    groups : WeightGroups
-
     Returns
     -------
     list of UnitSymmetry
         Symmetries of every hidden layer.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.inference.evidence._symmetries import symmetries
-    >>> from skbayesnn.network import Network
-    >>> from skbayesnn.posterior import GaussianPrior, weight_groups
-    >>> network = Network((1, 2, 1))
-    >>> plain = weight_groups(network, "single")
-    >>> symmetries(network, plain)[0].kinds
-    array([0, 0])
-    >>> mean = np.array([1.0, 2.0, 0.0, 0.0, 1.0, 1.0, 0.0])  # it tells the units apart
-    >>> informative = GaussianPrior(plain.labels, plain.names, mean, np.ones(7))
-    >>> symmetries(network, informative)[0].kinds
-    array([0, 1])
     """
     kinds = kinds_of_units(network, groups.labels)
     found = [UnitSymmetry(some, np.full(len(some), network.phi.odd)) for some in kinds]

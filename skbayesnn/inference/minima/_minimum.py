@@ -55,59 +55,29 @@ class Minimum:
     """One minimum of ``M(w)`` with its hyperparameters and Gaussian approximation.
 
     All quantities are in standardised units.
-
-    Attributes
-    ----------
-    network : Network
-        Network after pruning.
-    groups : WeightGroups
-    likelihood : Likelihood
-    theta : ndarray of shape (k,)
-    hyper : Hyperparameters
-    precision : Precision or None
-        Posterior precision matrix of the weights; ``None`` if not positive definite.
-    terms : EvidenceTerms
-    data_errors : ndarray of shape (n_levels,)
-        Error ``E_D`` of every noise level.
-    gamma : ndarray of shape (n_groups,)
-        Effective number of parameters of every group.
-    noise_gamma : ndarray of shape (n_levels,)
-        Effective number of parameters determined by targets of every noise level.
-    noise_counts : ndarray of shape (n_levels,)
-        Number of targets of every noise level.
-    gradient_norm : float
-    smallest_eigenvalue : float
-        Smallest eigenvalue of the exact Hessian.
-    pruned : tuple of Pruned
-    n_iter : int
-    converged : bool
-    exact : bool
-        Whether the log determinant uses the exact Hessian.
-    trouble : Trouble or None
-        Reason why the evidence is ``nan``.
-    noise : Minimum or None
-        Minimum of the noise network, if there is one.
     """
 
-    network: object
+    network: object  # network after pruning
     groups: object
     likelihood: object
-    theta: np.ndarray
+    theta: np.ndarray  # (k,)
     hyper: object
+    # posterior precision matrix of the weights; None if not positive definite
     precision: object
     terms: EvidenceTerms
-    data_errors: np.ndarray
-    gamma: np.ndarray
+    data_errors: np.ndarray  # (n_levels,), error E_D of every noise level
+    gamma: np.ndarray  # (n_groups,), effective number of parameters of every group
+    # (n_levels,), effective number of parameters determined by targets of every noise level
     noise_gamma: np.ndarray
-    noise_counts: np.ndarray
+    noise_counts: np.ndarray  # (n_levels,), number of targets of every noise level
     gradient_norm: float
-    smallest_eigenvalue: float
+    smallest_eigenvalue: float  # smallest eigenvalue of the exact Hessian
     pruned: tuple
     n_iter: int
     converged: bool
-    exact: bool
-    trouble: Trouble | None
-    noise: object = None
+    exact: bool  # whether the log determinant uses the exact Hessian
+    trouble: Trouble | None  # reason why the evidence is nan
+    noise: object = None  # minimum of the noise network, if there is one
 
     @property
     def fits_everything(self):
@@ -125,13 +95,6 @@ def complete(posterior, theta, hyper, settings):
 
     If there is no minimum at the precisions of highest Gauss-Newton evidence, the one at the
     precisions of training is used.
-
-    Parameters
-    ----------
-    posterior : Posterior
-    theta : ndarray of shape (k,)
-    hyper : Hyperparameters
-    settings : Settings
     """
     free = settings.free
     posterior, search, pruned = _needed(posterior, theta, hyper, settings)
@@ -174,13 +137,8 @@ def evaluated(posterior, theta, hyper, settings):
 def _needed(posterior, theta, hyper, settings, search=None):
     """Find the minimum of a network without redundant units, by repeated pruning.
 
-    Returns
-    -------
-    posterior : Posterior
-        Posterior of the pruned network.
-    search : Search
-        Search at the minimum; the given one, unchanged, if no unit is redundant.
-    pruned : tuple of Pruned
+    Returns the posterior of the pruned network, the search at its minimum (the given one,
+    unchanged, if no unit is redundant) and a tuple of `Pruned`.
     """
     pruned = ()
     while True:
@@ -292,3 +250,46 @@ def total_log_evidence(minima):
     evidences = np.array([m.log_evidence for m in minima])
     known = ~np.isnan(evidences)
     return float(logsumexp(evidences[known])) if known.any() else np.nan
+
+
+def gaussian_around(posterior, minimum, settings):
+    """Recompute the precision of the weights at a minimum that its evidence was evaluated with.
+
+    It is the exact Hessian if formed and positive definite, else its Gauss-Newton approximation
+    (MacKay 1992, section 3.2; Bishop 2006, equation 5.167). Fits do not store these matrices: there
+    is one per minimum, and most of them are never used.
+
+    Parameters
+    ----------
+    posterior : Posterior
+        Posterior with the network, likelihood and noise of the minimum, see `own_posterior`.
+    minimum : Minimum
+    settings : Settings
+
+    Returns
+    -------
+    precision : Precision or None
+        ``None`` if the curvature is numerically singular.
+    exact : bool
+        Whether the precision is the exact Hessian.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.inference import Problem, fit_evidence, gaussian_around, own_posterior
+    >>> from skbayesnn.posterior import Gaussian
+    >>> X = np.linspace(-1, 1, 20)[:, None]
+    >>> fit = fit_evidence(Problem(X, X + X**2, np.ones(20), Gaussian.per_output(1)), (), 0)
+    >>> own = own_posterior(fit.posed.posterior, fit.best)
+    >>> precision, exact = gaussian_around(own, fit.best, fit.posed.settings)
+    >>> bool(np.isclose(precision.log_det, -2.0 * fit.best.terms.log_det)), exact
+    (True, True)
+    """
+    method, at = Method.choose(posterior, settings), (minimum.theta, minimum.hyper)
+    with method.threads():
+        if method.exact:
+            precision = method.point(posterior, *at, exact=True).precision
+            if precision.definite:
+                return precision, True
+        precision = method.gauss_newton(posterior, *at).precision
+    return (precision if precision.definite else None), False

@@ -15,45 +15,16 @@ ROWS_LOOKED_AT = 10_000
 
 
 class Pruned(NamedTuple):
-    """Record of a deleted hidden unit.
+    """Record of a deleted hidden unit."""
 
-    Attributes
-    ----------
-    layer : int
-        Hidden layer, from 1.
-    reason : {"off", "duplicate", "linear"}
-    """
-
-    layer: int
+    layer: int  # hidden layer, from 1
     reason: str
 
 
 def prune(posterior, theta, tolerance):
     """Delete redundant hidden units until every unit is needed.
 
-    Parameters
-    ----------
-    posterior, theta, tolerance
-        See `prune_one`.
-
-    Returns
-    -------
-    posterior : Posterior
-    theta : ndarray of shape (k,)
-    pruned : list of Pruned
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.inference import Problem
-    >>> from skbayesnn.inference.minima._redundancy import prune
-    >>> from skbayesnn.posterior import Gaussian
-    >>> X = np.linspace(-1, 1, 20)[:, None]
-    >>> posterior, _ = Problem(X, X, np.ones(20), Gaussian.per_output(1)).posed((2,))
-    >>> theta = np.array([3.0, 2.0, 0.0, 0.5, 1.0, 0.0, 0.2])  # the second unit leads nowhere
-    >>> smaller, theta, pruned = prune(posterior, theta, np.array([0.1]))
-    >>> smaller.network.hidden_layer_sizes, pruned[0].reason
-    ((1,), 'off')
+    Returns the posterior and weights of the pruned network, and a list of `Pruned`.
     """
     if posterior.groups.one_size:
         return posterior, theta, []
@@ -72,17 +43,8 @@ def prune_one(posterior, theta, tolerance):
     counts as variation. *Duplicates* have equal (for odd activations also opposite) incoming
     weights; their outgoing weights are added. The last unit of a layer is kept.
 
-    Parameters
-    ----------
-    posterior : Posterior
-    theta : ndarray of shape (k,)
-    tolerance : ndarray of shape (n_outputs,)
-        Noise standard deviation of every output (1 for classifiers).
-
-    Returns
-    -------
-    (Posterior, theta, Pruned) or None
-        ``None`` if every unit is needed.
+    ``tolerance`` (n_outputs,) is the noise standard deviation of every output, 1 for classifiers.
+    Returns posterior, weights and a `Pruned`, or ``None`` if every unit is needed.
     """
     network = posterior.network
     trace = forward(network, theta, _rows_to_look_at(posterior.X))
@@ -116,16 +78,7 @@ def merge_linear_units(posterior, theta, tolerance):
     new units have inputs about zero. No units are merged if ``phi`` has no slope at zero (relu), or
     if there are no biases above to absorb the constant.
 
-    Parameters
-    ----------
-    posterior, theta, tolerance
-        See `prune_one`.
-
-    Returns
-    -------
-    posterior : Posterior
-    theta : ndarray of shape (k,)
-    pruned : list of Pruned
+    Arguments and results are those of `prune`.
     """
     pruned = []
     for layer in range(len(posterior.network.hidden_layer_sizes)):
@@ -233,28 +186,8 @@ def _coinciding_pair(incoming, odd):
 def align(network, theta, reference, allowed=None):
     """Undo label switching: permute and flip hidden units to match a reference network best.
 
-    Parameters
-    ----------
-    network : Network
-        Layout of both networks.
-    theta, reference : ndarray of shape (k,)
-    allowed : list of UnitSymmetry, optional
-        Permitted symmetries of every hidden layer; by default units take any place and sign.
-
-    Returns
-    -------
-    ndarray of shape (k,)
-        Weights of the same function as ``theta``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.inference.minima._redundancy import align
-    >>> from skbayesnn.network import Network
-    >>> reference = np.array([3.0, 1.0, 0.2, 0.5, 1.0, 2.0, 0.0])
-    >>> swapped = np.array([1.0, -3.0, 0.5, -0.2, 2.0, -1.0, 0.0])  # and one sign changed
-    >>> align(Network((1, 2, 1)), swapped, reference)
-    array([3. , 1. , 0.2, 0.5, 1. , 2. , 0. ])
+    Both networks have the same layout. ``allowed`` are the `UnitSymmetry` of every hidden layer; by
+    default units take any place and sign.
     """
     layers = [w.copy() for w in network.layers(theta)]
     targets = network.layers(reference)
@@ -280,14 +213,6 @@ def same_minimum(network, theta, reference, tol=1e-2, allowed=None):
 
     The distance is relative if the norm of the weights exceeds 1, and absolute otherwise, so that
     networks with vanishing weights agree.
-
-    Parameters
-    ----------
-    network : Network
-    theta, reference : ndarray of shape (k,)
-    tol : float
-    allowed : list of UnitSymmetry, optional
-        See `align`.
     """
     distance = np.linalg.norm(align(network, theta, reference, allowed) - reference)
     return bool(distance <= tol * max(1.0, np.linalg.norm(reference)))

@@ -4,6 +4,7 @@ import itertools
 from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import replace
+from time import perf_counter
 from typing import NamedTuple
 
 import numpy as np
@@ -12,17 +13,28 @@ from joblib import Parallel, delayed, effective_n_jobs
 from skbayesnn.inference.curvature._method import Method
 from skbayesnn.inference.evidence._profile import integrated, minimum_at
 from skbayesnn.inference.evidence._symmetries import symmetries
-from skbayesnn.inference.minima._forecast import seconds_of_start
 from skbayesnn.inference.minima._minimum import complete, evaluated
 from skbayesnn.inference.minima._redundancy import same_minimum
-from skbayesnn.inference.minima._training import Trained, random_starts, train
+from skbayesnn.inference.minima._training import EARLY, Trained, random_starts, train
 from skbayesnn.inference.minima._widening import widened
+from skbayesnn.inference.optimise._batches import BATCH, SAMPLE, STAGES, WARM, steps_per_stage
 from skbayesnn.inference.optimise._linear import linear_start, scannable
 from skbayesnn.inference.task._progress import Progress
 from skbayesnn.network import outputs
+from skbayesnn.posterior import Hyperparameters
 
 FAR_BEHIND = 50.0  # nats behind a rival network at which training is given up
 LITTLE_SHARE = 0.3  # nats per row, see `tempered_weights`: a weight of exp(-3) at most
+
+# forecast of the time of a start, from timings on this machine
+SCALE = 0.3  # scale of the weights at which evaluations are timed
+POINTS, POINTS_OF_LINEAR = 900.0, 15.0  # curvature evaluations per start
+POINTS_OF_EARLY = 2.5 * EARLY  # their number with early stopping
+GRADIENTS = 600.0  # gradient evaluations of a start trained by gradients
+STEP = 2.0  # time of a step on a batch, relative to its gradient
+AROUND = 0.02  # seconds of overhead
+TRIALS = 3  # calls that are timed, of which the fastest counts
+TIMED = 2e7  # rows times squared outputs, and times weights, on which they are timed
 
 
 class Workers(NamedTuple):
@@ -45,11 +57,6 @@ class Workers(NamedTuple):
     progress: Progress = Progress()
     log_scale: float = 0.0
 
-    def announced(self, posterior, settings, n_starts):
-        """Announce the beginning of a search."""
-        if self.announce is not None:
-            self.progress.say(self.announce(posterior, settings, n_starts))
-
     def run(self, function, tasks):
         """Apply a function to each tuple of arguments, and return the results in order."""
         return list(self.results(function, tasks))
@@ -69,13 +76,14 @@ class Workers(NamedTuple):
 
     @contextmanager
     def searching(self, posterior, settings, n_starts):
-        """Open a progress stage over starts; yields a function that reports each minimum."""
-        works = [1.0] * n_starts
+        """Announce a search, and open its stage; yields a function that reports each minimum."""
+        if self.announce is not None:
+            self.progress.say(self.announce(posterior, settings, n_starts))
         seconds = np.nan
         if self.progress.listens:
             n_rounds = np.ceil(n_starts / min(effective_n_jobs(self.n_jobs), n_starts))
             seconds = n_rounds * seconds_of_start(posterior, settings)
-        with self.progress.over("starts", works, seconds=seconds) as step:
+        with self.progress.over("starts", [1.0] * n_starts, seconds=seconds) as step:
             count = itertools.count(1)
             yield lambda minimum: step(self._described(minimum, next(count), n_starts))
 
@@ -110,25 +118,13 @@ def find_minima(
 ):
     """Train from several starts and return the distinct minima, best evidence first.
 
-    Parameters
-    ----------
-    posterior : Posterior
-    settings : Settings
-    seeds : list of numpy.random.SeedSequence
-        One per random start.
-    previous : sequence of Minimum
-        Minima to continue from, in addition to the random starts.
-    narrower : Minimum, optional
-        Minimum of a network of the same depth, no layer of which is wider. The start of the last
-        seed is this network with random units added.
-    workers : Workers
-    rival : float, default=-inf
-        Log evidence of another network. Training that falls far behind it is given up, see `train`;
-        the first start is given up only if its minimum would have a negligible weight in
-        predictions.
+    There is one random start per seed; further searches continue from the minima ``previous``. If a
+    minimum of a network of the same depth is given, no layer of which is wider, the start of the
+    last seed is this ``narrower`` network with random units added. Training that falls far behind
+    the log evidence of a ``rival`` network is given up, see `train`; the first start is given up
+    only if its minimum would have a negligible weight in predictions.
     """
     n_starts = len(seeds) + len(previous)
-    workers.announced(posterior, settings, n_starts)
     tasks, trained = [(posterior, old, settings, i > 0) for i, old in enumerate(previous)], []
     if seeds:
         rngs = [np.random.default_rng(seed) for seed in seeds]
@@ -140,8 +136,7 @@ def find_minima(
             starts[-1] = starts[-1]._replace(theta=theta, hyper=narrower.hyper)
         least = np.full(len(starts), rival - FAR_BEHIND)
         least[0] = rival - max(FAR_BEHIND, LITTLE_SHARE * posterior.n_rows)
-        given = zip(starts, least, strict=True)
-        trained = [(posterior, *some, settings, i > 0) for i, some in enumerate(given)]
+        trained = [(posterior, start, least[i], settings, i > 0) for i, start in enumerate(starts)]
     with workers.searching(posterior, settings, n_starts) as told:
         found = workers.told_of(told, continued, tasks)
         found += workers.told_of(told, _trained, trained)
@@ -150,9 +145,7 @@ def find_minima(
 
 
 def _integrated(posterior, minimum, settings):
-    """Integrate Occam factors in a worker, if there is time; see `integrated`."""
-    if settings.deadline.passed:
-        return minimum
+    """Integrate Occam factors in a worker; see `integrated`."""
     with Method.choose(posterior, settings).threads():
         return integrated(own_posterior(posterior, minimum), minimum, settings)
 
@@ -282,3 +275,36 @@ def own_posterior(posterior, minimum):
         level = np.log(minimum.likelihood.precisions(minimum.hyper.beta))
         factors = np.exp(log_precision - level)
     return replace(own, likelihood=minimum.likelihood, factors=factors)
+
+
+def seconds_of_start(posterior, settings):
+    """Predict the seconds that a start takes, to a factor of three, by timing one evaluation."""
+    method, n = Method.choose(posterior, settings), len(posterior.X)
+    n_weights, n_levels = posterior.network.n_weights, posterior.likelihood.n_levels
+    theta = posterior.groups.start(np.random.default_rng(0), np.full(n_weights, SCALE))
+    hyper = Hyperparameters(np.ones(len(posterior.groups.names)), np.ones(n_levels))
+    n_timed = min(n, max(1, int(TIMED / max(n_weights, posterior.network.n_outputs**2))))
+    part = posterior.of_rows(np.arange(n_timed))
+    with method.threads():
+        per_row = _seconds(lambda: method.point(part, theta, hyper, method.exact)) / n_timed
+        if method.by_batches:
+            rows = np.arange(min(BATCH, n))
+            step = _seconds(lambda: posterior.of_rows(rows).misfit_and_gradient(theta, hyper.beta))
+            n_steps = STAGES * steps_per_stage(posterior, settings.limits.batch_steps)
+            return AROUND + STEP * n_steps * step + (STAGES - WARM) * min(SAMPLE, n) * per_row
+        n_points = POINTS if posterior.network.hidden_layer_sizes else POINTS_OF_LINEAR
+        seconds = (POINTS_OF_EARLY if method.early else n_points) * n * per_row
+        if method.by_gradients:
+            gradient = _seconds(lambda: part.energies_and_gradient(theta, hyper))
+            seconds += GRADIENTS * gradient * n / n_timed
+    return AROUND + seconds
+
+
+def _seconds(function):
+    """Seconds of a call, the minimum over a few trials."""
+    times = []
+    for _ in range(TRIALS):
+        begun = perf_counter()
+        function()
+        times.append(perf_counter() - begun)
+    return min(times)

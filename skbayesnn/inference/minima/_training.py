@@ -35,23 +35,11 @@ FALLEN = 50.0  # nats below the best evidence of the training at which it may be
 
 
 class Trained(NamedTuple):
-    """State of a network before or after training.
+    """State of a network before or after training."""
 
-    Attributes
-    ----------
-    theta : ndarray of shape (k,)
-    hyper : Hyperparameters
-    n_iter : int
-    converged : bool
-    tau_factor : float or ndarray of shape (n_groups,)
-        Factor of `reestimate`, if the training method uses it.
-    """
-
-    theta: np.ndarray
+    theta: np.ndarray  # (k,)
     hyper: Hyperparameters
     n_iter: int = 0
-    converged: bool = True
-    tau_factor: object = 1.0
 
 
 def random_starts(posterior, rngs, low_noise=None):
@@ -71,13 +59,8 @@ def random_starts(posterior, rngs, low_noise=None):
     start near the mean, and the first start is the mean itself if it breaks all symmetries of
     hidden units.
 
-    Parameters
-    ----------
-    posterior : Posterior
-    rngs : list of numpy.random.Generator
-        One per start, so that a start does not depend on how many others there are.
-    low_noise : bool, optional
-        Whether all starts have low noise; by default the two kinds alternate.
+    There is one generator per start, so that a start does not depend on how many others there are.
+    With ``low_noise`` given, all starts are of that kind.
     """
     network, n_levels = posterior.network, posterior.likelihood.n_levels
     sd = np.concatenate([np.full(i * o, i**-0.5) for i, o in network.shapes])
@@ -115,16 +98,6 @@ def steepness(posterior, theta):
     Random hidden units are features of a linear model. If features with larger weights fit the
     targets clearly better by least squares, as for several periods, training from usual weights
     would end in a flat function. Otherwise the factor is 1.
-
-    Parameters
-    ----------
-    posterior : Posterior
-    theta : ndarray of shape (k,)
-        Weights of a random start.
-
-    Returns
-    -------
-    float
     """
     network, groups = posterior.network, posterior.groups
     rows = np.unique(np.linspace(0, len(posterior.X) - 1, LOOKED_AT).round().astype(int))
@@ -152,19 +125,9 @@ def steepness(posterior, theta):
 def train(posterior, start, settings, least=-np.inf):
     """Minimise ``M(w)``, re-estimating the precisions during training.
 
-    Parameters
-    ----------
-    posterior : Posterior
-    start : Trained
-    settings : Settings
-    least : float, default=-inf
-        Log evidence below which training may be given up.
-
-    Returns
-    -------
-    Trained or None
-        ``None`` if the evidence has fallen that low. Networks with too many weights for their rows
-        reach their highest evidence early, and lose hundreds of nats by overfitting the noise.
+    Training is given up, and ``None`` returned, if the log evidence has fallen far below its best
+    and ``least``. Networks with too many weights for their rows reach their highest evidence early,
+    and lose hundreds of nats by overfitting the noise.
     """
     method = Method.choose(posterior, settings)
     theta, hyper = start.theta, settings.with_fixed(start.hyper)
@@ -172,44 +135,35 @@ def train(posterior, start, settings, least=-np.inf):
     if method.by_gradients:
         energies = posterior.energies(theta, hyper.beta)
         search = Search(Point(theta, hyper, energies, None, None))
-    if method.by_batches:
-        stages, shorter = (FURTHER, SHORTER) if start.n_iter else (STAGES, 1.0)
-        n_stages = min(stages, settings.max_iter)
-        rule = SampledReestimation(posterior, method, hyper, settings.free, n_stages)
-        per_stage = steps_per_stage(posterior, settings.limits.batch_steps)
-        steps = BatchSteps(posterior, n_stages, per_stage, shorter)
-    elif method.by_gradients:
-        rule = LayerSearch(posterior, method, settings.free, tol)
-        steps = Descents(lambda: rule.descent_tol, settings.deadline)
+        if method.by_batches:
+            stages, shorter = (FURTHER, SHORTER) if start.n_iter else (STAGES, 1.0)
+            n_stages = min(stages, settings.max_iter)
+            rule = SampledReestimation(posterior, method, hyper, settings.free, n_stages)
+            per_stage = steps_per_stage(posterior, settings.limits.batch_steps)
+            steps = BatchSteps(posterior, n_stages, per_stage, shorter)
+        else:
+            rule = LayerSearch(posterior, method, settings.free, tol)
+            steps = Descents(lambda: rule.descent_tol, settings.deadline)
+        search = lower(posterior, steps, rule, search, settings.max_iter, settings.deadline)
     else:
-        rule, steps = Reestimation(posterior, method, settings.free, tol), DampedSteps()
-        search = Search(method.point(posterior, theta, hyper), damping=FIRST_DAMPING)
-        search = rule.begun(search, start.tau_factor)
-    given, max_iter = (posterior, steps, rule), settings.max_iter
-    if method.by_gradients:
-        search = lower(*given, search, max_iter, settings.deadline)
-    else:
+        rule, max_iter = Reestimation(posterior, method, settings.free, tol), settings.max_iter
+        search = rule.begun(Search(method.point(posterior, theta, hyper), damping=FIRST_DAMPING))
         if method.early:
             max_iter = min(max_iter, FURTHER_STEPS if start.n_iter else EARLY)
-        search = _unless_fallen(given, search, max_iter, settings.deadline, least)
-    if search is None:
-        return None
-    tau_factor = 1.0 if search.memory is None else search.memory.tau_factor
-    point = search.point
-    return Trained(point.theta, point.hyper, search.n_iter, search.converged, tau_factor)
+        search = _unless_fallen(posterior, rule, search, max_iter, settings.deadline, least)
+    return search and Trained(search.point.theta, search.point.hyper, search.n_iter)
 
 
-def _unless_fallen(given, search, max_iter, deadline, least):
+def _unless_fallen(posterior, rule, search, max_iter, deadline, least):
     """Run `lower`; return ``None`` if the evidence has `FALLEN` below its best and ``least``."""
-    posterior, best = given[0], -np.inf
-    copies = np.nan_to_num(log_symmetry(posterior.network, posterior.groups))
+    copies, best = np.nan_to_num(log_symmetry(posterior.network, posterior.groups)), -np.inf
     while not search.done and search.n_iter < max_iter and not deadline.passed:
         until = min(search.n_iter + LOOK, max_iter)
-        search = lower(*given, search, until, deadline)
+        search = lower(posterior, DampedSteps(), rule, search, until, deadline)
         point = search.point
         if point.precision.definite:
-            fixed = posterior, point.hyper, point.energies, point.precision.log_det
-            evidence = copies + log_evidence_fixed(*fixed)
+            log_det = point.precision.log_det
+            evidence = copies + log_evidence_fixed(posterior, point.hyper, point.energies, log_det)
             best = max(best, evidence)
             if evidence < min(best - FALLEN, least):
                 return None

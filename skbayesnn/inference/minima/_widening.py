@@ -11,16 +11,7 @@ def widened(minimum, network, rng):
     New hidden units get random incoming weights, of standard deviation ``fan_in^(-1/2)``, and small
     outgoing weights to old units, to be adjusted by training.
 
-    Parameters
-    ----------
-    minimum : Minimum
-        Minimum of a network of the same depth, with no layer wider.
-    network : Network
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    ndarray of shape (k,)
+    The narrower network has the same depth, with no layer wider.
     """
     layers = []
     narrow = minimum.network.layers(minimum.theta)
@@ -35,17 +26,7 @@ def widened(minimum, network, rng):
 
 
 def embedded(minimum, network):
-    """Weights of a minimum in the full layout, where pruned units are switched off.
-
-    Parameters
-    ----------
-    minimum, network
-        See `widened`.
-
-    Returns
-    -------
-    ndarray of shape (k,)
-    """
+    """Weights of a minimum in the full layout, where pruned units are switched off."""
     theta = np.zeros(network.n_weights)
     small, layers = minimum.network.layers(minimum.theta), network.layers(theta)
     for i, (layer, part) in enumerate(zip(layers, small, strict=True)):

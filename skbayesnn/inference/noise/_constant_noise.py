@@ -26,13 +26,8 @@ class ConstantNoise:
     def p_value(self, X, residuals, sample_weight):
         """P value of a test for this noise; ``None`` if there is no test.
 
-        Parameters
-        ----------
-        X : ndarray of shape (n, n_features)
-        residuals : ndarray of shape (n, n_outputs)
-            Residuals under constant noise, divided by their expected standard deviations.
-        sample_weight : ndarray of shape (n,)
-            Number of repetitions of every row.
+        ``residuals`` (n, n_outputs) are those under constant noise, divided by their expected
+        standard deviations; ``sample_weight`` (n,) are the numbers of repetitions of the rows.
         """
         return None
 
@@ -50,15 +45,8 @@ class ConstantNoise:
         There are no random starts, as misfit of an untrained network of the means would be
         attributed to noise.
 
-        Parameters
-        ----------
-        problem : Problem
-        posed : Posed
-            Result of `pose`.
-        previous : list of Minimum
-            Minima under this noise from an earlier fit, then minima under constant noise; best
-            first.
-        workers : Workers
+        ``posed`` is the result of `pose`. ``previous`` are minima under this noise from an earlier
+        fit, then minima under constant noise, best first.
         """
         return find_minima(*posed, (), previous, workers=workers)
 
@@ -78,21 +66,10 @@ class ConstantNoise:
     def positions(self, problem, posed, tuned, starts, minima, seeds, from_prior):
         """Build the starting points of chains under this noise.
 
-        Parameters
-        ----------
-        problem : Problem
-        posed : Posed
-            Result of `pose`.
-        tuned : bool
-            See `SamplingSettings`.
-        starts : list of Trained
-            Network of the means for every chain.
-        minima : sequence of Minimum
-            Minima at which the first of these networks are.
-        seeds : list of numpy.random.SeedSequence
-            One seed per chain.
-        from_prior : bool
-            Whether the weights will be drawn from the prior.
+        ``posed`` is the result of `pose`, ``tuned`` is that of `SamplingSettings`. ``starts`` hold
+        a `Trained` network of the means for every chain, the first of which are at ``minima``;
+        ``seeds`` hold a seed for each. With ``from_prior`` the weights will be drawn from the
+        prior.
         """
         joint, (theta, hyper) = self.joint(problem, posed, tuned), stacked(starts)
         known = what_data_tell(posed.posterior, posed.settings, joint.n_mean, theta, hyper)
@@ -101,40 +78,20 @@ class ConstantNoise:
     def information(self, problem, posed, joint, q):
         """Information ``h_c`` of the data about a weight of each group at positions.
 
-        Parameters
-        ----------
-        problem : Problem
-        posed : Posed
-            Result of `pose`.
-        joint : JointPosterior
-            Result of `joint`.
-        q : ndarray of shape (n, d + n_conditions)
-
-        Returns
-        -------
-        ndarray of shape (n, n_groups)
+        ``posed`` and ``joint`` are results of `pose` and `joint`; positions ``q`` of shape (n, d +
+        n_conditions) give information of shape (n, n_groups).
         """
         theta, hyper = joint.mean_weights(q), joint.place(q).hyper
         return what_data_tell(posed.posterior, posed.settings, joint.n_mean, theta, hyper)
 
 
 class Positions(NamedTuple):
-    """Starting points of chains.
-
-    Attributes
-    ----------
-    joint : JointPosterior
-    theta : ndarray of shape (n_chains, m)
-        Weights of all networks of the joint posterior.
-    hyper : Hyperparameters
-        Precisions of all groups of the joint posterior.
-    known : ndarray of shape (n_chains, n_groups)
-        Information of the data about a weight of every group, ``h_c``.
-    """
+    """Starting points of chains."""
 
     joint: JointPosterior
-    theta: np.ndarray
-    hyper: Hyperparameters
+    theta: np.ndarray  # (n_chains, m), weights of all networks of the joint posterior
+    hyper: Hyperparameters  # precisions of all groups of the joint posterior
+    # (n_chains, n_groups), information of the data about a weight of every group, h_c
     known: np.ndarray
 
 

@@ -45,7 +45,6 @@ class CorrelatedNoise(ConstantNoise):
 
     def search(self, problem, posed, previous, workers=ALONE):
         """Find minima from given ones by `with_correlations`."""
-        workers.announced(*posed, len(previous))
         tasks = [(posed, old, i > 0) for i, old in enumerate(previous)]
         with workers.searching(*posed, len(previous)) as told:
             return distinct(workers.told_of(told, with_correlations, tasks), posed)
@@ -81,14 +80,6 @@ def with_correlations(posed, old, optional=False):
     """Re-estimate the noise covariance together with the weights and weight precisions.
 
     Returns ``None`` for an ``optional`` minimum if the deadline has passed.
-
-    Parameters
-    ----------
-    posed : Posed
-        Posed problem with `CorrelatedGaussian` noise.
-    old : Minimum
-        Minimum under correlated or constant noise.
-    optional : bool, default=False
     """
     posterior, settings = posed
     if optional and settings.deadline.passed:

@@ -48,7 +48,6 @@ class InputDependentNoise(ConstantNoise):
         plain = distinct([old for old in previous if old.noise is None], posed)
         starts = [*pairs, *plain[: max(0, NOISE_MINIMA - len(pairs))]]
         plan = self.plan(problem)
-        workers.announced(*posed, len(starts))
         tasks = [(posed, plan, old, i > 0) for i, old in enumerate(starts)]
         with workers.searching(*posed, len(starts)) as told:
             found = workers.told_of(lambda some: told(some and some[0]), _with_noise, tasks)
@@ -141,7 +140,7 @@ def _with_noise(posed, plan, old, optional):
         for there, theta, pruned in starts:
             if found and settings.deadline.passed:
                 break
-            trained = Trained(theta, old.hyper, old.n_iter, old.converged)
+            trained = Trained(theta, old.hyper, old.n_iter)
             pair = train_with_noise(Pair.start(there, trained, settings, plan, seed))
             minimum = settle(pair)
             found.append(replace(minimum, pruned=pruned + minimum.pruned))

@@ -32,18 +32,10 @@ LEAST_GAMMA = 1e-6
 
 
 class NoisePlan(NamedTuple):
-    """Noise network to train.
+    """Noise network to train."""
 
-    Attributes
-    ----------
-    network : Network
-        Network from the inputs to the log precision of every output.
-    groups : WeightGroups
-        Weight groups, with the output biases in a group of their own, `LEVEL`.
-    """
-
-    network: Network
-    groups: WeightGroups
+    network: Network  # network from the inputs to the log precision of every output
+    groups: WeightGroups  # weight groups, with the output biases in a group of their own, `LEVEL`
 
     @classmethod
     def build(cls, mean_network, hidden_layer_sizes, prior, feature_names=None):
@@ -97,20 +89,7 @@ def rounding_variance(y):
 
 
 def with_rows(posterior, log_precision):
-    """Posterior of the means given the log precision of every residual, and the mean ``ln beta``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.inference import Problem
-    >>> from skbayesnn.inference.noise._noise_network import with_rows
-    >>> from skbayesnn.posterior import Gaussian
-    >>> X = np.linspace(-1, 1, 3)[:, None]
-    >>> posterior, _ = Problem(X, X, np.ones(3), Gaussian.per_output(1)).posed(())
-    >>> own, level = with_rows(posterior, np.log([[1.0], [4.0], [16.0]]))
-    >>> print(np.exp(level), own.factors.T)
-    [4.] [[0.25 1.   4.  ]]
-    """
+    """Posterior of the means given log precisions of all residuals, and the mean ``ln beta``."""
     level = posterior.sample_weight @ log_precision / posterior.n_rows
     return replace(posterior, factors=np.exp(log_precision - level)), level
 
@@ -118,19 +97,8 @@ def with_rows(posterior, log_precision):
 def residuals_and_gamma(posterior, theta, hyper, precision):
     """Residuals of the means, and the remaining degrees of freedom of each.
 
-    Parameters
-    ----------
-    posterior : Posterior
-        Posterior of the means, with Gaussian noise.
-    theta : ndarray of shape (k,)
-    hyper : Hyperparameters
-    precision : Precision
-        Posterior precision of the weights.
-
-    Returns
-    -------
-    residuals, gamma : ndarray of shape (n, n_outputs)
-        ``gamma_m = 1 - beta_m g_m^T A^-1 g_m`` (MacKay 1992, chapter 6).
+    Both have shape (n, n_outputs), with ``gamma_m = 1 - beta_m g_m^T A^-1 g_m`` (MacKay 1992,
+    chapter 6). The noise is Gaussian, and ``precision`` that of the weights.
     """
     parts, n_outputs = [], posterior.network.n_outputs
     for rows in row_blocks(len(posterior.X), n_outputs * posterior.network.n_weights):
@@ -145,30 +113,7 @@ def residuals_and_gamma(posterior, theta, hyper, precision):
 def squared_residuals(posterior, theta, hyper, settings):
     """Targets of the noise network and their factors, see `SquaredResiduals`.
 
-    Parameters
-    ----------
-    posterior : Posterior
-        Posterior of the means, see `with_rows`.
-    theta : ndarray of shape (k,)
-    hyper : Hyperparameters
-    settings : Settings
-
-    Returns
-    -------
-    y, factors : ndarray of shape (n, n_outputs)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.inference import Problem
-    >>> from skbayesnn.inference.noise._noise_network import squared_residuals
-    >>> from skbayesnn.posterior import Gaussian, Hyperparameters
-    >>> X = np.linspace(-1, 1, 3)[:, None]
-    >>> posterior, settings = Problem(X, X, np.ones(3), Gaussian.per_output(1)).posed(())
-    >>> hyper = Hyperparameters(np.full(1, 1e-6), np.ones(1))
-    >>> y, gamma = squared_residuals(posterior, np.array([1.0, 0.0]), hyper, settings)
-    >>> gamma.T.round(3)  # a line takes two of the three degrees of freedom
-    array([[0.167, 0.667, 0.167]])
+    Both have shape (n, n_outputs). The posterior is that of the means, see `with_rows`.
     """
     precision = Method.choose(posterior, settings).point(posterior, theta, hyper).precision
     if precision.definite:
@@ -189,3 +134,21 @@ def expected_noise_posterior(posterior, network, groups):
     """
     y = np.ones((len(posterior.X), network.n_outputs))
     return Posterior(network, SquaredResiduals(), groups, posterior.X, y, posterior.sample_weight)
+
+
+def noise_posterior(posterior, minimum, settings):
+    """Posterior of the noise network of a minimum, given the residuals of its means (`Pair.round`).
+
+    Parameters
+    ----------
+    posterior : Posterior
+        Posterior of the means, see `gaussian_around`.
+    minimum : Minimum
+        Minimum that has a noise network.
+    settings : Settings
+    """
+    noise = minimum.noise
+    with Method.choose(posterior, settings).threads():
+        y, factors = squared_residuals(posterior, minimum.theta, minimum.hyper, settings)
+    expected = expected_noise_posterior(posterior, noise.network, noise.groups)
+    return replace(expected, y=y, factors=factors)

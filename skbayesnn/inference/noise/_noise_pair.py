@@ -1,4 +1,4 @@
-"""Alternating training of the network of the means and of the noise network.
+"""Alternating training of the network of the means and of the noise network, and their evidence.
 
 See `_noise_network.py` for the quantities that each network takes from the other.
 """
@@ -8,12 +8,13 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import logsumexp
 
 from skbayesnn.inference.curvature._method import Method
+from skbayesnn.inference.evidence._evidence import EvidenceTerms
 from skbayesnn.inference.evidence._profile import integrated
 from skbayesnn.inference.minima._minimum import Minimum, Trouble, complete, polish
 from skbayesnn.inference.minima._training import Trained, random_starts, train
-from skbayesnn.inference.noise._noise_evidence import NoiseNetworkTerms, occam_of_idle
 from skbayesnn.inference.noise._noise_network import (
     NoisePlan,
     expected_noise_posterior,
@@ -31,33 +32,40 @@ STILL = 1e-3  # change of ln alpha below which the precisions of a side are kept
 POLISHING_ROUNDS, POLISHED = 200, 1e-8  # largest change of any log precision that ends polishing
 ROUGH_TOL = 10.0  # factor of the training tolerance while the other side still moves
 OFF = 0.1  # effective number of parameters below which the noise network counts as switched off
+PRIOR_DRAWS = 100, 500  # smallest and largest number of networks drawn from the prior
+ROWS_DRAWN_FOR = 1e6  # target for rows times draws, within these limits
+
+
+@dataclass(frozen=True, repr=False)
+class NoiseNetworkTerms(EvidenceTerms):
+    """Terms of the log evidence with a noise network; the others are those of `EvidenceTerms`.
+
+    Attributes
+    ----------
+    noise_weight_prior : float
+        ``-sum_c alpha_c E_v^c + 1/2 sum_c k_c log alpha_c`` over the weights ``v`` of the noise
+        network. Its output biases have the hyperprior of a constant noise level instead.
+    noise_log_det : float
+        ``-1/2 log det A_v``.
+    """
+
+    noise_weight_prior: float = 0.0
+    noise_log_det: float = 0.0
+    noise_symmetry: float = 0.0
+    noise_weight_precision_occam: float = 0.0
 
 
 @dataclass(frozen=True)
 class Side:
-    """State of the search for one of the two networks.
-
-    Attributes
-    ----------
-    posterior : Posterior
-    theta : ndarray of shape (k,)
-    hyper : Hyperparameters
-    settings : Settings
-    minimum : Minimum or None
-        ``None`` during training.
-    moved : float
-        Largest change of any ``ln alpha`` by the last step.
-    n_iter : int
-        0 if the network has not been trained before.
-    """
+    """State of the search for one of the two networks."""
 
     posterior: Posterior
     theta: np.ndarray
     hyper: Hyperparameters
     settings: object
-    minimum: Minimum | None = None
-    moved: float = np.inf
-    n_iter: int = 0
+    minimum: Minimum | None = None  # None during training
+    moved: float = np.inf  # largest change of any ln alpha by the last step
+    n_iter: int = 0  # 0 if the network has not been trained before
 
     @property
     def method(self):
@@ -94,34 +102,19 @@ class Side:
 
 
 class Pair(NamedTuple):
-    """Network of the means and noise network.
-
-    Attributes
-    ----------
-    mean, noise : Side
-    plan : NoisePlan
-    n_iter : int
-        Number of training steps under constant noise.
-    """
+    """Network of the means and noise network."""
 
     mean: Side
     noise: Side
     plan: NoisePlan
-    n_iter: int = 1
+    n_iter: int = 1  # number of training steps under constant noise
 
     @classmethod
     def start(cls, posterior, trained, settings, plan, seed):
         """Start from means trained under constant noise and a random noise network.
 
-        Parameters
-        ----------
-        posterior : Posterior
-            Posterior of the means, with `Gaussian` noise.
-        trained : Trained
-        settings : Settings
-        plan : NoisePlan
-        seed : numpy.random.SeedSequence
-            Seed of the start, from which the seed of the noise network is derived.
+        The posterior is that of the means, with `Gaussian` noise. The seed of the noise network is
+        derived from ``seed``.
         """
         noise = expected_noise_posterior(posterior, *plan)
         seed = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, 0))
@@ -139,13 +132,7 @@ class Pair(NamedTuple):
     def resume(cls, posterior, old, settings, plan):
         """Resume from both networks of an earlier fit.
 
-        Parameters
-        ----------
-        posterior : Posterior
-            Posterior of the means, with the layout and the noise of ``old``.
-        old : Minimum
-        settings : Settings
-        plan : NoisePlan
+        The posterior is that of the means, with the layout and the noise of ``old``.
         """
         noise = expected_noise_posterior(posterior, old.noise.network, old.noise.groups)
         return cls(
@@ -179,8 +166,8 @@ class Pair(NamedTuple):
         occam = noise.terms.weight_precision_occam
         if np.sum(noise.gamma[:-1]) < OFF:
             levels = self.mean.settings.free.beta_prior
-            given = self.noise.posterior, self.noise.settings.free.alpha_prior, levels
-            occam = occam_of_idle(*self.plan, *given)
+            prior = self.noise.settings.free.alpha_prior
+            occam = occam_of_idle(self.plan, self.noise.posterior, prior, levels)
         terms = NoiseNetworkTerms(
             **vars(mean.terms),
             noise_weight_prior=noise.terms.weight_prior + float(pull),  # flat for the biases
@@ -212,15 +199,7 @@ def train_with_noise(pair, tol=ROUGH, tol_factor=ROUGH_TOL):
 def settle(pair):
     """Converge both networks to their minima, in turns.
 
-    Parameters
-    ----------
-    pair : Pair
-        Both networks after `train_with_noise`.
-
-    Returns
-    -------
-    Minimum
-        Minimum of the means, whose ``noise`` is the minimum of the noise network.
+    Returns the minimum of the means, whose ``noise`` is the minimum of the noise network.
     """
     if pair.mean.method.early:  # early stopping ends before a minimum
         return pair.round(Side.completed).minimum
@@ -254,3 +233,31 @@ def _given_noise(mean, log_precision):
         free=free._replace(beta=np.zeros_like(free.beta)), fixed=fixed._replace(beta=np.exp(level))
     )
     return replace(mean, posterior=posterior, settings=settings)
+
+
+def occam_of_idle(plan, posterior, prior, levels):
+    """Log ratio of the evidences of a noise network that is switched off and of constant noise.
+
+    Where the noise is constant, the noise network is switched off by large weight precisions. As
+    soon as one of them is large the others are undetermined, so that the product of their separate
+    Occam factors is 1 and fails as an approximation. The posterior of the noise network, however,
+    hardly differs from its prior. The evidence is therefore the Monte Carlo mean of the likelihood
+    over networks drawn from the prior, each at its most probable noise level.
+
+    The posterior of the noise network has squared residuals as targets. ``prior`` and ``levels``
+    are the `Hyperpriors` of the precisions of its weights and of the noise precisions.
+    """
+    n_draws = int(np.clip(ROWS_DRAWN_FOR / len(posterior.X), *PRIOR_DRAWS))
+    rng = np.random.default_rng(0)
+    log_alpha = prior.quantile(rng.random((n_draws, len(plan.groups.names))))
+    v = rng.standard_normal((n_draws, plan.network.n_weights))
+    v = v * np.exp(-0.5 * log_alpha)[:, plan.groups.labels]
+    counted = posterior.targets().counts
+    total, constant = np.sum(counted, axis=0), np.sum(counted * posterior.y, axis=0)
+    gains = np.empty(n_draws)
+    for i in range(n_draws):
+        g = np.clip(outputs(plan.network, v[i], posterior.X), *levels.log_range)
+        g = g - np.sum(counted * g, axis=0) / total
+        even = np.sum(counted * np.exp(g) * posterior.y, axis=0)
+        gains[i] = 0.5 * total @ np.log(constant / even)
+    return float(min(logsumexp(gains) - np.log(n_draws), 0.0))

@@ -12,29 +12,10 @@ def noise_trend(X, residuals, sample_weight):
     the number of rows times ``R^2`` follows a chi-squared distribution, whatever the law of the
     residuals (Koenker 1981, Journal of Econometrics 17).
 
-    Parameters
-    ----------
-    X : ndarray of shape (n, n_features)
-    residuals : ndarray of shape (n, n_outputs)
-        Residuals, each divided by its expected standard deviation ``sqrt(gamma_m / beta)`` (MacKay
-        1992, thesis, chapter 6).
-    sample_weight : ndarray of shape (n,)
-        Numbers of repetitions of the rows.
-
-    Returns
-    -------
-    float
-        P value: probability under constant noise of as strong a trend in any output; ``nan`` if no
-        input varies, or if the rows do not outnumber the inputs and squares.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.inference.noise._residual_tests import noise_trend
-    >>> x, e = np.linspace(0, 1, 100)[:, None], np.random.default_rng(0).standard_normal((100, 1))
-    >>> even, uneven = (noise_trend(x, s * e, np.ones(100)) for s in (1, x))
-    >>> bool(even > 0.1), bool(uneven < 0.001)
-    (True, True)
+    Residuals, of shape (n, n_outputs), are divided by their expected standard deviations
+    ``sqrt(gamma_m / beta)`` (MacKay 1992, thesis, chapter 6); ``sample_weight`` (n,) repeats rows.
+    Returns the probability under constant noise of as strong a trend in any output; ``nan`` if no
+    input varies, or if the rows do not outnumber the inputs and squares.
     """
     n, root = sample_weight.sum(), np.sqrt(sample_weight)[:, None]
     X = X - sample_weight @ X / n
@@ -57,27 +38,8 @@ def heavy_tails(residuals, sample_weight):
     and smaller for heavy tails (Geary 1935, "The ratio of the mean deviation to the standard
     deviation as a test of normality", Biometrika 27).
 
-    Parameters
-    ----------
-    residuals : ndarray of shape (n, n_outputs)
-        Standardised residuals, see `noise_trend`.
-    sample_weight : ndarray of shape (n,)
-        Numbers of repetitions of the rows.
-
-    Returns
-    -------
-    float
-        P value: probability under Gaussian noise of as heavy tails in any output.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.inference.noise._residual_tests import heavy_tails
-    >>> rng = np.random.default_rng(0)
-    >>> laws = rng.standard_normal((100, 1)), rng.standard_t(2, (100, 1))
-    >>> gaussian, student_t = (heavy_tails(residuals, np.ones(100)) for residuals in laws)
-    >>> bool(gaussian > 0.1), bool(student_t < 0.001)
-    (True, True)
+    Returns the probability under Gaussian noise of as heavy tails in any output; the arguments are
+    those of `noise_trend`.
     """
     n = sample_weight.sum()
     deviation = sample_weight @ np.abs(residuals) / n

@@ -51,14 +51,7 @@ class BatchSteps:
     Batches are drawn without replacement within an epoch. The steps are deterministic given the
     rows, weights and precisions.
 
-    Parameters
-    ----------
-    posterior : Posterior
-    n_stages : int
-    per_stage : int
-        Number of steps in a stage.
-    shorter : float, default=1.0
-        Factor of the learning rate.
+    A stage has ``per_stage`` steps, with learning rates ``shorter`` by a factor.
     """
 
     compiled = False
@@ -95,23 +88,27 @@ class BatchSteps:
 
         Likelihoods of the compiled core with priors of mean zero use `_batch_loop.descend`.
 
-        Parameters
-        ----------
-        posterior : Posterior
-        batches : ndarray of int, shape (n_steps, n_batch)
-            Rows of every batch.
-        hyper : Hyperparameters
-        length : ndarray of shape (n_steps,)
-            Factors of the learning rate, with the bias correction of the mean.
-        correction : ndarray of shape (n_steps,)
-            Bias corrections of the averaged squares, ``1 - beta_2^t``.
-        theta : ndarray of shape (k,)
+        Batches are rows of shape (n_steps, n_batch). ``length`` (n_steps,) are factors of the
+        learning rate, with the bias correction of the mean, and ``correction`` (n_steps,) the bias
+        corrections of the averaged squares, ``1 - beta_2^t``.
         """
-        n, groups, moments = len(posterior.X), posterior.groups, (self._mean, self._square)
+        n, groups = len(posterior.X), posterior.groups
         if _batch_loop is not None and posterior.compiled and groups.centred:
-            given = groups.expand(hyper.alpha) / n, hyper.beta, self._rate, length, correction
-            memories = MEMORY_OF_GRADIENT, MEMORY_OF_SQUARE, TINY
-            _batch_loop.descend(posterior.compiled, batches, *given, *memories, theta, *moments)
+            _batch_loop.descend(
+                posterior.compiled,
+                batches,
+                groups.expand(hyper.alpha) / n,
+                hyper.beta,
+                self._rate,
+                length,
+                correction,
+                MEMORY_OF_GRADIENT,
+                MEMORY_OF_SQUARE,
+                TINY,
+                theta,
+                self._mean,
+                self._square,
+            )
             return
         for i, rows in enumerate(batches):
             _, gradient = posterior.of_rows(rows).misfit_and_gradient(theta, hyper.beta)
@@ -126,15 +123,6 @@ class SampledReestimation:
     """Re-estimation of precisions, by the curvature on a sample of rows, in training on batches.
 
     The updates are those of `fair_moves`.
-
-    Parameters
-    ----------
-    posterior : Posterior
-    method : Method
-    hyper : Hyperparameters
-        Initial precisions.
-    free : FreeHyperparameters
-    n_stages : int
     """
 
     def __init__(self, posterior, method, hyper, free, n_stages):
@@ -156,8 +144,8 @@ class SampledReestimation:
             return search
         total = self._counts.total(self.posterior, point)
         moves, gamma = fair_moves(self.posterior, point, total, self.free.alpha_prior)
-        given = hyper.beta, point.energies, gamma, self.free.beta_prior
-        beta = noise_precisions(self.posterior, *given)
+        prior = self.free.beta_prior
+        beta = noise_precisions(self.posterior, hyper.beta, point.energies, gamma, prior)
         moves = np.append(moves[self._alphas], np.log(beta / hyper.beta)[self._betas])
         self._logs = np.clip(self._logs + np.clip(moves, -MAX_MOVE, MAX_MOVE), *self._range)
         hyper = Hyperparameters(hyper.alpha.copy(), hyper.beta.copy())

@@ -7,7 +7,6 @@ continues.
 """
 
 from types import SimpleNamespace
-from typing import NamedTuple
 
 import numpy as np
 
@@ -25,51 +24,8 @@ except ImportError:  # installed without a compiler
 AT_ONCE = 20  # steps between checks of the deadline
 
 
-class Plan(NamedTuple):
-    """Constants of a loop; see `Posterior` and the ``terms`` of the rule.
-
-    Attributes
-    ----------
-    labels : ndarray of shape (k,)
-    sizes : ndarray of shape (n_groups,)
-    counts : ndarray of shape (n_levels,)
-    bends : bool
-        Whether steps have geodesic acceleration.
-    solves_outputs : bool
-        Whether the output layer is solved for in closed form.
-    is_quadratic : bool
-    by_rounding : bool
-        Whether an indefinite matrix can only be due to rounding.
-    exact, reestimates : bool
-    free : ndarray of shape (n_groups + n_levels,)
-    low, high, more, rate : ndarray of the same shape
-        Bounds of the precisions, and counts and rates of their `Hyperpriors`.
-    """
-
-    labels: np.ndarray
-    sizes: np.ndarray
-    counts: np.ndarray
-    bends: bool
-    solves_outputs: bool
-    is_quadratic: bool
-    by_rounding: bool
-    exact: bool
-    reestimates: bool
-    free: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
-    more: np.ndarray
-    rate: np.ndarray
-
-
 def compiled_loop(posterior, rule):
-    """Build the compiled loop of a posterior and a rule, or return ``None`` if unsupported.
-
-    Parameters
-    ----------
-    posterior : Posterior
-    rule : FixedPrecisions or Reestimation
-    """
+    """Build the compiled loop of a posterior and a rule, or return ``None`` if unsupported."""
     terms, kept = rule.terms, posterior.kept
     name = "loop", terms.exact  # at fixed precisions
     fixed, known = terms.free is None, name in kept
@@ -91,19 +47,22 @@ def is_served(posterior):
 
 
 def _plan(posterior, terms):
-    """Constants of the loop under a rule with these terms."""
+    """Constants of the loop under a rule with these terms, read by ``_loops.Loop``.
+
+    ``free``, the bounds, and the counts and rates of the `Hyperpriors` cover groups, then levels.
+    """
     hidden, n_levels = bool(posterior.network.hidden_layer_sizes), posterior.likelihood.n_levels
     size = len(posterior.groups.names) + n_levels
     free, bounds, more, rate = np.zeros(size, dtype=bool), np.ones((2, size)), *np.zeros((2, size))
     if terms.free is not None:
         free, prior = terms.free.mask, terms.free.prior
         bounds, more, rate = np.exp(prior.log_range), prior.counts, prior.rate
-    return Plan(
+    return SimpleNamespace(
         labels=posterior.groups.labels,
         sizes=posterior.groups.sizes,
         counts=posterior.level_counts,
-        bends=hidden,
-        solves_outputs=hidden and n_levels > 0,
+        bends=hidden,  # whether steps have geodesic acceleration
+        solves_outputs=hidden and n_levels > 0,  # in closed form
         is_quadratic=posterior.is_quadratic,
         by_rounding=Method.loses_definiteness(posterior, terms.exact),
         exact=terms.exact,
@@ -117,14 +76,7 @@ def _plan(posterior, terms):
 
 
 class Loop:
-    """Runner of searches in the compiled core.
-
-    Parameters
-    ----------
-    loop : Loop
-        Loop object of the compiled core.
-    terms : RuleTerms
-    """
+    """Runner of searches by a ``_loops.Loop`` of the compiled core."""
 
     def __init__(self, loop, terms):
         self._loop, self._terms = loop, terms
@@ -136,21 +88,9 @@ class Loop:
         return matrix and (precision.definite or not self._loop.by_rounding)
 
     def begun(self, theta, hyper, until, towards=None):
-        """Start a search at given weights and run it for some steps.
+        """Run a search for ``until`` steps from weights ``theta``, or ``towards`` if lower.
 
-        Parameters
-        ----------
-        theta : ndarray of shape (k,)
-        hyper : Hyperparameters
-        until : int
-            Number of steps.
-        towards : ndarray of shape (k,), optional
-            Alternative starting point, used if its energy is lower.
-
-        Returns
-        -------
-        Search or None
-            ``None`` if the search has to start in NumPy.
+        Returns ``None`` if the search has to start in NumPy.
         """
         state = _room(len(theta), len(hyper.alpha), len(hyper.beta))
         vars(state).update(vars(BEGINNING), tau_factor=np.ones(len(hyper.alpha) + 1))
@@ -159,19 +99,9 @@ class Loop:
         return _search_of(state, at, hyper, None) if state.begun else None
 
     def run(self, search, until):
-        """Continue a search.
+        """Continue a search up to a total number of steps.
 
-        Parameters
-        ----------
-        search : Search
-        until : int
-            Total number of steps.
-
-        Returns
-        -------
-        search : Search
-        left : bool
-            Whether the next step has to be taken in NumPy.
+        Also returns whether the next step has to be taken in NumPy.
         """
         state = _state(search)
         at, left = self._loop.run(state, until, self._terms.tol, self._terms.confined)

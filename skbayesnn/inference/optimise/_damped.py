@@ -19,46 +19,24 @@ TINY = np.finfo(float).tiny
 
 
 class Trial(NamedTuple):
-    """Result of a trial step.
-
-    Attributes
-    ----------
-    theta : ndarray of shape (k,)
-    energies : Energies
-    promise : float
-        Decrease of ``M`` predicted by the quadratic approximation; ``nan`` without a step.
-    gain : float
-        Actual decrease of ``M``.
-    """
+    """Result of a trial step, with the predicted and the actual decrease of ``M``."""
 
     theta: np.ndarray
     energies: object
-    promise: float
+    promise: float  # by the quadratic approximation; nan without a step
     gain: float
 
 
 class Search(NamedTuple):
-    """State of a search for a minimum.
-
-    Attributes
-    ----------
-    point : Point
-    damping, growth : float
-        Damping of the next step, and its factor if that step is rejected (Nielsen 1999).
-    n_iter : int
-        Number of trials so far.
-    done, converged : bool
-    memory : object
-        State that the rule keeps between steps.
-    """
+    """State of a search for a minimum."""
 
     point: Point
-    damping: float = 0.0
-    growth: float = 2.0
-    n_iter: int = 0
+    damping: float = 0.0  # of the next step
+    growth: float = 2.0  # factor of the damping if that step is rejected (Nielsen 1999)
+    n_iter: int = 0  # trials so far
     done: bool = False
     converged: bool = False
-    memory: object = None
+    memory: object = None  # state that the rule keeps between steps
 
     def accepts(self, trial):
         """Return True if a step achieves a sufficient share of the predicted decrease."""
@@ -126,20 +104,9 @@ def _accelerated(damped, metric, step, force):
 
 
 class RuleTerms(NamedTuple):
-    """Parameters of a search rule, for the compiled loop.
-
-    Attributes
-    ----------
-    exact : bool
-        Whether steps use the exact Hessian.
-    tol : float
-    confined : bool
-        See `FixedPrecisions`.
-    free : FreeHyperparameters or None
-        Precisions that are re-estimated.
-    """
+    """Parameters of a search rule, for the compiled loop; see `FixedPrecisions`."""
 
     exact: bool
     tol: float
     confined: bool = False
-    free: object = None
+    free: object = None  # FreeHyperparameters that are re-estimated, if any

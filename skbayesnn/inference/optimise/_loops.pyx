@@ -420,13 +420,7 @@ cdef int lower(const Task *task, Place *places, int at, Way *way, long until, Sp
 
 
 cdef class Loop:
-    """The loop for one posterior.
-
-    Parameters
-    ----------
-    model : Model
-    plan : Plan
-    """
+    """The loop for one posterior, with the constants of a rule; see `_compiled_loop._plan`."""
 
     cdef Model model
     cdef Task task

@@ -29,16 +29,9 @@ def reestimate(posterior, hyper, energies, determined, free, tau_factor=1.0):
     ``gamma`` is divided in proportion to their outputs, which the exact treatment at the end
     corrects.
 
-    Parameters
-    ----------
-    posterior : Posterior
-    hyper : Hyperparameters
-    energies : Energies
-    determined : ndarray of shape (n_groups,)
-        Effective numbers of parameters ``k_c - alpha_c Tr_c(A^-1)``, with the Gauss-Newton ``A``.
-    free : FreeHyperparameters
-    tau_factor : ndarray of shape (n_groups,), default=1
-        Factor ``1 + 2 tau_c / (k_c - alpha_c Tr_c(A^-1))``, see `evidence_derivatives`.
+    ``determined`` (n_groups,) are the numbers ``k_c - alpha_c Tr_c(A^-1)``, with the Gauss-Newton
+    ``A``, and ``tau_factor`` the factors ``1 + 2 tau_c / (k_c - alpha_c Tr_c(A^-1))``, see
+    `evidence_derivatives`.
     """
     gamma = np.maximum(determined, 0.0) * tau_factor
     alpha = precision_of(gamma, energies.weights, free.alpha_prior)  # 2.22
@@ -89,19 +82,12 @@ class Reestimation(NamedTuple):
     Training starts from a strong prior, which is relaxed as the fit improves: this path leads to
     minima of far higher evidence than converging the weights first. The re-estimation uses the
     curvature before the step.
-
-    Attributes
-    ----------
-    posterior : Posterior
-    method : Method
-    free : FreeHyperparameters
-    tol : float
-        Gain in nats, of a step and of the re-estimation after it, below which training ends.
     """
 
     posterior: object
     method: object
     free: object
+    # gain in nats, of a step and of the re-estimation after it, below which training ends
     tol: float
 
     @property
@@ -109,9 +95,9 @@ class Reestimation(NamedTuple):
         """Terms of the rule for the compiled loop."""
         return RuleTerms(exact=False, tol=self.tol, free=self.free)
 
-    def begun(self, search, tau_factor=1.0):
+    def begun(self, search):
         """Initialise the memory of this rule in a search."""
-        return search._replace(memory=Calm(0, 0, tau_factor * np.ones_like(self._alpha(search))))
+        return search._replace(memory=Calm(0, 0, np.ones_like(search.point.hyper.alpha)))
 
     def after(self, search, trial):
         """Re-estimate, then expand ``M`` to second order at the new weights and precisions."""
@@ -139,9 +125,6 @@ class Reestimation(NamedTuple):
         """Return the search unchanged: no step lowers ``M``."""
         return search
 
-    def _alpha(self, search):
-        return search.point.hyper.alpha
-
     def _tau_factor(self, point, factor):
         """Factor by which ``tau`` changes the gammas, damped by a geometric mean with the last."""
         groups, (theta, hyper, precision) = self.posterior.groups, (point[0], point[1], point[4])
@@ -155,29 +138,18 @@ class Reestimation(NamedTuple):
 def third_order(posterior, method, point, moves, one_sided=False):
     """Third-order terms ``-1/2 Tr(A^-1 dA/dw . move)`` by finite differences.
 
-    Parameters
-    ----------
-    posterior : Posterior
-    method : Method
-    point : Point
-        Point with the Gauss-Newton ``A``, positive definite.
-    moves : ndarray of shape (h, k)
-    one_sided : bool
-        Use forward differences, as ``Tr(A^-1 A)`` is known: half the work, about four digits.
-
-    Returns
-    -------
-    ndarray of shape (h,)
+    For ``moves`` of shape (h, k) the result has shape (h,). The point has a positive definite
+    Gauss-Newton ``A``. With ``one_sided`` differences, as ``Tr(A^-1 A)`` is known, the work is
+    half, and about four digits are right.
     """
     theta, hyper = point.theta, point.hyper
     if posterior.is_quadratic:
         return np.zeros(len(moves))
     eps = difference_step(theta, moves)
-    given = hyper, point.precision
-    plus = method.traces(posterior, theta + eps * moves, *given)
+    plus = method.traces(posterior, theta + eps * moves, hyper, point.precision)
     if one_sided:
         return -0.5 * (plus - len(theta)) / eps[:, 0]
-    minus = method.traces(posterior, theta - eps * moves, *given)
+    minus = method.traces(posterior, theta - eps * moves, hyper, point.precision)
     return -0.5 * (plus - minus) / (2.0 * eps[:, 0])
 
 
@@ -203,22 +175,11 @@ def fair_moves(posterior, point, total, prior):
     and the precisions of all layers move by the same amount. Groups within a layer move relative to
     each other by their own counts; groups that span layers need no such rule.
 
-    Parameters
-    ----------
-    posterior : Posterior
-    point : Point
-        Point with the Gauss-Newton ``A``.
-    total : float
-        Effective number of parameters of the network.
-    prior : Hyperpriors
-        Hyperpriors of the groups' precisions; informative ones break the invariance.
-
-    Returns
-    -------
-    moves : ndarray of shape (n_groups,)
-        Changes of ``ln alpha``, zero for groups without well-determined weights.
-    gamma : ndarray of shape (n_groups,)
-        Effective numbers of parameters, with equal sums in all layers that total ``total``.
+    The point has the Gauss-Newton ``A``; ``total`` is the effective number of parameters of the
+    network. Informative `Hyperpriors` of the groups' precisions break the invariance. Returns
+    changes of ``ln alpha`` (n_groups,), zero for groups without well-determined weights, and
+    effective numbers of parameters (n_groups,), with equal sums in all layers that add up to
+    ``total``.
     """
     groups, alpha = posterior.groups, posterior.groups.diagonal(point.hyper.alpha)
     sizes = [rows * columns for rows, columns in posterior.network.shapes]

@@ -41,13 +41,8 @@ DESCENT_STEPS = 1000  # quasi-Newton steps of one descent
 class Descents(NamedTuple):
     """Gradient-based descents by L-BFGS (Byrd et al. 1995) at fixed precisions.
 
-    Attributes
-    ----------
-    tol : callable
-        Function without arguments that returns the decrease (nats) by one quasi-Newton step at
-        which the next descent ends.
-    deadline : Deadline
-        Time at which the present descent is interrupted.
+    ``tol()`` is the decrease (nats) by one quasi-Newton step at which the next descent ends; the
+    deadline interrupts a descent.
     """
 
     tol: Callable
@@ -75,8 +70,14 @@ class Descents(NamedTuple):
             if self.deadline.passed:
                 raise StopIteration
 
-        given = {"method": "L-BFGS-B", "jac": True, "options": options, "callback": check}
-        found = minimize(energy_and_gradient, theta, **given)
+        found = minimize(
+            energy_and_gradient,
+            theta,
+            method="L-BFGS-B",
+            jac=True,
+            options=options,
+            callback=check,
+        )
         if not found.fun <= start:
             return Trial(theta, posterior.energies(theta, hyper.beta), 0.0, 0.0)
         gain = start - float(found.fun)
@@ -84,20 +85,7 @@ class Descents(NamedTuple):
 
 
 def lower(posterior, steps, rule, search, max_iter, deadline=NEVER, loop=None):
-    """Run the loop of the module's docstring.
-
-    Parameters
-    ----------
-    posterior : Posterior
-    steps : DampedSteps or Descents
-    rule : FixedPrecisions, Reestimation, ...
-    search : Search
-    max_iter : int
-        Most trials.
-    deadline : Deadline
-    loop : Loop, optional
-        Compiled loop of the rule, see `compiled_loop`.
-    """
+    """Run the loop of the module's docstring, by the rule's `compiled_loop` if there is one."""
     if loop is None and steps.compiled:
         loop = compiled_loop(posterior, rule)
     while not search.done and search.n_iter < max_iter and not deadline.passed:
@@ -114,27 +102,13 @@ def lower(posterior, steps, rule, search, max_iter, deadline=NEVER, loop=None):
 
 
 class FixedPrecisions(NamedTuple):
-    """Rule of a search at fixed precisions that ends at the minimum.
-
-    Attributes
-    ----------
-    posterior : Posterior
-    method : Method
-    tol : float
-        Bound on the Newton decrement (nats): the height of ``M`` above the minimum of its quadratic
-        approximation.
-    exact : bool
-        Whether steps use the exact Hessian. A saddle point is then left along the eigenvector of
-        the lowest eigenvalue.
-    confined : bool
-        Give up where the Hessian is not positive definite: outside the basin of the minimum.
-    """
+    """Rule of a search at fixed precisions that ends at the minimum."""
 
     posterior: object
     method: object
-    tol: float
-    exact: bool = True
-    confined: bool = False
+    tol: float  # bound on the Newton decrement (nats)
+    exact: bool = True  # Hessian; a saddle is left along the eigenvector of the lowest eigenvalue
+    confined: bool = False  # give up outside the basin of the minimum, where A is not definite
 
     @property
     def terms(self):
@@ -209,39 +183,9 @@ def find_mode(
     approximation needs several times as many steps if residuals are not small. Large networks use
     L-BFGS descents.
 
-    Parameters
-    ----------
-    posterior : Posterior
-    method : Method
-    theta : ndarray of shape (k,)
-    hyper : Hyperparameters
-        Precisions of a single network.
-    max_iter : int
-        Most trial steps.
-    tol : float
-        Bound on the Newton decrement (nats); at least `LOW` without exact Hessian.
-    confined : bool
-        Give up where the Hessian is not positive definite.
-    towards : ndarray of shape (k,), optional
-        Alternative weights, from which the search starts if the energy is lower there.
-
-    Returns
-    -------
-    Search
-        Result, whose point has the exact Hessian where such matrices are formed.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.inference import Method, Problem
-    >>> from skbayesnn.inference.optimise._steps import find_mode
-    >>> from skbayesnn.posterior import Gaussian, Hyperparameters
-    >>> X, y = np.array([[0.0], [1.0], [2.0]]), np.array([[1.0], [3.2], [4.9]])
-    >>> posterior, settings = Problem(X, y, np.ones(3), Gaussian.per_output(1)).posed(())
-    >>> hyper = Hyperparameters(np.array([1e-6]), np.array([50.0]))
-    >>> method = Method.choose(posterior, settings)
-    >>> find_mode(posterior, method, np.zeros(2), hyper).point.theta.round(2)  # least squares
-    array([1.95, 1.08])
+    ``tol`` bounds the Newton decrement (nats), and is at least `LOW` without exact Hessian. The
+    search starts from the weights ``towards`` if they are given and their energy is lower. Its
+    last point has the exact Hessian where such matrices are formed.
     """
     late = method.deadline.with_grace()
     if method.early:

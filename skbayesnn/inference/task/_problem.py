@@ -127,10 +127,14 @@ class Problem:
         """Problem with a subset of the rows."""
         weight = self.sample_weight[rows]
         scale = self.log_scale * float(weight.sum() / self.sample_weight.sum())
-        given = {"X": self.X[rows], "y": self.y[rows], "sample_weight": weight}
-        if self.known is not None:
-            given["known"] = self.known[rows]
-        return replace(self, **given, log_scale=scale)
+        return replace(
+            self,
+            X=self.X[rows],
+            y=self.y[rows],
+            sample_weight=weight,
+            known=None if self.known is None else self.known[rows],
+            log_scale=scale,
+        )
 
     @property
     def under_constant_noise(self):
@@ -188,12 +192,7 @@ class Problem:
             self.limits,
             self.deadline,
         )
-        given = self.X, self.y, self.sample_weight
         posterior = Posterior(
-            network,
-            self.likelihood,
-            groups,
-            *given,
-            known=self.known,
+            network, self.likelihood, groups, self.X, self.y, self.sample_weight, known=self.known
         )
         return Posed(posterior, settings)

@@ -24,25 +24,12 @@ class Stage:
 
     Parameters
     ----------
-    name : str
     depth : int
         Nesting depth: 1 for the parts of a fit, 2 for the parts of their steps, and so on.
     works : sequence of float
         Expected work of the steps to come, in any unit.
     is_open : bool, default=False
         Whether further steps may follow.
-
-    Attributes
-    ----------
-    n_done : int
-
-    Examples
-    --------
-    >>> from skbayesnn.inference.task._progress import Stage
-    >>> stage = Stage("starts", 1, [1.0, 1.0, 2.0])
-    >>> stage.n_done = 2
-    >>> bool(stage.left < 0.1)  # both took hardly any time
-    True
     """
 
     def __init__(self, name, depth, works, is_open=False):
@@ -66,14 +53,7 @@ class Stage:
 
 
 class Progress:
-    """Receiver of progress reports; this base class discards them.
-
-    Examples
-    --------
-    >>> from skbayesnn.inference.task._progress import Progress
-    >>> with Progress().over("starts", [1.0, 1.0]) as step:
-    ...     step("the first one is completed")
-    """
+    """Receiver of progress reports; this base class discards them."""
 
     listens = False  # whether forecasts and texts are used, so that they are worth computing
 
@@ -86,10 +66,7 @@ class Progress:
 
         Parameters
         ----------
-        name : str
         works : sequence of float
-        is_open : bool, default=False
-            See `Stage`.
         seconds : float
             Expected duration of the stage.
         """

@@ -10,19 +10,11 @@ from skbayesnn.posterior import Hyperparameters, Hyperpriors
 
 
 class FreeHyperparameters(NamedTuple):
-    """Masks of the inferred hyperparameters, and the prior of each.
+    """Masks of the inferred hyperparameters, and the prior of each."""
 
-    Attributes
-    ----------
-    alpha : ndarray of bool, shape (n_groups,)
-    beta : ndarray of bool, shape (n_levels,)
-    prior : Hyperpriors
-        Priors of all hyperparameters, groups first.
-    """
-
-    alpha: np.ndarray
-    beta: np.ndarray
-    prior: Hyperpriors
+    alpha: np.ndarray  # (n_groups,)
+    beta: np.ndarray  # (n_levels,)
+    prior: Hyperpriors  # priors of all hyperparameters, groups first
 
     @classmethod
     def sharing(cls, alpha, beta, prior):
@@ -57,34 +49,18 @@ class FreeHyperparameters(NamedTuple):
 
 
 class Settings(NamedTuple):
-    """Settings of a search for minima.
-
-    Attributes
-    ----------
-    free : FreeHyperparameters
-    fixed : Hyperparameters
-        Values (standardised units) of the precisions that are not free.
-    exact : bool
-        Exact Hessian at the minimum; ``False``: Gauss-Newton approximation.
-    max_iter : int
-        Training steps per start.
-    tol : float
-        Training ends when steps lower ``M``, and re-estimation raises the evidence (to second
-        order, by ``gamma/4`` times the squared change of ``ln alpha``), by less than ``tol`` nats
-        (``tol k / 100`` for more than 100 weights).
-    limits : Limits
-        Limits from which the `Method` is chosen.
-    deadline : Deadline
-        Time at which training ends at the latest.
-    """
+    """Settings of a search for minima."""
 
     free: FreeHyperparameters
-    fixed: Hyperparameters
-    exact: bool = True
-    max_iter: int = 300
+    fixed: Hyperparameters  # values (standardised units) of the precisions that are not free
+    exact: bool = True  # exact Hessian at the minimum; False: Gauss-Newton approximation
+    max_iter: int = 300  # training steps per start
+    # training ends when steps lower M, and re-estimation raises the evidence (to second order,
+    # by gamma/4 times the squared change of ln alpha), by less than tol nats (tol k /
+    # 100 for more than 100 weights)
     tol: float = 1e-3
-    limits: Limits = Limits()
-    deadline: Deadline = Deadline()
+    limits: Limits = Limits()  # limits from which the `Method` is chosen
+    deadline: Deadline = Deadline()  # time at which training ends at the latest
 
     def with_fixed(self, hyper):
         """Replace fixed values in ``hyper``, and clip the free ones to their bounds."""

@@ -6,7 +6,7 @@ from scipy import stats
 from scipy.special import logsumexp
 
 from skbayesnn.inference import NOISE_MODELS, Problem
-from skbayesnn.inference.noise._degrees_of_freedom import DEGREES_OF_FREEDOM
+from skbayesnn.inference.noise._student_t_noise import DEGREES_OF_FREEDOM
 from skbayesnn.inference.sampling._sampling import SamplingSettings, run_chains
 from skbayesnn.inference.sampling._sampling_starts import start_sampling
 from skbayesnn.posterior import Gaussian, LogUniform

@@ -5,8 +5,7 @@ import pytest
 
 from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor, Sampler
 from skbayesnn.inference import Lines, Problem
-from skbayesnn.inference.minima._forecast import seconds_of_start
-from skbayesnn.inference.minima._search import find_minima
+from skbayesnn.inference.minima._search import find_minima, seconds_of_start
 from skbayesnn.model_selection import EvidenceSearch
 from skbayesnn.posterior import Gaussian
 from tests.tools import BRIEF
