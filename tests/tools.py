@@ -193,5 +193,10 @@ def set_block_doubles(monkeypatch, doubles):
 def with_ensemble(model, ensemble):
     """A fitted estimator that predicts by other networks."""
     other = copy(model)
-    other._ensemble = other._gaussians = ensemble
+    other._ensemble = ensemble
+    if hasattr(model, "_laplace"):
+        other._laplace = laplace = copy(model._laplace)
+        laplace._found = laplace.combined._replace(gaussians=ensemble), laplace.fit
+    else:
+        other._gaussians = ensemble
     return other

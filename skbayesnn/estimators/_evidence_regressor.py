@@ -286,7 +286,9 @@ class EvidenceMLPRegressor(RegressionFit, EvidenceMLP):
             If parameters or data make no sense, or do not fit those of earlier batches.
         """
         earlier = self._before_batch()
-        return self._learn(X, y, sample_weight, measurement_std, exposure, earlier=earlier, batch={})
+        return self._learn(
+            X, y, sample_weight, measurement_std, exposure, earlier=earlier, batch={}
+        )
 
     def _keep(self, result, rows):
         self._keep_noise(result)
