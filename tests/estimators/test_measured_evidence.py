@@ -167,6 +167,21 @@ def test_predictions_are_those_of_drawn_networks(regressor):
     assert np.all(np.isfinite(regressor.log_predictive_density(*linear_rows())))
 
 
+def test_laplace_is_found_when_it_is_asked_for(regressor):
+    X, y = linear_rows()
+    drawn = clone(regressor).set_params(measure_evidence="auto").fit(X, y)
+    drawn = pickle.loads(pickle.dumps(drawn))
+    assert np.isfinite(drawn.log_evidence_std_)
+    plain = clone(regressor).set_params(measure_evidence=False).fit(X, y)
+    for name in ("coefs_", "intercepts_", "coefs_std_"):
+        for one, other in zip(getattr(drawn, name), getattr(plain, name), strict=True):
+            assert_array_equal(one, other)
+    assert drawn.evidence_report_.laplace_log_evidence == plain.log_evidence_
+    assert drawn.n_effective_weights_ == plain.n_effective_weights_
+    assert len(drawn.posterior_) == len(drawn.networks_)
+    assert np.isfinite(drawn.partial_fit(X, y).log_evidence_)
+
+
 def test_classes(classifier):
     X, _ = class_rows()
     p, most_probable = classifier.predict_proba(X), classifier.predict_proba(X, moderated=False)
