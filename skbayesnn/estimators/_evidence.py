@@ -68,6 +68,7 @@ class Approximation:
                 "The posterior is numerically singular: neither the prior nor the data determine "
                 "some weights. Use a larger prior.base_precision, other units, or smaller weights."
             )
+        self._search = None  # it holds the precision matrices of all minima
         found = combined(fit, self._combine)
         light = fit.without_matrices()
         return found._replace(minima=[without_matrices(m) for m in found.minima]), light
@@ -274,7 +275,7 @@ class EvidenceMLP(BayesianMLP):
         )
 
     def _drawn_facts(self):
-        """Number of drawn networks, and mean sd and degrees of freedom of their noise."""
+        """Number of drawn networks, and typical sd and degrees of freedom of their noise."""
         return len(self._ensemble.member_weights), None, np.inf
 
     @property
@@ -328,7 +329,7 @@ class EvidenceMLP(BayesianMLP):
                 f"log_evidence_ is nan: {best.trouble.value}. Predictions remain usable. "
                 f"{REMEDIES[best.trouble]}"
             ), category
-        if not best.converged:
+        if not best.converged and np.isnan(self.log_evidence_std_):
             return (
                 "The hyperparameters of the best minimum did not converge, so log_evidence_ may be "
                 "a few nats too low. Try more n_restarts or fewer hidden units, and a larger "

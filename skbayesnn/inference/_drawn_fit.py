@@ -11,6 +11,8 @@ Order of calls::
     fit_by_drawing      pilot populations under constant noise, tests of their residuals, pilot
                         populations under the noise models that these suggest
         Trial.sample    larger populations
+        Trial.refine    more particles for an inaccurate evidence near the best
+        trained_starts  networks that show whether the populations have missed a narrow mode
 """
 
 from dataclasses import dataclass, field
@@ -229,23 +231,24 @@ def fit_by_drawing(problem, hidden_layer_sizes, sizes, entropy, noise="constant"
     linear = [()] if chosen or (free and problem.suits(())) else []
     tried = list(dict.fromkeys([sizes, *linear]))  # the linear model once
     seeds = np.random.SeedSequence([entropy, 1]).spawn(2)
-    n_weights = problem.network(sizes).n_weights
+    posterior = problem.posed(sizes).posterior
+    seconds = seconds_of_population(posterior)
     with (
-        workers.progress.over("networks drawn from the posterior") as step,
-        blas_threads(n_weights),
+        workers.progress.over("networks drawn from the posterior", seconds=seconds) as step,
+        blas_threads(posterior.network.n_weights),
     ):
         attempts, highest = [], -np.inf
         for seed, near_trained in zip(seeds, (False, True), strict=True):
             found = _drawn(problem, tried, chosen, noise, seed, near_trained)
             if found is None:
-                return None
+                break
             attempts.append(found[:2])
             highest = max(highest, found[2])
             drawn, tests = max(attempts, key=lambda some: some[0][0].log_evidence)
             if highest < drawn[0].log_evidence + DOUBTFUL:
                 break
             step("training finds more than the populations")
-        if highest > drawn[0].log_evidence + MISSED:
+        if not attempts or highest > drawn[0].log_evidence + MISSED:
             return None
         for some in drawn:
             value, error = some.log_evidence + problem.log_scale, some.log_evidence_std
@@ -287,17 +290,14 @@ def _drawn(problem, tried, chosen, noise, seed, near_trained):
     if not all(trial.scout(near_trained) for trial in trials):
         return None
     network, tests = trials[0], [trial.p_values() for trial in trials]
-    others = _suggested(problem, tests) if free else []
+    others = []
+    if free:  # the lowest p value of any network counts
+        lowest = {name: min(values[name] for values in tests) for name in tests[0]}
+        others = suspected(problem, lowest)
     sampled = tried if chosen else tried[:1]
     further = [Trial(problem, law, sizes, next(seeds)) for law in others for sizes in sampled]
     trials = trials[: len(sampled)] + [trial for trial in further if trial.scout(near_trained)]
     return _sampled(trials), tests[0], network.highest_by_training
-
-
-def _suggested(problem, found):
-    """Noise models that tests of the residuals of any network suggest."""
-    lowest = {name: min(values[name] for values in found) for name in found[0]}
-    return suspected(problem, lowest)
 
 
 def _sampled(trials):

@@ -2,9 +2,10 @@
 
 Classes: the first splits of the sets in the folder `SKBAYESNN_DATA` whose names begin with
 ``cls_``, and of ``immer_glass``. Regression: those of ``yacht``, ``boston``, ``energy`` and
-``wilson_*``. ``weak`` are twelve simulated sets of 60 rows with linear log odds. The tables
-show the log loss or log density of the test rows, errors (share of wrong classes, or root mean
-squared error), and processor seconds of the fit::
+``wilson_*``. ``weak`` are twelve simulated sets of 60 rows with linear log odds; ``tails`` are five
+of 100 rows with noise of two degrees of freedom, and five of 60 rows with a tenth of outliers. The
+tables show the log loss or log density of the test rows, errors (share of wrong classes, or root
+mean squared error), and processor seconds of the fit::
 
     SKBAYESNN_DATA=folder python tests/benchmarks/small_sets.py --models default sampler
     SKBAYESNN_DATA=folder python tests/benchmarks/small_sets.py --kinds weak --models default linear
@@ -28,8 +29,10 @@ from skbayesnn import (
     HMCMLPClassifier,
     HMCMLPRegressor,
 )
+from skbayesnn.predictive import _combination, stacking_weights
 
 N_SETS, N_ROWS, N_TEST = 12, 60, 3000  # of weak signals
+N_TAILS = 5  # sets of each kind with heavy tails
 REGRESSIONS = (
     "yacht",
     "boston",
@@ -99,6 +102,25 @@ def weak_signals(n_splits, names):
         yield "weak", seed, drawn(N_ROWS), drawn(N_TEST)
 
 
+def heavy_tails(n_splits, names):
+    """As `regressions`, of simulated sets with heavy tails and with outliers."""
+
+    def with_tails(n, rng):
+        X = rng.uniform(-2, 2, (n, 3))
+        f = np.sin(2 * X[:, 0]) * X[:, 1] + 0.5 * X[:, 2]
+        return X, f + 0.1 * rng.standard_t(2, n)
+
+    def with_outliers(n, rng):
+        X = rng.uniform(-2, 2, (n, 1))
+        y = np.sin(3 * X[:, 0]) + 0.1 * rng.standard_normal(n)
+        return X, y + (rng.random(n) < 0.1) * rng.standard_normal(n) * 2
+
+    for name, make, n in (("heavy tails", with_tails, 100), ("outliers", with_outliers, 60)):
+        for seed in range(N_TAILS) if not names or name in names else ():
+            rng = np.random.default_rng(seed)
+            yield name, seed, make(n, rng), make(1000, rng)
+
+
 def class_scores(model, X, y):
     """Log loss and share of wrong classes; a class that did not train has probability 1e-6."""
     n_classes = 1 + int(max(y.max(), model.classes_.max()))
@@ -117,7 +139,21 @@ KINDS = {
     "classes": (classes, CLASSIFIERS, class_scores),
     "weak": (weak_signals, CLASSIFIERS, class_scores),
     "regression": (regressions, REGRESSORS, regression_scores),
+    "tails": (heavy_tails, REGRESSORS, regression_scores),
 }
+
+
+def by_evidence(log_densities, sample_weight, pseudo_count):
+    """Refuse stacking: the first model, that of highest evidence, predicts alone."""
+    return np.eye(len(log_densities))[0]
+
+
+def without_pseudo_count(log_densities, sample_weight, pseudo_count):
+    """Stack without a pseudo-count."""
+    return stacking_weights(log_densities, sample_weight)
+
+
+SHARES = {"stacking": stacking_weights, "best": by_evidence, "bare": without_pseudo_count}
 
 
 def scored(make, train, test, scores):
@@ -140,7 +176,9 @@ def main():
     parser.add_argument("--models", nargs="+", default=["default", "sampler"])
     parser.add_argument("--splits", type=int, default=2)
     parser.add_argument("--sets", nargs="+", default=())
+    parser.add_argument("--shares", choices=SHARES, default="stacking", help="of drawn models")
     options = parser.parse_args()
+    _combination.stacking_weights = SHARES[options.shares]
     for kind in options.kinds:
         sets, models, scores = KINDS[kind]
         for name in [name for name in options.models if name in models]:

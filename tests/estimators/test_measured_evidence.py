@@ -10,6 +10,7 @@ from scipy.special import expit, logsumexp
 from sklearn.base import clone
 
 from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor, Prior
+from skbayesnn.inference import _drawn_fit
 from skbayesnn.model_selection import compare
 from skbayesnn.model_selection._candidates import simplest_of_best
 from skbayesnn.posterior import LogUniform
@@ -180,6 +181,35 @@ def test_laplace_is_found_when_it_is_asked_for(regressor):
     assert drawn.n_effective_weights_ == plain.n_effective_weights_
     assert len(drawn.posterior_) == len(drawn.networks_)
     assert np.isfinite(drawn.partial_fit(X, y).log_evidence_)
+
+
+@pytest.mark.parametrize(("nats", "measured"), [(15.0, True), (25.0, False)])
+def test_a_second_attempt_without_time_leaves_the_first(monkeypatch, nats, measured):
+    original, calls = _drawn_fit._drawn, []
+
+    def interrupted(*args):
+        calls.append(args[-1])
+        if len(calls) > 1:
+            return None
+        drawn, tests, _ = original(*args)
+        return drawn, tests, drawn[0].log_evidence + nats
+
+    monkeypatch.setattr(_drawn_fit, "_drawn", interrupted)
+    model = EvidenceMLPRegressor((2,), noise="constant", random_state=0).fit(*linear_rows())
+    assert calls == [False, True]  # the second one near trained networks
+    assert np.isfinite(model.log_evidence_std_) == measured
+
+
+def test_no_matrices_are_kept_of_minima_that_do_not_predict():
+    X, y = linear_rows(200)
+    y = y + np.sin(3 * X[:, 0])
+    options = {"noise": "constant", "combine": "best", "random_state": 0}
+    model = EvidenceMLPRegressor((20,), measure_evidence=False, n_restarts=6, **options).fit(X, y)
+    others = [net.coefs[0].shape[1] for net in model.networks_[1:]]
+    assert len(others) > 2
+    alone = clone(model).set_params(n_restarts=1).fit(X, y)
+    gained = len(pickle.dumps(model)) - len(pickle.dumps(alone))
+    assert gained < 0.2 * sum(8 * (4 * units + 1) ** 2 for units in others)  # 0.08; with them 0.6
 
 
 def test_classes(classifier):

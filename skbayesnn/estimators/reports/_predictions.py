@@ -92,7 +92,7 @@ class Predictions(NamedTuple):
         if self.explains_nothing:
             return (
                 f"The fit {self.doubt}. Either y does not depend on X, or the search has missed "
-                "how: try another random_state, more n_restarts, or other inputs."
+                "how: try another random_state or other inputs."
             )
         if self.coverage >= ALARMING:
             return None

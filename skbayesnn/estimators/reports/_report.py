@@ -351,7 +351,7 @@ def make_report(fit, laplace, minima, shares, noise_std, predictions, drawn=None
         Function from a minimum to its noise sd in units of y, or ``None``.
     predictions : Predictions
     drawn : tuple, optional
-        Number of drawn networks that predict, and mean sd and degrees of freedom of their noise.
+        Number of drawn networks that predict, and typical sd and degrees of freedom of their noise.
 
     Returns
     -------

@@ -22,8 +22,8 @@ CHAIN_ROWS = 2**11  # target for chains of a population times rows, within the f
 FEWEST_CHAINS, MOST_CHAINS = 16, 32
 N_DRAWS = 1024  # target for the states of all chains at the posterior; limits for each chain follow
 FEWEST_MOVES, MOST_MOVES = 4, 16
-CLOSE = 0.2  # sd of the first coordinates of precisions near given ones
-SPREAD = 0.7  # sd of the first coordinates of precisions: they reach all of their intervals
+SPREAD = 0.7  # sd of the first coordinates of precisions, which cover most of their intervals
+NARROW = 0.2  # their sd near given ones
 SYSTEMATIC = 0.2  # nats of error common to all populations; by tests/benchmarks/evidence_truth.py
 
 
@@ -149,7 +149,7 @@ def scout(joint, rng, deadline=NEVER, near=None):
     """
     mean, sd = np.zeros(joint.n_free), np.full(joint.n_free, SPREAD)
     if near is not None:
-        mean, sd = near.mean(axis=0), np.hypot(CLOSE, near.std(axis=0))
+        mean, sd = near.mean(axis=0), np.hypot(NARROW, near.std(axis=0))
     return _annealed(joint, NearPrecisions.about(joint, mean, sd), rng, FIRST, deadline)
 
 

@@ -89,9 +89,14 @@ def trained_starts(posterior, search, rngs):
         Minus infinity without a positive definite Hessian.
     """
     brief = search._replace(max_iter=TRAINING_STEPS)
-    starts = [train(posterior, start, brief) for start in random_starts(posterior, rngs)]
-    values = np.array([_laplace(posterior, start, brief) for start in starts])
+    starts, values = _ranked(posterior, random_starts(posterior, rngs), brief)
     return starts, np.where(np.isfinite(values), values, -np.inf)
+
+
+def _ranked(posterior, starts, brief):
+    """Train starts; return them with their log evidences by Laplace's approximation."""
+    starts = [train(posterior, start, brief) for start in starts]
+    return starts, np.array([_laplace(posterior, start, brief) for start in starts])
 
 
 def _trained(posterior, starts, brief, rngs):
@@ -100,8 +105,7 @@ def _trained(posterior, starts, brief, rngs):
     The posterior mass near the latter is negligible, but a chain may stay there for thousands of
     transitions.
     """
-    starts = [train(posterior, start, brief) for start in starts]
-    evidences = np.array([_laplace(posterior, start, brief) for start in starts])
+    starts, evidences = _ranked(posterior, starts, brief)
     for _ in range(ATTEMPTS):
         best = np.max(evidences, initial=-np.inf, where=np.isfinite(evidences))
         behind = np.flatnonzero(evidences < best - FAR_BEHIND)
