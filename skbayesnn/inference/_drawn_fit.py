@@ -26,7 +26,7 @@ from skbayesnn.inference.choice._growth import Candidate
 from skbayesnn.inference.choice._noise_choice import p_values, suspected
 from skbayesnn.inference.minima._search import ALONE
 from skbayesnn.inference.noise._noise_models import NOISE_MODELS
-from skbayesnn.inference.sampling._population import sample_population, scout
+from skbayesnn.inference.sampling._population import sample_after, scout
 from skbayesnn.inference.sampling._sampling_starts import trained_starts
 from skbayesnn.inference.task._problem import Posed, Problem
 from skbayesnn.network import outputs
@@ -35,8 +35,7 @@ from skbayesnn.posterior import JointPosterior
 MOST_NETWORKS = 512  # most networks kept of a model
 CLOSE = 3.0  # nats behind another model within which an inaccurate evidence is refined
 PRECISE = 0.4  # standard error of an evidence that needs no more particles
-N_TRAINED, ALIKE = 16, 3.0  # trained starts; nats behind the best one of those that locate others
-DOUBTFUL = 10.0  # nats below trained networks at which others start near the precisions of these
+N_TRAINED = 16  # trained starts
 MISSED = 20.0  # nats below trained networks at which populations are rejected
 LEAST_MORE, MOST_MORE = 2.0, 8.0  # factors of the number of particles for an inaccurate evidence
 SECONDS_OF_MORE = 3.0  # predicted seconds that determine the factor
@@ -68,6 +67,8 @@ class Drawn(NamedTuple):
         Noise precisions of these networks.
     state : ndarray of shape (m, ...)
         Noise states, see `JointPosterior.noise_state`.
+    narrow : bool
+        See `Particles`.
     """
 
     noise: str
@@ -80,6 +81,7 @@ class Drawn(NamedTuple):
     alpha: np.ndarray
     beta: np.ndarray
     state: np.ndarray
+    narrow: bool
 
     @property
     def hidden_layer_sizes(self):
@@ -230,25 +232,17 @@ def fit_by_drawing(problem, hidden_layer_sizes, sizes, entropy, noise="constant"
     chosen, free = hidden_layer_sizes == "auto", noise == "auto"
     linear = [()] if chosen or (free and problem.suits(())) else []
     tried = list(dict.fromkeys([sizes, *linear]))  # the linear model once
-    seeds = np.random.SeedSequence([entropy, 1]).spawn(2)
     posterior = problem.posed(sizes).posterior
     seconds = seconds_of_population(posterior)
     with (
         workers.progress.over("networks drawn from the posterior", seconds=seconds) as step,
         blas_threads(posterior.network.n_weights),
     ):
-        attempts, highest = [], -np.inf
-        for seed, near_trained in zip(seeds, (False, True), strict=True):
-            found = _drawn(problem, tried, chosen, noise, seed, near_trained)
-            if found is None:
-                break
-            attempts.append(found[:2])
-            highest = max(highest, found[2])
-            drawn, tests = max(attempts, key=lambda some: some[0][0].log_evidence)
-            if highest < drawn[0].log_evidence + DOUBTFUL:
-                break
-            step("training finds more than the populations")
-        if not attempts or highest > drawn[0].log_evidence + MISSED:
+        found = _drawn(problem, tried, chosen, noise, np.random.SeedSequence([entropy, 1]))
+        if found is None:
+            return None
+        drawn, tests, highest = found
+        if highest > drawn[0].log_evidence + MISSED:
             return None
         for some in drawn:
             value, error = some.log_evidence + problem.log_scale, some.log_evidence_std
@@ -262,7 +256,7 @@ def fit_by_drawing(problem, hidden_layer_sizes, sizes, entropy, noise="constant"
     return DrawnFit(problem, tuple(drawn), growth, tested, totals)
 
 
-def _drawn(problem, tried, chosen, noise, seed, near_trained):
+def _drawn(problem, tried, chosen, noise, seed):
     """Draw networks under all noise models; ``None`` if there was no time.
 
     Parameters
@@ -270,8 +264,6 @@ def _drawn(problem, tried, chosen, noise, seed, near_trained):
     tried : list of tuple of int
         Hidden layers of the network, then the linear model, which without ``chosen`` shows
         residuals only.
-    near_trained : bool
-        Whether pilot populations start near the precisions of trained networks.
 
     Returns
     -------
@@ -287,7 +279,7 @@ def _drawn(problem, tried, chosen, noise, seed, near_trained):
     seeds = iter(seed.spawn(len(tried) * len(NOISE_MODELS)))
     first = "constant" if free else noise
     trials = [Trial(problem, first, sizes, next(seeds)) for sizes in tried]
-    if not all(trial.scout(near_trained) for trial in trials):
+    if not all(trial.scout() for trial in trials):
         return None
     network, tests = trials[0], [trial.p_values() for trial in trials]
     others = []
@@ -296,7 +288,7 @@ def _drawn(problem, tried, chosen, noise, seed, near_trained):
         others = suspected(problem, lowest)
     sampled = tried if chosen else tried[:1]
     further = [Trial(problem, law, sizes, next(seeds)) for law in others for sizes in sampled]
-    trials = trials[: len(sampled)] + [trial for trial in further if trial.scout(near_trained)]
+    trials = trials[: len(sampled)] + [trial for trial in further if trial.scout()]
     return _sampled(trials), tests[0], network.highest_by_training
 
 
@@ -354,27 +346,29 @@ class Trial:
         """Highest log evidence of trained networks, by Laplace's approximation."""
         return np.max(self._trained[1])
 
-    def scout(self, near_trained=False):
-        """Locate the precisions of the posterior by a small population; False if time ran out."""
+    def scout(self):
+        """Locate the precisions of the posterior by small populations; False if time ran out."""
         model = NOISE_MODELS[self.noise]
         joint = model.joint(self.problem, self.posed, tuned=True)
-        near = self._near(joint) if near_trained else None
-        found = scout(joint, self.rng, self.problem.deadline, near)
+        found = scout(joint, self.rng, self.problem.deadline, self._of_best_trained(joint))
         if found is not None:
             last = found.position[:, -1]
             known = model.information(self.problem, self.posed, joint, last)
             self.particles = found.informed(np.median(known, axis=0))
         return found is not None
 
-    def _near(self, joint):
-        """Coordinates of the precisions of the best trained networks, ``(m, n_free)``."""
+    def _of_best_trained(self, joint):
+        """Coordinates ``(n_free,)`` of the precisions of the best trained network.
+
+        ``nan`` for those of the weights of a noise network.
+        """
         starts, values = self._trained
-        near = [starts[i].hyper for i in np.flatnonzero(values > np.max(values) - ALIKE)]
-        if not near:
+        if not np.any(np.isfinite(values)):
             return None
-        alpha = np.ones((len(near), len(joint.fixed.alpha)))  # groups of a noise network are last
-        alpha[:, : near[0].alpha.size] = [hyper.alpha for hyper in near]
-        return joint.coordinates(alpha, np.array([hyper.beta for hyper in near]))
+        best = starts[np.argmax(values)].hyper
+        alpha = np.full(len(joint.fixed.alpha), np.nan)  # groups of a noise network are last
+        alpha[: best.alpha.size] = best.alpha
+        return joint.coordinates(alpha, best.beta)
 
     def p_values(self):
         """P values of tests of constant noise against other noise models."""
@@ -390,8 +384,7 @@ class Trial:
 
     def sample(self, more=1):
         """Draw a larger population near the precisions of the last one, if there is time."""
-        joint, eta = self.particles.joint, self.particles.eta
-        found = sample_population(joint, eta, self.rng, self.problem.deadline, more)
+        found = sample_after(self.particles, self.rng, self.problem.deadline, more)
         self.particles = found or self.particles
 
     def refine(self):
@@ -416,4 +409,5 @@ class Trial:
             alpha=hyper.alpha,
             beta=hyper.beta,
             state=joint.noise_state(position),
+            narrow=found.narrow,
         )

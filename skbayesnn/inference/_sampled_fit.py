@@ -225,7 +225,7 @@ def _begun(chosen, recipe, settings, seeds, workers):
     problem, chain_seeds, found = chosen.problem, seeds[0].spawn(recipe.n_chains), None
     if chosen.drawn and settings.tuned and not recipe.from_prior:
         drawn, rng = chosen.drawn[0], np.random.default_rng(seeds[1])
-        found = sample_after(drawn.joint, drawn.position, rng, problem.deadline, MORE)
+        found = sample_after(drawn, rng, problem.deadline, MORE)
     if found is None:
         started = start_sampling(
             problem,

@@ -3,6 +3,11 @@
 Particles are drawn from the prior of the weights, with precisions near those of the posterior
 (`NearPrecisions`), and annealed to the posterior. Small pilot populations locate the precisions of
 the posterior; a larger population starts there.
+
+If the precisions are free while the likelihood has a small exponent, the data are explained by noise
+alone, and particles may miss the narrow modes that fit them (a transition of first order: the two
+explanations hardly overlap). Such modes are found from a narrow first density, which holds the
+precisions at those of the modes until the exponent is near 1.
 """
 
 from dataclasses import replace
@@ -23,7 +28,9 @@ FEWEST_CHAINS, MOST_CHAINS = 16, 32
 N_DRAWS = 1024  # target for the states of all chains at the posterior; limits for each chain follow
 FEWEST_MOVES, MOST_MOVES = 4, 16
 SPREAD = 0.7  # sd of the first coordinates of precisions, which cover most of their intervals
-NARROW = 0.2  # their sd near given ones
+LEAST_SPREAD = 0.1  # least sd about those that a pilot population has found
+NARROW = 0.02  # sd of a narrow density
+NEEDED = 5.0  # nats that a narrow density must gain for a pilot population
 SYSTEMATIC = 0.2  # nats of error common to all populations; by tests/benchmarks/evidence_truth.py
 
 
@@ -37,18 +44,15 @@ class Particles(NamedTuple):
         Log evidence and its standard error, in nats, for standardised targets.
     position : ndarray of shape (n_chains, n_moves, d + n_conditions)
         Draws: states of short chains.
+    narrow : bool
+        True if the posterior is found from narrow first densities only.
     """
 
     joint: object
     log_evidence: float
     log_evidence_std: float
     position: np.ndarray
-
-    @property
-    def eta(self):
-        """Coordinates of the precisions of all draws, ``(n, n_free)``."""
-        moving = slice(self.joint.n_sampled, self.joint.dimension)
-        return np.concatenate(self.position)[:, moving]
+    narrow: bool = False
 
     def informed(self, information):
         """Convert to coordinates fitted to the data, see `Coordinates`.
@@ -129,31 +133,37 @@ def _annealed(joint, first, rng, schedule, deadline):
 
 
 def scout(joint, rng, deadline=NEVER, near=None):
-    """Locate the precisions of the posterior by a small pilot population.
+    """Locate the precisions of the posterior by small pilot populations.
 
-    Its evidence is too low by up to dozens of nats.
+    The first one starts from precisions of all orders of magnitude, the second one from a narrow
+    density. Their evidences are too low by up to dozens of nats.
 
     Parameters
     ----------
     joint : JointPosterior
     rng : numpy.random.Generator
     deadline : Deadline
-    near : ndarray of shape (m, n_free), optional
-        Coordinates of precisions, near which particles start; by default they start from precisions
-        of all orders of magnitude.
+    near : ndarray of shape (n_free,), optional
+        Coordinates of precisions of a mode, ``nan`` for unknown ones.
 
     Returns
     -------
     Particles or None
-        ``None`` if there was no time for it.
+        Those of the second population if it finds more; ``None`` if there was no time.
     """
-    mean, sd = np.zeros(joint.n_free), np.full(joint.n_free, SPREAD)
-    if near is not None:
-        mean, sd = near.mean(axis=0), np.hypot(NARROW, near.std(axis=0))
-    return _annealed(joint, NearPrecisions.about(joint, mean, sd), rng, FIRST, deadline)
+    wide = NearPrecisions.about(joint, np.zeros(joint.n_free), np.full(joint.n_free, SPREAD))
+    found = _annealed(joint, wide, rng, FIRST, deadline)
+    if found is None or near is None:
+        return found
+    sd = np.where(np.isnan(near), SPREAD, NARROW)
+    first = NearPrecisions.about(joint, np.nan_to_num(near), sd)
+    other = _annealed(joint, first, rng, FIRST, deadline)
+    if other is None or other.log_evidence < found.log_evidence + NEEDED:
+        return found
+    return other._replace(narrow=True)
 
 
-def sample_population(joint, eta, rng, deadline=NEVER, more=1):
+def sample_population(joint, eta, rng, deadline=NEVER, more=1, narrow=False):
     """Draw from the posterior, and estimate its evidence with a standard error.
 
     Parameters
@@ -165,20 +175,34 @@ def sample_population(joint, eta, rng, deadline=NEVER, more=1):
     deadline : Deadline
     more : int, default=1
         Factor of the usual number of particles.
+    narrow : bool, default=False
+        Start from a narrow density.
 
     Returns
     -------
     Particles or None
         ``None`` if there was no time for it.
     """
-    first = NearPrecisions.about(joint, eta.mean(axis=0), eta.std(axis=0))
+    sd = np.full(joint.n_free, NARROW) if narrow else np.maximum(eta.std(axis=0), LEAST_SPREAD)
+    first = NearPrecisions.about(joint, eta.mean(axis=0), sd)
     n_chains = more * int(np.clip(CHAIN_ROWS // len(joint.posterior.X), FEWEST_CHAINS, MOST_CHAINS))
     n_moves = int(np.clip(N_DRAWS // (SECOND.n_populations * n_chains), FEWEST_MOVES, MOST_MOVES))
     schedule = SECOND._replace(n_chains=n_chains, n_last_moves=n_moves)
-    return _annealed(joint, first, rng, schedule, deadline)
+    found = _annealed(joint, first, rng, schedule, deadline)
+    return None if found is None else found._replace(narrow=narrow)
 
 
-def sample_after(joint, position, rng, deadline=NEVER, more=1):
-    """Run `sample_population` near the precisions of earlier draws ``(m, d + n_conditions)``."""
+def sample_after(drawn, rng, deadline=NEVER, more=1):
+    """Run `sample_population` near the precisions of earlier draws.
+
+    Parameters
+    ----------
+    drawn : Particles or Drawn
+    rng : numpy.random.Generator
+    deadline : Deadline
+    more : int, default=1
+    """
+    joint = drawn.joint
+    position = drawn.position.reshape(-1, drawn.position.shape[-1])
     eta = position[:, joint.n_sampled : joint.dimension]
-    return sample_population(joint, eta, rng, deadline, more)
+    return sample_population(joint, eta, rng, deadline, more, drawn.narrow)

@@ -4,18 +4,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-PRIOR_SHARE = 0.05  # mixture weight of each coordinate's own prior in the first density
-LEAST_SPREAD = 0.1  # least sd of the coordinates of precisions in the first density
 LOGISTIC_SD = np.pi / np.sqrt(3.0)
 
 
 class NearPrecisions(NamedTuple):
-    """Density with the prior of the weights, and precisions near those of the posterior.
+    """Density with the prior of the weights, and precisions near given ones.
 
-    The coordinates of the precisions have a logistic density with the mean of the given ones and
-    twice their variance, mixed with a small share of their own prior to cover the whole posterior.
-    Under the prior alone, which spans six decades for each precision, hardly any particle would
-    reach the posterior. The evidence estimate is correct for any reference density.
+    The coordinates of the precisions have a logistic density, whose tails reach everywhere. Under
+    the prior alone, which spans six decades for each precision, hardly any particle would reach the
+    posterior. The evidence estimate is correct for any first density.
 
     Attributes
     ----------
@@ -29,16 +26,12 @@ class NearPrecisions(NamedTuple):
 
     @classmethod
     def about(cls, joint, mean, sd):
-        """Build from the mean and sd of coordinates ``(n_free,)``, with twice their variance."""
-        sd = np.maximum(sd, LEAST_SPREAD)
+        """Build from a mean and sd of coordinates ``(n_free,)``, with twice their variance."""
         return cls(joint, mean, sd * np.sqrt(2.0) / LOGISTIC_SD)
 
     def draw(self, rng, size):
         """Draw positions."""
-        shape = size, len(self.centre)
-        near = self.centre + self.scale * rng.logistic(size=shape)
-        far = self.joint.draw_coordinates(rng, size)
-        eta = np.where(rng.random(shape) < PRIOR_SHARE, far, near)
+        eta = self.centre + self.scale * rng.logistic(size=(size, len(self.centre)))
         return self.joint.draw_weights(eta, rng)
 
     def log_density(self, q, terms):
@@ -52,17 +45,14 @@ class NearPrecisions(NamedTuple):
     def change(self, eta):
         """Log ratio of the density of all precisions to their prior density, and its gradient."""
         half = 0.5 * (eta - self.centre) / self.scale
-        near = -2.0 * np.logaddexp(half, -half) - np.log(self.scale) + np.log1p(-PRIOR_SHARE)
         prior, prior_slope = self.joint.hyperprior(eta)
-        far = np.log(PRIOR_SHARE) - prior
-        log_density = np.logaddexp(near, far)
-        slope = -np.exp(near - log_density) * np.tanh(half) / self.scale
-        slope = slope - np.exp(far - log_density) * prior_slope
-        return np.sum(prior + log_density, axis=-1), prior_slope + slope
+        log_density = -2.0 * np.logaddexp(half, -half) - np.log(self.scale)
+        slope = prior_slope - np.tanh(half) / self.scale
+        return np.sum(prior + log_density, axis=-1), slope
 
     def compiled(self, of_joint, of_data, of_first):
         """Arguments of the compiled energy, which adds `change` alone to the prior of the joint."""
-        return of_joint + of_first, of_data, of_first, PRIOR_SHARE, self.centre, self.scale
+        return of_joint + of_first, of_data, of_first, self.centre, self.scale
 
 
 class Tempered:

@@ -30,7 +30,6 @@ cdef extern from "core.h":
         double of_prior, of_data, of_first
         const double *centre
         const double *scale
-        double prior_share
 
     ctypedef struct CJoint "Joint":
         const CModel *model

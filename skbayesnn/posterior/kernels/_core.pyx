@@ -313,7 +313,7 @@ cdef class Joint:
             self.c.variances = &self.variances[0, 0]
             self.c.single_variances = &self.single_variances[0, 0]
 
-    def tempered(self, of_prior, of_data, of_first, prior_share, centre, scale):
+    def tempered(self, of_prior, of_data, of_first, centre, scale):
         """The same positions with the energy of populations, see `Tempering`."""
         cdef Joint other = Joint.__new__(Joint)
         cdef double[::1] c = np.append(centre, 0.0), s = np.append(scale, 1.0)
@@ -321,7 +321,7 @@ cdef class Joint:
         other.model, other.dimension, other.c = self.model, self.dimension, self.c
         other.stride = self.stride
         other.tempering.of_prior, other.tempering.of_data = of_prior, of_data
-        other.tempering.of_first, other.tempering.prior_share = of_first, prior_share
+        other.tempering.of_first = of_first
         other.tempering.centre = &c[0]
         other.tempering.scale = &s[0]
         other.c.tempering = &other.tempering

@@ -38,7 +38,6 @@ typedef struct {
 typedef struct {
     double of_prior, of_data, of_first;
     const double *centre, *scale; /* of the first density, for every free precision */
-    double prior_share;           /* of the precisions' own prior in it */
 } Tempering;
 
 /* Weights and precisions as positions of samplers, see `Coordinates` and `JointPosterior`. */

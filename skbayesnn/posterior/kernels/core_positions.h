@@ -94,20 +94,18 @@ static int NAME(terms)(const Joint *joint, const double *q, double *prior, doubl
                         work + 2 * joint->n_free);
 }
 
-/* `NearPrecisions.log_density` beyond what the prior has, which `own` tells of, see `energy`; from the
-   gradient its own is subtracted, `of_first` times, if that is not NULL. */
+/* `NearPrecisions.change`, with what `energy` leaves in `own`; from the gradient its own is subtracted,
+   `of_first` times, if that is not NULL. */
 static double NAME(near)(const Joint *joint, const double *q, const double *own, double *gradient)
 {
     const Tempering *t = joint->tempering;
     double total = 0.0;
     for (int f = 0, i = joint->n_sampled; f < joint->n_free; f++, i++) {
         double away = (q[i] - t->centre[f]) / t->scale[f], small = exp(-fabs(away));
-        double near = (1.0 - t->prior_share) / t->scale[f] * small / ((1.0 + small) * (1.0 + small));
-        double far = t->prior_share * exp(-own[f]), slope = own[joint->n_free + f];
         double steep = copysign((1.0 - small) / (1.0 + small), away) / t->scale[f];
-        total += own[f] + log(near + far);
+        total += own[f] - fabs(away) - 2.0 * log1p(small) - log(t->scale[f]);
         if (gradient)
-            gradient[i] -= t->of_first * (slope - (near * steep + far * slope) / (near + far));
+            gradient[i] -= t->of_first * (own[joint->n_free + f] - steep);
     }
     return total;
 }
