@@ -153,14 +153,13 @@ class Problem:
     def noise_is_given(self):
         """True if a noise level is fixed or has a Gamma prior, or measurement errors are known."""
         fixed = self.noise_precision is not None and not np.all(self.noise_precision[0])
-        informed = bool(np.any(self.noise_priors.informative))
+        informed = any(prior.shape > 0 for prior in self.noise_priors)
         return fixed or informed or self.known is not None
 
     @property
     def noise_priors(self):
-        """`Hyperpriors` of the noise levels."""
-        default = all_log_uniform(range(self.likelihood.n_levels), None)
-        return Hyperpriors.of(self.noise_hyperprior or default)
+        """`Hyperprior` of every noise level."""
+        return self.noise_hyperprior or (LogUniform(),) * self.likelihood.n_levels
 
     def suits(self, hidden_layer_sizes):
         """Return True if a prior given by names or labels of groups has those of a network."""
@@ -180,8 +179,8 @@ class Problem:
             groups = weight_groups(network, self.prior, self.feature_names)
         free_alpha, alpha = self.weight_precision(groups.names)
         free_beta, beta = self.noise_precision or all_free(range(self.likelihood.n_levels))
-        weights = Hyperpriors.of(self.hyperprior(groups.names, free_alpha))
-        prior = Hyperpriors.joined([weights, self.noise_priors])
+        weights = self.hyperprior(groups.names, free_alpha)
+        prior = Hyperpriors.of([*weights, *self.noise_priors])
         free = FreeHyperparameters(free_alpha, free_beta, prior)
         settings = Settings(
             free,

@@ -1,6 +1,6 @@
 """Hyperpriors of the precisions of weight groups and of noise levels."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import gammainc, gammaincc, gammaincinv, gammaln
@@ -61,14 +61,12 @@ class Hyperprior:
 
     def clip(self, precision):
         """Clip precisions to the interval."""
-        low, high = self.log_range
-        return np.clip(precision, np.exp(low), np.exp(high))
+        return np.clip(precision, np.exp(self.low), np.exp(self.high))
 
     def quantile(self, probability):
         """Quantile of ``ln lambda`` for a probability."""
-        low, high = self.log_range
-        informative = np.asarray(self.shape) > 0
-        a, b = (np.where(informative, value, 1.0) for value in (self.shape, self.rate))
+        low, high, informative = self.low, self.high, np.asarray(self.shape) > 0
+        a, b = np.where(informative, (self.shape, self.rate), 1.0)
         ends = gammainc(a, b * np.exp(low)), gammainc(a, b * np.exp(high))
         below = gammaincinv(a, ends[0] + (ends[1] - ends[0]) * probability)
         gamma = np.log(np.maximum(below / b, np.exp(low)))
@@ -76,10 +74,9 @@ class Hyperprior:
         return np.where(informative, np.clip(gamma, low, high), uniform)
 
 
-def _checked_bounds(prior):
-    """Raise unless all parameters are positive and finite, and the bounds in order."""
-    for name in (field.name for field in fields(prior)):
-        value = getattr(prior, name)
+def _set_bounds(prior):
+    """Derive the interval of ``ln lambda``; raise if a parameter is not positive and finite."""
+    for name, value in vars(prior).items():
         if isinstance(value, str | bool | np.bool_) or not np.isscalar(value):
             raise TypeError(f"{name} of {type(prior).__name__} must be a number, got {value!r}.")
         if not (np.isfinite(value) and value > 0):
@@ -91,6 +88,7 @@ def _checked_bounds(prior):
             f"lower must be less than upper, and both from {1.0 / LARGEST:g} to {LARGEST:g}; got "
             f"lower={prior.lower!r}, upper={prior.upper!r}."
         )
+    vars(prior).update(low=-2.0 * np.log(prior.upper), high=-2.0 * np.log(prior.lower))
 
 
 @dataclass(frozen=True)
@@ -117,22 +115,8 @@ class LogUniform(Hyperprior):
     shape = rate = 0.0
 
     def __post_init__(self):
-        _checked_bounds(self)
-
-    @property
-    def low(self):
-        """Lower bound of ``ln lambda``, at the largest standard deviation."""
-        return -2.0 * np.log(self.upper)
-
-    @property
-    def high(self):
-        """Upper bound of ``ln lambda``, at the least standard deviation."""
-        return -2.0 * np.log(self.lower)
-
-    @property
-    def log_normaliser(self):
-        """Logarithm of the length of the interval."""
-        return self.log_width
+        _set_bounds(self)
+        vars(self)["log_normaliser"] = np.log(self.high - self.low)
 
 
 @dataclass(frozen=True)
@@ -167,29 +151,19 @@ class Gamma(Hyperprior):
     lower: float = 1e-3
     upper: float = 1e3
 
-    low, high = LogUniform.low, LogUniform.high
-
     def __post_init__(self):
-        _checked_bounds(self)
-        if self._share < LEAST_SHARE:
+        _set_bounds(self)
+        ends = self.rate * np.exp([self.low, self.high])
+        below, above = gammainc(self.shape, ends), gammaincc(self.shape, ends)
+        share = max(below[1] - below[0], above[0] - above[1])  # probability between the bounds
+        if share < LEAST_SHARE:
             raise ValueError(
                 f"{self!r} has its probability beyond its bounds: nearly no standard deviation "
                 f"lies between {self.lower:g} and {self.upper:g}. Give other values of lower and "
                 "upper."
             )
-
-    @property
-    def _share(self):
-        """Probability between the bounds."""
-        ends = [self.rate * np.exp(end) for end in self.log_range]
-        below, above = (f(self.shape, ends) for f in (gammainc, gammaincc))
-        return max(below[1] - below[0], above[0] - above[1])
-
-    @property
-    def log_normaliser(self):
-        """Log normaliser: ``ln Gamma(a) - a ln b`` plus the log probability between the bounds."""
         whole = gammaln(self.shape) - self.shape * np.log(self.rate)
-        return whole + np.log(self._share)
+        vars(self)["log_normaliser"] = whole + np.log(share)
 
 
 @dataclass(frozen=True)
@@ -208,17 +182,22 @@ class Hyperpriors(Hyperprior):
     @classmethod
     def of(cls, priors):
         """Combine a sequence of hyperpriors, one for each precision."""
-        names = [field.name for field in fields(cls)]
-        return cls(*(np.array([getattr(p, n) for p in priors], dtype=float) for n in names))
+        values = [(p.shape, p.rate, p.low, p.high, p.log_normaliser) for p in priors]
+        return cls(*np.reshape(values, (len(values), 5)).T.copy())
 
     @classmethod
     def joined(cls, parts):
         """Concatenate several `Hyperpriors`."""
-        names = [field.name for field in fields(cls)]
-        return cls(*(np.concatenate([getattr(part, n) for part in parts]) for n in names))
+        return cls(*map(np.concatenate, zip(*(vars(part).values() for part in parts), strict=True)))
 
     def __getitem__(self, index):
-        return Hyperpriors(*(getattr(self, field.name)[index] for field in fields(self)))
+        return Hyperpriors(
+            self.shape[index],
+            self.rate[index],
+            self.low[index],
+            self.high[index],
+            self.log_normaliser[index],
+        )
 
     @property
     def lower(self):
