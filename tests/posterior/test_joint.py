@@ -468,7 +468,7 @@ def test_precisions_many_orders_of_magnitude_apart(n, width, log_ratio):
     assert terms.data == pytest.approx(value, rel=1e-9, abs=1e-6)
     assert_near(terms.data_gradient, difference(lambda q: joint.terms(q).data, q), 1e-5)
     # draws are the mean plus a factor of the covariance times normal numbers: read the factor off
-    place, (n_outputs, units) = joint.place(q), joint._output_shape
+    place, (n_outputs, units) = joint.place(q), joint._output_labels.shape
     mean = joint.mean_weights(q)
     columns = [joint._with_outputs(place, np.tile(e, (n_outputs, 1))) - mean for e in np.eye(units)]
     factors = np.array(columns)[:, joint.n_sampled :].reshape(units, units, n_outputs)

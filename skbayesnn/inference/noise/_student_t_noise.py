@@ -73,9 +73,11 @@ class StudentTNoise(ConstantNoise):
 
     def joint(self, problem, posed, tuned):
         """Joint posterior, see `ConstantNoise.joint`, with a factor of every row's precision."""
-        plain = super().joint(problem, posed, tuned)
-        first = posed.posterior.likelihood.degrees_of_freedom
-        return StudentTJoint(**vars(plain), degrees_of_freedom=grid_with(first))
+        joint = super().joint(problem, posed, tuned)
+        grid = grid_with(posed.posterior.likelihood.degrees_of_freedom)
+        return StudentTJoint(
+            joint.posterior, joint.free, joint.fixed, joint.information, tuned, grid
+        )
 
 
 def _over_degrees_of_freedom(posed, minimum):

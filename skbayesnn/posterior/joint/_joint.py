@@ -84,6 +84,7 @@ class JointPosterior(Coordinates):
     """
 
     noise_network = None  # of input-dependent noise
+    further_directions = ()  # for rescaling groups, besides those of the network of the means
 
     @cached_property
     def _row_weights(self):
@@ -188,7 +189,7 @@ class JointPosterior(Coordinates):
         """
         place, groups = self.place(q), self.groups
         k, m, n_alpha = len(groups.labels), self.n_sampled, self.n_alpha
-        theta = self._with_mean_outputs(place)
+        theta = self._with_outputs(place)
         white = theta if self.posterior.groups.centred else place.white
         share, (stretch, _) = place.share, self.precision_map.derivatives(place.eta)
         scale = groups.expand(place.hyper.alpha) ** -0.5  # output layer: non-centred
@@ -227,16 +228,10 @@ class JointPosterior(Coordinates):
         An output layer that is integrated out is drawn from its exact conditional posterior, for
         each chain from its own generator.
         """
-        place = self.place(q)
-        if not self.integrated:
-            return self._of_means(place.theta)
-        normal = np.stack([rng.standard_normal(self._output_shape) for rng in rngs])
-        return self._of_means(self._with_outputs(place, normal))
-
-    @property
-    def further_directions(self):
-        """Directions for rescaling groups, besides those of the network of the means."""
-        return []
+        normal = None
+        if self.integrated:
+            normal = np.stack([rng.standard_normal(self._output_labels.shape) for rng in rngs])
+        return self._of_means(self._with_outputs(self.place(q), normal))
 
     def typical_hyper(self, q):
         """Precisions at positions, with a typical noise precision if the noise varies."""
@@ -265,7 +260,7 @@ class JointPosterior(Coordinates):
 
     def mean_weights(self, q):
         """All weights at positions, with the conditional mean of an integrated output layer."""
-        return self._of_means(self._with_mean_outputs(self.place(q)))
+        return self._of_means(self._with_outputs(self.place(q)))
 
     def _of_means(self, theta):
         """Weights of the network of the means among those of all groups, ``(..., k)``."""
@@ -273,18 +268,15 @@ class JointPosterior(Coordinates):
             return theta
         return np.concatenate([theta[..., : self.n_mean], theta[..., self.n_sampled :]], axis=-1)
 
-    def _with_mean_outputs(self, place):
+    def _with_outputs(self, place, normal=None):
+        """Append output weights that are integrated out, ``conditional mean + sd * normal``.
+
+        The standard normal numbers ``(..., n_outputs, width)`` are zero by default.
+        """
         if not self.integrated:
             return place.theta
-        return self._with_outputs(place, np.zeros(self._output_shape))
-
-    @property
-    def _output_shape(self):
-        width, n_outputs = self.posterior.network.shapes[-1]
-        return n_outputs, width
-
-    def _with_outputs(self, place, normal):
-        """Append output weights: their conditional mean plus ``covariance^(1/2) normal``."""
+        if normal is None:
+            normal = np.zeros(self._output_labels.shape)
         z, sd = self._features(place.theta).inputs[-1], self._output_sd(place.hyper)
         gram, moment = regression_system(self._rows(place), z, sd)
         values, vectors = spectrum(gram, len(self.posterior.X))
@@ -362,12 +354,9 @@ class JointPosterior(Coordinates):
 
     @cached_property
     def _output_labels(self):
+        """Group of every output weight that is integrated out, ``(n_outputs, width)``."""
         labels = self.groups.labels[self.n_sampled :]
         return labels.reshape(self.posterior.network.shapes[-1]).T
-
-    @cached_property
-    def _output_membership(self):
-        return self.groups.membership[self.n_sampled :]
 
     def _of_rows(self, place, rows, need_factors=False):
         """Likelihood of Gaussian noise: its `Derivatives`, and the `Regression` they come from.
@@ -382,7 +371,7 @@ class JointPosterior(Coordinates):
             found = integrated(rows, trace.inputs[-1], sd, need_factors)
             by_theta = hidden_gradient(trace, found.gradient)
             flat = found.log_alpha.reshape(*theta.shape[:-1], -1)  # summed by group
-            by_alpha = (flat[..., None, :] @ self._output_membership)[..., 0, :]
+            by_alpha = (flat[..., None, :] @ self.groups.membership[self.n_sampled :])[..., 0, :]
         else:
             found = complete(rows, forward(posterior.network, theta, posterior.X, 1))
             by_theta, by_alpha = found.gradient, np.zeros_like(hyper.alpha)

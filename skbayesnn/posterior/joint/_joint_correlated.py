@@ -56,8 +56,11 @@ class CorrelatedJoint(JointPosterior):
     def _rows(self, place):
         return self._rotated(self._noise(place)[0].covariance(place.hyper.beta))[0]
 
-    def _with_outputs(self, place, normal):
-        weights, (n_outputs, width) = super()._with_outputs(place, normal), self._output_shape
+    def _with_outputs(self, place, normal=None):
+        weights = super()._with_outputs(place, normal)
+        if not self.integrated:
+            return weights
+        n_outputs, width = self._output_labels.shape
         _, vectors = self._rotated(self._noise(place)[0].covariance(place.hyper.beta))
         layer = weights[..., self.n_sampled :].reshape(*weights.shape[:-1], width, n_outputs)
         layer = layer @ np.swapaxes(vectors, -1, -2)
