@@ -25,7 +25,7 @@ from skbayesnn.estimators import (
     final_step,
     path_to_final_step,
 )
-from skbayesnn.estimators.inputs._parameters import one_of
+from skbayesnn.estimators.inputs._parameters import check
 from skbayesnn.estimators.predictions._methods import Predictions
 
 
@@ -235,7 +235,7 @@ class TransformedTargetRegressor(Predictions, MetaEstimatorMixin, RegressorMixin
 
     def _checked_regressor(self):
         """Check the parameters, and return the regressor to fit."""
-        one_of(self, "prediction", ("median", "mean"))
+        check(self, prediction=("median", "mean"))
         functions = self.func, self.inverse_func
         if self.transformer is not None and functions != (None, None):
             raise ValueError("Give either transformer or func with inverse_func, not both.")

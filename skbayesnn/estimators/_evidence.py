@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skbayesnn.estimators._base import BayesianMLP
 from skbayesnn.estimators.inputs._combinations import PARTIAL_FIT, refusal
-from skbayesnn.estimators.inputs._parameters import integer, one_of, positive
+from skbayesnn.estimators.inputs._parameters import check
 from skbayesnn.estimators.inputs._sequential import LEARNT, Earlier, Waiting, earlier_of_prior
 from skbayesnn.estimators.inputs._settings import Solver
 from skbayesnn.estimators.reports._predictions import Predictions
@@ -88,8 +88,8 @@ class EvidenceMLP(BayesianMLP):
     """Base class of `EvidenceMLPRegressor` and `EvidenceMLPClassifier`."""
 
     def _check_engine_parameters(self):
-        one_of(self, "combine", COMBINATIONS)
-        one_of(self._solver, "hessian", HESSIANS)
+        check(self, combine=COMBINATIONS, n_restarts=1)
+        check(self._solver, hessian=HESSIANS, max_iter=1, tol=float)
         if not isinstance(self.measure_evidence, bool | np.bool_ | str):
             raise TypeError(
                 f"measure_evidence must be True, False or 'auto', got {self.measure_evidence!r}."
@@ -98,9 +98,6 @@ class EvidenceMLP(BayesianMLP):
             raise ValueError(
                 f"measure_evidence must be True, False or 'auto', got {self.measure_evidence!r}."
             )
-        integer(self, "n_restarts", 1)
-        integer(self._solver, "max_iter", 1)
-        positive(self._solver, "tol")
 
     @property
     def _solver(self):

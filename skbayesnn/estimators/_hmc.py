@@ -13,10 +13,9 @@ from skbayesnn._typing import Estimator, RandomState
 from skbayesnn.estimators._base import BayesianMLP
 from skbayesnn.estimators._evidence import EvidenceMLP
 from skbayesnn.estimators.inputs._parameters import (
+    check,
     check_transitions,
     classic_plan,
-    integer,
-    is_boolean,
     thawed,
 )
 from skbayesnn.estimators.inputs._rows import generator
@@ -97,10 +96,7 @@ class HMCMLP(BayesianMLP):
 
     def _check_engine_parameters(self):
         check_transitions(self._sampler)
-        for name in ("n_chains", "n_draws"):
-            integer(self, name, 1)
-        integer(self, "n_warmup", 0)
-        is_boolean(self, "measure_evidence")
+        check(self, n_chains=1, n_draws=1, n_warmup=0, measure_evidence=bool)
         init = self._sampler.init
         known = isinstance(init, str) and init in ("modes", "prior")
         fitted = thawed(init)

@@ -29,7 +29,7 @@ from skbayesnn.estimators import (
     delegated,
     final_step,
 )
-from skbayesnn.estimators.inputs._parameters import one_of, positive
+from skbayesnn.estimators.inputs._parameters import check
 from skbayesnn.inference import Deadline, Lines, in_order
 from skbayesnn.model_selection._candidates import (
     EVIDENCE,
@@ -196,7 +196,7 @@ class EvidenceSearch(MetaEstimatorMixin, BaseEstimator):
         candidates = [clone(self.estimator).set_params(**clone(p, safe=False)) for p in params]
         self._check_averaging(candidates)
         if self.max_time is not None:
-            positive(self, "max_time")
+            check(self, max_time=float)
         deadline = Deadline.after(self.max_time)
         labels = [", ".join(f"{k}={v}" for k, v in p.items()) for p in params]
         with warnings.catch_warnings():
@@ -256,7 +256,7 @@ class EvidenceSearch(MetaEstimatorMixin, BaseEstimator):
             )
 
     def _check_averaging(self, candidates):
-        one_of(self, "combine", AVERAGING)
+        check(self, combine=AVERAGING)
         able = EVIDENCE if self.combine in BY_DENSITIES else EVIDENCE + SAMPLERS
         for model in candidates:
             if self.combine != "best" and not isinstance(final_step(model), able):

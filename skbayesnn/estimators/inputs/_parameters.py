@@ -32,18 +32,17 @@ def thawed(estimator):
 
 def check_parameters(estimator):
     """Return the hidden layer sizes, or ``"auto"``; raise for the first invalid parameter."""
-    one_of(estimator, "activation", tuple(ACTIVATIONS))
+    check(estimator, activation=tuple(ACTIVATIONS))
     if isinstance(estimator._prior.kind, str):
-        one_of(estimator._prior, "kind", PRIORS)
+        check(estimator._prior, kind=PRIORS)
     if estimator._noise is not None:
         estimator._check_noise()
     if hasattr(estimator, "class_weight"):
         estimator._check_class_weight()
     estimator._check_engine_parameters()
     if estimator.max_time is not None:
-        positive(estimator, "max_time")
-    for name in ("fit_intercept", "standardize", "warm_start"):
-        is_boolean(estimator, name)
+        check(estimator, max_time=float)
+    check(estimator, fit_intercept=bool, standardize=bool, warm_start=bool)
     if estimator.n_jobs is not None and not (_is_integer(estimator.n_jobs) and estimator.n_jobs):
         raise ValueError(
             f"n_jobs must be None or an integer other than 0 (-1 for all processors), got "
@@ -56,9 +55,9 @@ def check_parameters(estimator):
 
 def check_transitions(sampler):
     """Raise ``ValueError`` or ``TypeError`` for an invalid parameter of a `Sampler`."""
-    one_of(sampler, "kind", ("auto", *CLASSICS))
+    check(sampler, kind=("auto", *CLASSICS))
     if sampler.step_size is not None:
-        positive(sampler, "step_size")
+        check(sampler, step_size=float)
     if isinstance(sampler.n_steps, tuple | list):
         if len(sampler.n_steps) != 2:
             raise ValueError(
@@ -68,7 +67,7 @@ def check_transitions(sampler):
         low, high = sampler.n_steps
         count(high, "sampler.n_steps", count(low, "sampler.n_steps"))
     elif sampler.n_steps is not None:
-        integer(sampler, "n_steps", 1)
+        check(sampler, n_steps=1)
     given = sampler.persistence
     if given is not None and not (isinstance(given, numbers.Real) and 0 <= given < 1):
         raise ValueError(
@@ -76,7 +75,7 @@ def check_transitions(sampler):
             f"got {given!r}."
         )
     if not sampler._thins_itself:
-        integer(sampler, "thin", 1)
+        check(sampler, thin=1)
     if sampler.dtype not in DTYPES:
         raise ValueError(f"sampler.dtype must be float32 or float64, got {sampler.dtype!r}.")
     if sampler.kind == "auto" and _given(sampler):
@@ -162,30 +161,33 @@ def layer_sizes(owner):
             f"{name} must be a tuple of positive integers, one per hidden layer (() for none)"
             f"{auto}. Got {given!r}."
         )
-    return tuple(int(size) for size in sizes)
+    return tuple(map(int, sizes))
 
 
-def one_of(owner, name, options):
-    """Raise unless a parameter is one of the allowed strings."""
-    value, name = getattr(owner, name), label(owner, name)
-    if not (isinstance(value, str) and value in options):
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, options))}; got {value!r}.")
+def check(owner, **rules):
+    """Raise for the first parameter that breaks its rule.
 
-
-def is_boolean(owner, name):
-    """Raise unless a parameter is a boolean."""
-    value = getattr(owner, name)
-    if not isinstance(value, bool | np.bool_):
-        raise TypeError(f"{name} must be True or False, got {value!r}.")
+    A rule is a tuple of the allowed strings, ``bool`` for True or False, ``float`` for a positive
+    finite number, or an integer for integers that are not less.
+    """
+    for parameter, rule in rules.items():
+        value, name = getattr(owner, parameter), label(owner, parameter)
+        if isinstance(rule, tuple):
+            if not (isinstance(value, str) and value in rule):
+                options = ", ".join(map(repr, rule))
+                raise ValueError(f"{name} must be one of {options}; got {value!r}.")
+        elif rule is bool:
+            if not isinstance(value, bool | np.bool_):
+                raise TypeError(f"{name} must be True or False, got {value!r}.")
+        elif rule is float:
+            if not (isinstance(value, numbers.Real) and np.isfinite(value) and value > 0):
+                raise ValueError(f"{name} must be a positive number, got {value!r}.")
+        else:
+            count(value, name, rule)
 
 
 def _is_integer(value):
     return isinstance(value, numbers.Integral) and not isinstance(value, bool | np.bool_)
-
-
-def integer(owner, name, least):
-    """Raise unless a parameter is an integer of at least ``least``."""
-    count(getattr(owner, name), label(owner, name), least)
 
 
 def count(value, name, least=1):
@@ -203,13 +205,6 @@ def floats(given, name):
         return np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise TypeError(f"{name} must hold numbers, got {given!r}.") from error
-
-
-def positive(owner, name):
-    """Raise unless a parameter is a positive finite number."""
-    value, name = getattr(owner, name), label(owner, name)
-    if not (isinstance(value, numbers.Real) and np.isfinite(value) and value > 0):
-        raise ValueError(f"{name} must be a positive number, got {value!r}.")
 
 
 def probabilities(given: ArrayLike, name: str) -> Array:

@@ -33,11 +33,7 @@ class Setting(BaseEstimator):
         Setting
             Object of this class.
         """
-        return value if isinstance(value, cls) else cls._of_short(value)
-
-    @classmethod
-    def _of_short(cls, value):
-        return cls(value)
+        return value if isinstance(value, cls) else cls(value)
 
 
 class Prior(Setting):
@@ -207,8 +203,11 @@ class Noise(Setting):
         self.hyperprior = hyperprior
 
     @classmethod
-    def _of_short(cls, value):
-        return cls(value) if value is None or isinstance(value, str | bool) else cls(std=value)
+    def of(cls, value: Any) -> Self:
+        """Return a `Noise`, made from its ``kind`` or ``std`` if need be."""
+        if value is None or isinstance(value, str | bool | cls):
+            return super().of(value)
+        return cls(std=value)
 
     @property
     def _is_of_counts(self):
@@ -219,6 +218,14 @@ class Noise(Setting):
     def _is_known(self):
         """True if a level is given."""
         return not (isinstance(self.std, str) and self.std == "auto")
+
+    @property
+    def _hyperpriors(self):
+        """Given priors of the noise levels, as a list."""
+        given = self.hyperprior
+        if given is None:
+            return []
+        return list(given) if isinstance(given, list | tuple) else [given]
 
 
 class Solver(Setting):

@@ -15,8 +15,9 @@ from skbayesnn.estimators.inputs._combinations import (
     GAMMA_NOISE,
     MEASUREMENTS,
     check_combinations,
+    choices_of,
 )
-from skbayesnn.estimators.inputs._parameters import fixed_values, layer_sizes, one_of
+from skbayesnn.estimators.inputs._parameters import check, fixed_values, layer_sizes
 from skbayesnn.estimators.inputs._prior import hyperpriors_of_noise
 from skbayesnn.estimators.inputs._rows import (
     check_counts,
@@ -122,8 +123,10 @@ class RegressionFit(Regression):
             raise ValueError(
                 "noise='correlated' is for several outputs; y has one. Use noise='constant'."
             )
-        asked = scaling is None and rows.known is None and self._may_have_outliers
-        self._outliers = outliers_of(rows) if asked else np.zeros(len(rows.y), dtype=bool)
+        level_is_open = choices_of(self).isdisjoint(FIXED_NOISE | GAMMA_NOISE)
+        self._outliers = np.zeros(len(rows.y), dtype=bool)
+        if kind in ("auto", "student_t") and level_is_open and scaling is rows.known is None:
+            self._outliers = outliers_of(rows)
         weight = rows.weight * ~self._outliers
         scaling, y = standardised(rows.y, weight, self.standardize, scaling, self.fit_intercept)
         likelihood = Gaussian.per_output(n_outputs)
@@ -154,12 +157,6 @@ class RegressionFit(Regression):
     def _noise(self):
         """Parameters of the noise."""
         return Noise.of(self.noise)
-
-    @property
-    def _may_have_outliers(self):
-        """True if Student-t noise is possible, and nothing about its level is given."""
-        known = any(choice.made(self) for choice in (FIXED_NOISE, GAMMA_NOISE))
-        return self._noise.kind in ("auto", "student_t") and not known
 
     def _noise_options(self, y_scaling, likelihood, rows):
         """Options of the problem: given noise levels, the noise network, and the units of y."""
@@ -216,8 +213,9 @@ class RegressionFit(Regression):
         return tuple(priors)
 
     def _trouble_with_targets(self, rows):
-        spikes = filter(None, self._spikes(rows))
-        return next(((str(spike), UserWarning) for spike in spikes), None)
+        for spike in filter(None, self._spikes(rows)):
+            return str(spike), UserWarning
+        return None
 
     def _noise_model(self, problem):
         """Noise model to fit; known errors or gross outliers leave a single choice."""
@@ -228,7 +226,7 @@ class RegressionFit(Regression):
 
     def _check_noise(self):
         """Raise ``ValueError`` if a parameter of the noise is invalid."""
-        one_of(self._noise, "kind", (*NOISE_MODELS, "auto"))
+        check(self._noise, kind=(*NOISE_MODELS, "auto"))
         layer_sizes(self._noise)
 
     def _as_levels(self, noise):
