@@ -23,7 +23,7 @@ from skbayesnn.inference.noise._student_t_noise import FOR_OUTLIERS
 from skbayesnn.inference.task._deadline import NEVER, Deadline
 from skbayesnn.inference.task._limits import Limits
 from skbayesnn.inference.task._problem import Problem
-from skbayesnn.inference.task._progress import Lines
+from skbayesnn.inference.task._progress import Progress
 
 __all__ = [
     "FOR_OUTLIERS",
@@ -36,9 +36,9 @@ __all__ = [
     "DualPrecision",
     "Learnt",
     "Limits",
-    "Lines",
     "Method",
     "Problem",
+    "Progress",
     "Recipe",
     "Trouble",
     "Workers",

@@ -30,7 +30,7 @@ from skbayesnn.estimators import (
     final_step,
 )
 from skbayesnn.estimators.inputs._parameters import check
-from skbayesnn.inference import Deadline, Lines, in_order
+from skbayesnn.inference import Deadline, Progress, in_order
 from skbayesnn.model_selection._candidates import (
     EVIDENCE,
     FIRST_LOOK,
@@ -216,7 +216,7 @@ class EvidenceSearch(MetaEstimatorMixin, BaseEstimator):
         All get a first look. The best one is then fitted with its own parameters, and after it the
         others that could win, with the noise model chosen for the best.
         """
-        progress, fits = Lines(self.verbose, deadline), {}
+        progress, fits = Progress(self.verbose, deadline), {}
 
         def fit_some(stage, some, held):
             calls = [
