@@ -7,6 +7,7 @@ moves are the particles of the next exponent. At exponent 1 the moves continue a
 whose states are draws from the posterior.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -83,7 +84,7 @@ class Population(NamedTuple):
 
 
 class Stage(NamedTuple):
-    """Particles, energy and further move at one exponent.
+    """Particles, energy and further transitions at one exponent.
 
     Attributes
     ----------
@@ -91,13 +92,13 @@ class Stage(NamedTuple):
         Particles, with new draws of the conditions of the energy, if any.
     energy : callable
         Energy at this exponent.
-    move : callable or None
-        Another transition for that energy, see `warm_up`.
+    moves : sequence of callable
+        Further transitions for that energy, see `warm_up`.
     """
 
     position: np.ndarray
     energy: object
-    move: object = None
+    moves: Sequence = ()
 
 
 def anneal(path, rng, schedule):
@@ -166,7 +167,7 @@ def _moved(path, exponent, kept, particles, step, rng, schedule):
     rngs, is_last = [rng] * n, exponent == 1.0
     n_moves = schedule.n_last_moves if is_last else schedule.n_moves
     n_steps = np.full(n, schedule.n_last_steps if is_last else schedule.n_steps)
-    begin, energy, move = path.stage(exponent, kept, rngs)
+    begin, energy, moves = path.stage(exponent, kept, rngs)
     phase, states = start(energy, begin), []
     metric = Metric(np.tile(_scale(phase.gradient, particles), (n, 1)))
     for i in range(n_moves):
@@ -175,7 +176,7 @@ def _moved(path, exponent, kept, particles, step, rng, schedule):
         phase, info = transition(energy, phase, noise, sizes, n_steps, metric)
         change = info.acceptance.mean() - ACCEPTANCE
         step = min(step * np.exp(change / np.sqrt(1 + i * is_last)), LONGEST_STEP)
-        if move is not None:
+        for move in moves:
             phase = move(energy, phase, rngs)
         states.append(phase.position)
     return np.concatenate(np.stack(states, axis=1)), step

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
-from skbayesnn.inference.sampling._scale_moves import ScaleMoves
-from skbayesnn.inference.sampling._unit_moves import UnitMoves
+from skbayesnn.inference.sampling._moves import ScaleMoves, UnitMoves
 from skbayesnn.network import outputs
 from skbayesnn.posterior import (
     Gamma,

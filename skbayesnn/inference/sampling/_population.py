@@ -1,7 +1,7 @@
 """Evidence and posterior draws of networks by sequential Monte Carlo.
 
 Particles are drawn from the prior of the weights, with precisions near those of the posterior
-(`NearPrecisions`), and annealed to the posterior. Small pilot populations locate the precisions of
+(`PathFromPrior`), and annealed to the posterior. Small pilot populations locate the precisions of
 the posterior; a larger population starts there.
 """
 
@@ -12,8 +12,8 @@ import numpy as np
 
 from skbayesnn._threads import blas_threads
 from skbayesnn.inference.sampling._moves import moves_beside
-from skbayesnn.inference.sampling._tempered import NearPrecisions, Tempered
-from skbayesnn.inference.task._deadline import NEVER, OutOfTime
+from skbayesnn.inference.task._deadline import NEVER, Deadline, OutOfTime
+from skbayesnn.posterior import JointPosterior
 from skbayesnn.samplers import Schedule, Stage, anneal, combine
 
 FIRST = Schedule(n_chains=16, n_moves=2, n_steps=10, effective=0.5, n_last_moves=4, n_last_steps=10)
@@ -24,7 +24,152 @@ N_DRAWS = 1024  # target for the states of all chains at the posterior; limits f
 FEWEST_MOVES, MOST_MOVES = 4, 16
 SPREAD = 0.7  # sd of the first coordinates of precisions, which cover most of their intervals
 NARROW = 0.2  # their sd near given ones
+PRIOR_SHARE = 0.05  # mixture weight of each coordinate's own prior in the first density
+LEAST_SPREAD = 0.1  # least sd of the coordinates of precisions in the first density
+LOGISTIC_SD = np.pi / np.sqrt(3.0)
 SYSTEMATIC = 0.2  # nats of error common to all populations; by tests/benchmarks/evidence_truth.py
+
+
+class PathFromPrior(NamedTuple):
+    """Annealing path to the posterior from a density near the prior, by powers of their ratio.
+
+    The first density has the prior of the weights, and precisions near those of the posterior:
+    their coordinates have a logistic density with the mean of given ones and twice their variance,
+    mixed with a small share of their own prior to cover the whole posterior. Under the prior alone,
+    which spans six decades for each precision, hardly any particle would reach the posterior. The
+    evidence estimate is correct for any first density.
+
+    Attributes
+    ----------
+    joint : JointPosterior
+    centre, scale : ndarray of shape (n_free,)
+    deadline : Deadline
+        Time after which the next stage raises `OutOfTime`.
+    """
+
+    joint: JointPosterior
+    centre: np.ndarray
+    scale: np.ndarray
+    deadline: Deadline = NEVER
+
+    @classmethod
+    def about(cls, joint, mean, sd, deadline=NEVER):
+        """Build from the mean and sd of coordinates ``(n_free,)``, with twice their variance."""
+        sd = np.maximum(sd, LEAST_SPREAD)
+        return cls(joint, mean, sd * np.sqrt(2.0) / LOGISTIC_SD, deadline)
+
+    def draw(self, rng, size):
+        """Draw positions from the first density."""
+        shape = size, len(self.centre)
+        near = self.centre + self.scale * rng.logistic(size=shape)
+        far = self.joint.draw_coordinates(rng, size)
+        eta = np.where(rng.random(shape) < PRIOR_SHARE, far, near)
+        return self.joint.draw_weights(eta, rng)
+
+    def change(self, eta):
+        """Log ratio of the density of all precisions to their prior density, and its gradient."""
+        half = 0.5 * (eta - self.centre) / self.scale
+        near = -2.0 * np.logaddexp(half, -half) - np.log(self.scale) + np.log1p(-PRIOR_SHARE)
+        prior, prior_slope = self.joint.hyperprior(eta)
+        far = np.log(PRIOR_SHARE) - prior
+        log_density = np.logaddexp(near, far)
+        slope = -np.exp(near - log_density) * np.tanh(half) / self.scale
+        slope = slope - np.exp(far - log_density) * prior_slope
+        return np.sum(prior + log_density, axis=-1), prior_slope + slope
+
+    def misfit(self, q):
+        """Minus log ratio of the joint density, conditions integrated out, to the first density."""
+        if not self.joint.n_conditions:
+            return Tempered(self.joint, self, 1.0, -1.0).values(q)
+        return self.joint.misfit(q) + self.change(self.joint.coordinates_in(q))[0]
+
+    def energy(self, exponent):
+        """Energy at an exponent, from the first density (0) to the posterior (1).
+
+        If the energy is conditional on factors of the rows' precisions, the power is taken of the
+        likelihood with these integrated out. It is again a mixture over factors, with reduced
+        weights of the rows.
+        """
+        if not self.joint.n_conditions:
+            return Tempered(self.joint, self, exponent, 1.0 - exponent)
+        joint = self.joint.tempered(exponent)
+        return Tempered(joint, self, exponent, 1.0 - exponent, of_data=1.0)
+
+    def stage(self, exponent, position, rngs):
+        """Build the `Stage` of an exponent, redrawing the conditions."""
+        if self.deadline.passed:
+            raise OutOfTime
+        energy = self.energy(exponent)
+        position = energy.joint.renewed(position, rngs, keep_outputs=True)
+        return Stage(position, energy, moves_beside(energy.joint, 1))
+
+
+class Tempered:
+    """Energy of a population: weighted sum of minus the logs of the joint and the first density.
+
+    Parameters
+    ----------
+    joint : JointPosterior
+    first : PathFromPrior
+        Path that starts at the first density.
+    of_joint, of_first : float
+        Factors of minus the log of the joint density and of the first density.
+    of_data : float, optional
+        Factor of the likelihood if it differs from ``of_joint``: where the rows have reduced
+        weights already, see `PathFromPrior.energy`.
+    """
+
+    def __init__(self, joint, first, of_joint, of_first, of_data=None):
+        self.joint, self.first, self.of_joint, self.of_first = joint, first, of_joint, of_first
+        self.of_data = of_joint if of_data is None else of_data
+        self.core = None
+        if joint.compiled and joint.dimension:
+            self.core = joint.compiled.tempered(
+                of_joint + of_first,  # the core adds `change` alone to the prior of the joint
+                self.of_data,
+                of_first,
+                PRIOR_SHARE,
+                first.centre,
+                first.scale,
+            )
+
+    def __call__(self, q):
+        """Values and gradients of the energy."""
+        terms, joint = self.joint.terms(q), self.joint
+        change, change_gradient = self.first.change(joint.coordinates_in(q))
+        first, first_gradient = change - terms.prior, -terms.prior_gradient  # log density
+        first_gradient[..., joint.n_sampled :] += change_gradient
+        value = self.of_joint * terms.prior + self.of_data * terms.data - self.of_first * first
+        gradient = self.of_joint * terms.prior_gradient + self.of_data * terms.data_gradient
+        return value, gradient - self.of_first * first_gradient
+
+    def values(self, q):
+        """Values of the energy, without gradients."""
+        if self.core is None:
+            return self(q)[0]
+        values, failed = self.core.values(q)
+        if failed.any():
+            values[failed] = self(q[failed])[0]
+        return values
+
+    def trajectories(self, phase, step_size, n_steps, metric, unstable):
+        """Follow trajectories in the core, see `JointPosterior`, without updating gradients."""
+        left = np.arange(len(step_size))
+        if self.core is not None:
+            left = self.core.leapfrog(phase, step_size, n_steps, metric.factor, unstable)
+            if len(left):
+                phase.gradient[left] = self(phase.position[left])[1]
+        return left
+
+    def rescalings(self, phase, shifts, log_uniform, done):
+        """Make steps of `ScaleMoves` in the core, see `JointPosterior.rescalings`."""
+        return done if self.core is None else self.core.rescalings(phase, shifts, log_uniform, done)
+
+    def unit_slices(self, phase, unit, chosen, normal, exponential, uniform, done):
+        """Make slices of `UnitMoves` in the core, see `JointPosterior.unit_slices`."""
+        if self.core is None:
+            return done
+        return self.core.unit_slices(phase, unit, chosen, normal, exponential, uniform, done)
 
 
 class Particles(NamedTuple):
@@ -47,8 +192,7 @@ class Particles(NamedTuple):
     @property
     def eta(self):
         """Coordinates of the precisions of all draws, ``(n, n_free)``."""
-        moving = slice(self.joint.n_sampled, self.joint.dimension)
-        return np.concatenate(self.position)[:, moving]
+        return self.joint.coordinates_in(np.concatenate(self.position))
 
     def informed(self, information):
         """Convert to coordinates fitted to the data, see `Coordinates`.
@@ -72,55 +216,12 @@ class Particles(NamedTuple):
         return np.swapaxes(states, 0, 1).reshape(-1, states.shape[-1])[:size]
 
 
-class PathFromPrior:
-    """Annealing path from the first density to the posterior, by powers of their ratio.
-
-    Parameters
-    ----------
-    joint : JointPosterior
-    first : NearPrecisions
-    deadline : Deadline
-        Time after which the next stage raises `OutOfTime`.
-    """
-
-    def __init__(self, joint, first, deadline=NEVER):
-        self.joint, self.first, self.deadline = joint, first, deadline
-
-    def draw(self, rng, size):
-        """Draw positions from the first density."""
-        return self.first.draw(rng, size)
-
-    def misfit(self, q):
-        """Minus log ratio of the joint density to the first density."""
-        return Tempered(self.joint, self.first, 1.0, -1.0).values(q)
-
-    def stage(self, exponent, position, rngs):
-        """Build the `Stage` of an exponent, redrawing the conditions."""
-        if self.deadline.passed:
-            raise OutOfTime
-        energy = Tempered.at_temperature(self.joint, self.first, exponent)
-        position = energy.joint.renewed(position, rngs, keep_outputs=True)
-        return Stage(position, energy, moves_beside(energy.joint, 1))
-
-
-class _PathWithConditions(PathFromPrior):
-    """Annealing path for energies conditional on factors of the rows' precisions.
-
-    The tempered likelihood is that of the weights, with the factors integrated out.
-    """
-
-    def misfit(self, q):
-        """Minus log ratio of the joint density, factors integrated out, to the first density."""
-        moving = q[..., self.joint.n_sampled : self.joint.dimension]
-        return self.joint.misfit(q) + self.first.change(moving)[0]
-
-
-def _annealed(joint, first, rng, schedule, deadline):
-    """Anneal populations that start from a density; ``None`` after the deadline."""
-    path = _PathWithConditions if joint.n_conditions else PathFromPrior
+def _annealed(path, rng, schedule):
+    """Anneal populations along a path; ``None`` after the deadline."""
+    joint = path.joint
     with blas_threads(joint.posterior.network.n_weights):
         try:
-            found = anneal(path(joint, first, deadline), rng, schedule)
+            found = anneal(path, rng, schedule)
         except OutOfTime:
             return None
     log_evidence, spread = combine(found.log_evidences)
@@ -150,7 +251,7 @@ def scout(joint, rng, deadline=NEVER, near=None):
     mean, sd = np.zeros(joint.n_free), np.full(joint.n_free, SPREAD)
     if near is not None:
         mean, sd = near.mean(axis=0), np.hypot(NARROW, near.std(axis=0))
-    return _annealed(joint, NearPrecisions.about(joint, mean, sd), rng, FIRST, deadline)
+    return _annealed(PathFromPrior.about(joint, mean, sd, deadline), rng, FIRST)
 
 
 def sample_population(joint, eta, rng, deadline=NEVER, more=1):
@@ -171,14 +272,13 @@ def sample_population(joint, eta, rng, deadline=NEVER, more=1):
     Particles or None
         ``None`` if there was no time for it.
     """
-    first = NearPrecisions.about(joint, eta.mean(axis=0), eta.std(axis=0))
+    path = PathFromPrior.about(joint, eta.mean(axis=0), eta.std(axis=0), deadline)
     n_chains = more * int(np.clip(CHAIN_ROWS // len(joint.posterior.X), FEWEST_CHAINS, MOST_CHAINS))
     n_moves = int(np.clip(N_DRAWS // (SECOND.n_populations * n_chains), FEWEST_MOVES, MOST_MOVES))
     schedule = SECOND._replace(n_chains=n_chains, n_last_moves=n_moves)
-    return _annealed(joint, first, rng, schedule, deadline)
+    return _annealed(path, rng, schedule)
 
 
 def sample_after(joint, position, rng, deadline=NEVER, more=1):
     """Run `sample_population` near the precisions of earlier draws ``(m, d + n_conditions)``."""
-    eta = position[:, joint.n_sampled : joint.dimension]
-    return sample_population(joint, eta, rng, deadline, more)
+    return sample_population(joint, joint.coordinates_in(position), rng, deadline, more)

@@ -213,6 +213,10 @@ class Coordinates:
         moving = Coordinates.position(other, place.theta, place.hyper)
         return np.concatenate([moving, place.conditions], axis=-1)
 
+    def coordinates_in(self, q):
+        """Coordinates ``eta`` of the free precisions in positions, ``(..., n_free)``."""
+        return q[..., self.n_sampled : self.dimension]
+
     def coordinates(self, alpha, beta):
         """Coordinates ``eta`` of the free ones among given precisions, ``(..., n_free)``."""
         free = np.concatenate([alpha[..., self.free.alpha], beta[..., self.free.beta]], axis=-1)
