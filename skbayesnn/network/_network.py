@@ -76,9 +76,11 @@ class Network:
     @cached_property
     def slices(self):
         """Position of every layer in ``theta``."""
-        ends = np.cumsum([rows * columns for rows, columns in self.shapes])
-        starts = [0, *ends[:-1]]
-        return [slice(int(start), int(end)) for start, end in zip(starts, ends, strict=True)]
+        found, start = [], 0
+        for rows, columns in self.shapes:
+            found.append(slice(start, start + rows * columns))
+            start += rows * columns
+        return found
 
     @property
     def n_weights(self):

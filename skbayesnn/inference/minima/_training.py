@@ -150,7 +150,11 @@ def train(posterior, start, settings, least=-np.inf):
         search = rule.begun(Search(method.point(posterior, theta, hyper), damping=FIRST_DAMPING))
         if method.early:
             max_iter = min(max_iter, FURTHER_STEPS if start.n_iter else EARLY)
-        search = _unless_fallen(posterior, rule, search, max_iter, settings.deadline, least)
+        if least == -np.inf:
+            steps = DampedSteps()
+            search = lower(posterior, steps, rule, search, max_iter, settings.deadline)
+        else:
+            search = _unless_fallen(posterior, rule, search, max_iter, settings.deadline, least)
     return search and Trained(search.point.theta, search.point.hyper, search.n_iter)
 
 

@@ -7,14 +7,15 @@ continues.
 """
 
 from types import SimpleNamespace
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from skbayesnn.inference.curvature._method import Method, Point
 from skbayesnn.inference.curvature._precision import DensePrecision
-from skbayesnn.inference.optimise._damped import Search
+from skbayesnn.inference.optimise._damped import RuleTerms, Search
 from skbayesnn.inference.optimise._reestimation import Calm
-from skbayesnn.posterior import Energies, Hyperparameters, instructions
+from skbayesnn.posterior import Energies, Hyperparameters
 
 try:
     from skbayesnn.inference.optimise import _loops
@@ -26,24 +27,16 @@ AT_ONCE = 20  # steps between checks of the deadline
 
 def compiled_loop(posterior, rule):
     """Build the compiled loop of a posterior and a rule, or return ``None`` if unsupported."""
-    terms, kept = rule.terms, posterior.kept
+    terms, kept, model = rule.terms, posterior.kept, posterior.compiled
     name = "loop", terms.exact  # at fixed precisions
-    fixed, known = terms.free is None, name in kept
-    if not (rule.method.forms(terms.exact) and (known or is_served(posterior))):
+    small = _loops is not None and model is not None and model.is_small
+    if not (small and posterior.groups.centred and rule.method.forms(terms.exact)):
         return None
-    if fixed and known:
-        return Loop(kept[name], terms)
-    loop = _loops.Loop(posterior.compiled, _plan(posterior, terms))
-    if fixed:
-        kept[name] = loop
-    return Loop(loop, terms)
-
-
-def is_served(posterior):
-    """Return True if the compiled core supports a posterior."""
-    model = posterior.compiled
-    able = _loops is not None and instructions() is not None
-    return bool(able and model and model.is_small and posterior.groups.centred)
+    if terms.free is not None:
+        return Loop(_loops.Loop(model, _plan(posterior, terms)), terms)
+    if name not in kept:
+        kept[name] = _loops.Loop(model, _plan(posterior, terms))
+    return Loop(kept[name], terms)
 
 
 def _plan(posterior, terms):
@@ -75,17 +68,11 @@ def _plan(posterior, terms):
     )
 
 
-class Loop:
+class Loop(NamedTuple):
     """Runner of searches by a ``_loops.Loop`` of the compiled core."""
 
-    def __init__(self, loop, terms):
-        self._loop, self._terms = loop, terms
-
-    def takes(self, search):
-        """Return True if a search can continue in the compiled core."""
-        precision = search.point.precision
-        matrix = isinstance(precision, DensePrecision)
-        return matrix and (precision.definite or not self._loop.by_rounding)
+    compiled: Any
+    terms: RuleTerms
 
     def begun(self, theta, hyper, until, towards=None):
         """Run a search for ``until`` steps from weights ``theta``, or ``towards`` if lower.
@@ -95,7 +82,7 @@ class Loop:
         state = _room(len(theta), len(hyper.alpha), len(hyper.beta))
         vars(state).update(vars(BEGINNING), tau_factor=np.ones(len(hyper.alpha) + 1))
         state.theta[0], state.precisions[0] = theta, np.concatenate(hyper)
-        at, _ = self._loop.run(state, until, self._terms.tol, self._terms.confined, towards)
+        at, _ = self.compiled.run(state, until, self.terms.tol, self.terms.confined, towards)
         return _search_of(state, at, hyper, None) if state.begun else None
 
     def run(self, search, until):
@@ -103,8 +90,12 @@ class Loop:
 
         Also returns whether the next step has to be taken in NumPy.
         """
+        precision = search.point.precision
+        dense = isinstance(precision, DensePrecision)
+        if not dense or (self.compiled.by_rounding and not precision.definite):
+            return search, True
         state = _state(search)
-        at, left = self._loop.run(state, until, self._terms.tol, self._terms.confined)
+        at, left = self.compiled.run(state, until, self.terms.tol, self.terms.confined)
         if state.n_iter == search.n_iter:
             return search, left
         memory = search.memory

@@ -89,7 +89,7 @@ def lower(posterior, steps, rule, search, max_iter, deadline=NEVER, loop=None):
     if loop is None and steps.compiled:
         loop = compiled_loop(posterior, rule)
     while not search.done and search.n_iter < max_iter and not deadline.passed:
-        if loop is not None and loop.takes(search):
+        if loop is not None:
             search, left = loop.run(search, min(max_iter, search.n_iter + AT_ONCE))
             if not left:
                 continue

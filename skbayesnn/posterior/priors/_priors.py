@@ -75,16 +75,15 @@ class WeightGroups:
 
     def energies(self, theta):
         """Energy ``E_W^c = 1/2 (w - m)^T R_c (w - m)`` of every group, ``(..., n_groups)``."""
-        deviation = self.deviation(theta)
-        return 0.5 * self.sums(deviation * self.applied(deviation))
+        return 0.5 * self.sums(theta * theta)
 
     def pull(self, theta, alpha):
         """Gradient ``P (w - m)`` of minus the log density, ``(..., k)`` (Bishop 2006, 4.141)."""
-        return self.product(self.deviation(theta), alpha)
+        return self.expand(alpha) * theta
 
     def product(self, vectors, alpha):
         """Product ``P v`` for ``v`` of shape (..., k)."""
-        return self.expand(alpha) * self.applied(vectors)
+        return self.expand(alpha) * vectors
 
     def pulls(self, theta, alpha):
         """Contribution of every group to `pull`, ``(n_groups, k)``."""
