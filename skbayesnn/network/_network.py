@@ -1,12 +1,11 @@
 """Layout of a multilayer perceptron: the map from a flat weight vector to layers."""
 
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 import numpy as np
 
-from skbayesnn.network._activations import ACTIVATIONS
+from skbayesnn.network._activations import ACTIVATIONS, Activation
 
 
 @dataclass(frozen=True)
@@ -28,6 +27,21 @@ class Network:
     output_bias : bool, default=True
         Whether the output layer has biases.
 
+    Attributes
+    ----------
+    hidden_layer_sizes : tuple of int
+        Widths of the hidden layers.
+    n_outputs : int
+        Number of outputs.
+    phi : Activation
+        Activation function with its derivatives.
+    shapes : list of tuple
+        Shapes ``(fan_in + 1, fan_out)`` of the augmented weight matrices.
+    slices : list of slice
+        Position of every layer in ``theta``.
+    n_weights : int
+        Number of weights and biases, ``k`` in the texts.
+
     Examples
     --------
     >>> from skbayesnn.network import Network
@@ -42,28 +56,29 @@ class Network:
     activation: str = "tanh"
     output_bias: bool = True
 
-    @property
-    def n_outputs(self):
-        """Number of outputs."""
-        return self.layer_sizes[-1]
+    # derived from these
+    hidden_layer_sizes: tuple = field(init=False, repr=False, compare=False)
+    n_outputs: int = field(init=False, repr=False, compare=False)
+    phi: Activation = field(init=False, repr=False, compare=False)
+    shapes: list = field(init=False, repr=False, compare=False)
+    slices: list = field(init=False, repr=False, compare=False)
+    n_weights: int = field(init=False, repr=False, compare=False)
 
-    @property
-    def hidden_layer_sizes(self):
-        """Widths of the hidden layers."""
-        return self.layer_sizes[1:-1]
-
-    @cached_property
-    def phi(self):
-        """Activation function with its derivatives."""
-        return ACTIVATIONS[self.activation]
-
-    @cached_property
-    def shapes(self):
-        """Shapes ``(fan_in + 1, fan_out)`` of the augmented weight matrices."""
-        return [
-            (fan_in + self.has_biases(layer), fan_out)
-            for layer, (fan_in, fan_out) in enumerate(pairwise(self.layer_sizes))
-        ]
+    def __post_init__(self):
+        shapes, slices, end = [], [], 0
+        for layer, (fan_in, fan_out) in enumerate(pairwise(self.layer_sizes)):
+            rows, start = fan_in + self.has_biases(layer), end
+            end += rows * fan_out
+            shapes.append((rows, fan_out))
+            slices.append(slice(start, end))
+        vars(self).update(
+            hidden_layer_sizes=self.layer_sizes[1:-1],
+            n_outputs=self.layer_sizes[-1],
+            phi=ACTIVATIONS[self.activation],
+            shapes=shapes,
+            slices=slices,
+            n_weights=end,
+        )
 
     def has_biases(self, layer):
         """Return True if layer ``layer`` of the weights (from 0) has biases."""
@@ -72,20 +87,6 @@ class Network:
     def without_biases(self, matrix, layer):
         """Drop the row of the biases of an augmented matrix ``(..., fan_in + 1, fan_out)``."""
         return matrix[..., : self.layer_sizes[layer], :]
-
-    @cached_property
-    def slices(self):
-        """Position of every layer in ``theta``."""
-        found, start = [], 0
-        for rows, columns in self.shapes:
-            found.append(slice(start, start + rows * columns))
-            start += rows * columns
-        return found
-
-    @property
-    def n_weights(self):
-        """Number of weights and biases, ``k`` in the texts."""
-        return self.slices[-1].stop
 
     def layers(self, theta):
         """Views of ``theta`` ``(..., k)`` as augmented matrices ``(..., fan_in + 1, fan_out)``."""

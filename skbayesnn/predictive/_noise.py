@@ -43,15 +43,9 @@ class GaussianNoise:
     n_gaussians = 1
     heavy_tails = False  # True if moments of high order do not exist
 
-    @property
-    def laws(self):
-        """Distributions of residuals in units of their scale, each with its networks."""
-        return [(NORMAL, slice(None))]
-
-    @property
-    def widths(self):
-        """Memory per row in doubles for all networks."""
-        return []
+    # distributions of residuals in units of their scale, each with its networks
+    laws = ((NORMAL, slice(None)),)
+    widths = ()  # memory per row in doubles for all networks
 
     def of(self, chosen):
         """Select the noise of some networks, by their indices."""

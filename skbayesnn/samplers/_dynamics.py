@@ -88,14 +88,16 @@ class Phase(NamedTuple):
 
     def replaced(self, chains, other):
         """Copy with the given chains replaced by those of ``other`` (all of them, in order)."""
-        result = Phase(*(field.copy() for field in self))
+        result = Phase(*map(np.ndarray.copy, self))
         for mine, theirs in zip(result, other, strict=True):
             mine[chains] = theirs
         return result
 
     def select(self, chains):
         """Select some of the chains."""
-        return Phase(*(field[chains] for field in self))
+        return Phase(
+            self.position[chains], self.momentum[chains], self.value[chains], self.gradient[chains]
+        )
 
 
 def start(energy, position):
@@ -126,7 +128,7 @@ def leapfrog(energy, phase, step_size, n_steps, metric):
     entry per chain. The ends of trajectories that diverged have infinite value.
     """
     initial = phase.total
-    result, taken = Phase(*(field.copy() for field in phase)), 0
+    result, taken = Phase(*map(np.ndarray.copy, phase)), 0
     left = np.arange(len(initial))
     if hasattr(energy, "trajectories"):
         left = energy.trajectories(result, step_size, n_steps, metric, UNSTABLE)

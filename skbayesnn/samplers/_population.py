@@ -19,6 +19,7 @@ MIDDLE = 16, 84  # per cent: one standard deviation about the mean of a normal d
 FIRST_STEP, LONGEST_STEP = 0.3, 1.0
 ACCEPTANCE = 0.8
 LEAST_SCALE = 1e-3
+HUGE = np.finfo(float).max ** 0.5  # replaces misfits that are not finite
 
 
 def log_sum_exp(values, axis):
@@ -139,7 +140,8 @@ def anneal(path, rng, schedule):
     log_evidences = np.zeros(schedule.n_populations)
     while exponent < 1.0:
         with np.errstate(all="ignore"):
-            misfit = _finite(path.misfit(position)).reshape(schedule.n_populations, -1)
+            misfit = path.misfit(position).reshape(schedule.n_populations, -1)
+            misfit = np.where(np.isfinite(misfit), misfit, HUGE)
         following = _next_exponent(misfit, exponent, schedule.effective)
         gains = (exponent - following) * misfit
         totals = log_sum_exp(gains, axis=1)
@@ -195,11 +197,6 @@ def _scale(gradient, position):
     position = position[:, : gradient.shape[1]]
     spread = 0.5 * np.diff(np.percentile(position, MIDDLE, axis=0), axis=0)[0]
     return np.clip(by_curvature, LEAST_SCALE, np.maximum(spread, LEAST_SCALE))
-
-
-def _finite(misfit):
-    """Replace non-finite misfits by a huge value."""
-    return np.where(np.isfinite(misfit), misfit, np.finfo(float).max ** 0.5)
 
 
 def _next_exponent(misfit, exponent, effective):

@@ -123,7 +123,7 @@ def gamma_joint(name="gaussian", **options):
     n_groups, n_levels = len(joint.free.alpha), len(joint.free.beta)
     kinds = [Gamma(1.5, 0.7, 0.05, 20.0), LogUniform(0.05, 20.0), Gamma(0.3, 2.0, 0.1, 30.0)]
     prior = Hyperpriors.of((kinds * (n_groups + n_levels))[: n_groups + n_levels])
-    return replace(joint, free=joint.free._replace(prior=prior)), q
+    return replace(joint, free=replace(joint.free, prior=prior)), q
 
 
 @pytest.mark.parametrize("fixed", [False, True])

@@ -458,7 +458,9 @@ def marginal_by_singular_values(joint, q):
 def test_precisions_many_orders_of_magnitude_apart(n, width, log_ratio):
     # the prior allows 12 orders of magnitude between noise and weights
     joint, _ = make_joint("gaussian", (width,), n=n)
-    joint = replace(joint, free=FreeHyperparameters.sharing(*joint.free[:2], LogUniform()))
+    joint = replace(
+        joint, free=FreeHyperparameters.sharing(joint.free.alpha, joint.free.beta, LogUniform())
+    )
     alpha, beta = np.ones(len(joint.free.alpha)), np.full(2, 10.0 ** (0.4995 * log_ratio))
     alpha[-1] = 10.0 ** (-0.4995 * log_ratio)
     theta = np.random.default_rng(0).standard_normal(joint.posterior.network.n_weights)

@@ -45,9 +45,9 @@ def choices_of(estimator):
     prior, noise, sizes = estimator._prior, estimator._noise, estimator.hidden_layer_sizes
     named, learnt = isinstance(prior.kind, str), isinstance(prior.kind, BaseEstimator)
     base, levels = prior.base_precision, [] if noise is None else noise._hyperpriors
-    made = noise_is() if noise is None else noise_is(noise.kind)
-    if named:
-        made.add(f"prior={prior.kind!r}")
+    made = {f"prior={prior.kind!r}"} if named else set()
+    if noise is not None:
+        made.add(f"noise={noise.kind!r}")
     for choice, is_made in (
         (EARLIER, learnt),
         (ARRAY, not named and not learnt),

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn.frozen import FrozenEstimator
 
 from skbayesnn._typing import Array
+from skbayesnn.inference import NOISE_MODELS
 from skbayesnn.network import ACTIVATIONS
 from skbayesnn.posterior import INTERCEPT
 from skbayesnn.samplers import Plan, random_walk
@@ -36,7 +37,8 @@ def check_parameters(estimator):
     if isinstance(estimator._prior.kind, str):
         check(estimator._prior, kind=PRIORS)
     if estimator._noise is not None:
-        estimator._check_noise()
+        check(estimator._noise, kind=(*NOISE_MODELS, "auto"))
+        layer_sizes(estimator._noise)
     if hasattr(estimator, "class_weight"):
         estimator._check_class_weight()
     estimator._check_engine_parameters()

@@ -17,7 +17,7 @@ from skbayesnn.estimators.inputs._combinations import (
     check_combinations,
     choices_of,
 )
-from skbayesnn.estimators.inputs._parameters import check, fixed_values, layer_sizes
+from skbayesnn.estimators.inputs._parameters import fixed_values, layer_sizes
 from skbayesnn.estimators.inputs._prior import hyperpriors_of_noise
 from skbayesnn.estimators.inputs._rows import (
     check_counts,
@@ -29,7 +29,7 @@ from skbayesnn.estimators.inputs._rows import (
 from skbayesnn.estimators.inputs._settings import Noise
 from skbayesnn.estimators.inputs._unusual_targets import outliers_of, spikes_of
 from skbayesnn.estimators.tasks._regression import Regression, without_noise
-from skbayesnn.inference import FOR_OUTLIERS, NOISE_MODELS
+from skbayesnn.inference import FOR_OUTLIERS
 from skbayesnn.posterior import (
     CensoredGaussian,
     Gaussian,
@@ -223,11 +223,6 @@ class RegressionFit(Regression):
             return "student_t"
         kind = self._noise.kind
         return "constant" if kind == "auto" and problem.known is not None else kind
-
-    def _check_noise(self):
-        """Raise ``ValueError`` if a parameter of the noise is invalid."""
-        check(self._noise, kind=(*NOISE_MODELS, "auto"))
-        layer_sizes(self._noise)
 
     def _as_levels(self, noise):
         """Noise levels of all outputs, exactly 0 where there is no noise but known errors."""

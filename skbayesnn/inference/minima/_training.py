@@ -131,7 +131,7 @@ def train(posterior, start, settings, least=-np.inf):
     """
     method = Method.choose(posterior, settings)
     theta, hyper = start.theta, settings.with_fixed(start.hyper)
-    tol = max(settings.tolerance(len(theta)), method.resolution)
+    tol = max(settings.tol * max(1.0, len(theta) / 100.0), method.resolution)
     if method.by_gradients:
         energies = posterior.energies(theta, hyper.beta)
         search = Search(Point(theta, hyper, energies, None, None))

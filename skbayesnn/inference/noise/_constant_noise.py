@@ -105,7 +105,7 @@ def what_data_tell(posterior, settings, n_sampled, theta, hyper):
     """Information ``h_c`` of the data, ``Tr_c(A^-1) = k_c / (alpha_c + h_c)``, at every start."""
     if n_sampled == 0 or posterior.network.n_weights > settings.limits.dense:
         return np.zeros_like(hyper.alpha)
-    matrix = posterior.groups.white_matrix(posterior.hessian(theta, hyper, exact=False))
+    matrix = posterior.groups.white_matrix(posterior.expansion(theta, hyper).hessian)
     variances = np.diagonal(np.linalg.inv(matrix), axis1=-2, axis2=-1)[:, :n_sampled]
     member = posterior.groups.membership[:n_sampled]
     sizes = member.sum(axis=0)

@@ -29,7 +29,7 @@ class Stepwise:
         if self.n_steps == 0:
             return phase
         drawn = self.draw(rngs)
-        phase, done = Phase(*(field.copy() for field in phase)), np.zeros(len(rngs), dtype=int)
+        phase, done = Phase(*map(np.ndarray.copy, phase)), np.zeros(len(rngs), dtype=int)
         core = getattr(energy, self.method, None)
         while True:
             if core is not None:

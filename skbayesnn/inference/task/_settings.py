@@ -1,5 +1,6 @@
 """Settings of a search for minima: free hyperparameters, tolerances and limits."""
 
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -9,12 +10,26 @@ from skbayesnn.inference.task._limits import Limits
 from skbayesnn.posterior import Hyperparameters, Hyperpriors
 
 
-class FreeHyperparameters(NamedTuple):
+@dataclass(frozen=True)
+class FreeHyperparameters:
     """Masks of the inferred hyperparameters, and the prior of each."""
 
     alpha: np.ndarray  # (n_groups,)
     beta: np.ndarray  # (n_levels,)
-    prior: Hyperpriors  # priors of all hyperparameters, groups first
+    prior: Hyperpriors  # of all hyperparameters, groups first
+    mask: np.ndarray = field(init=False)  # both masks in one array
+    priors: Hyperpriors = field(init=False)  # of the inferred hyperparameters
+    alpha_prior: Hyperpriors = field(init=False)
+    beta_prior: Hyperpriors = field(init=False)
+
+    def __post_init__(self):
+        n_groups, mask = len(self.alpha), np.concatenate([self.alpha, self.beta])
+        vars(self).update(
+            mask=mask,
+            priors=self.prior[mask],
+            alpha_prior=self.prior[:n_groups],
+            beta_prior=self.prior[n_groups:],
+        )
 
     @classmethod
     def sharing(cls, alpha, beta, prior):
@@ -25,27 +40,7 @@ class FreeHyperparameters(NamedTuple):
         """Append weight groups of one `Hyperprior`, inferred where ``free`` is true."""
         more = Hyperpriors.of([prior] * len(free))
         prior = Hyperpriors.joined([self.alpha_prior, more, self.beta_prior])
-        return self._replace(alpha=np.append(self.alpha, free), prior=prior)
-
-    @property
-    def alpha_prior(self):
-        """Priors of the weight precisions."""
-        return self.prior[: len(self.alpha)]
-
-    @property
-    def beta_prior(self):
-        """Priors of the noise precisions."""
-        return self.prior[len(self.alpha) :]
-
-    @property
-    def priors(self):
-        """Priors of the inferred hyperparameters."""
-        return self.prior[self.mask]
-
-    @property
-    def mask(self):
-        """Both masks in one array, groups first."""
-        return np.concatenate([self.alpha, self.beta])
+        return FreeHyperparameters(np.append(self.alpha, free), self.beta, prior)
 
 
 class Settings(NamedTuple):
@@ -69,7 +64,3 @@ class Settings(NamedTuple):
             np.where(free.alpha, free.alpha_prior.clip(hyper.alpha), self.fixed.alpha),
             np.where(free.beta, free.beta_prior.clip(hyper.beta), self.fixed.beta),
         )
-
-    def tolerance(self, n_weights):
-        """Tolerance for a network of ``n_weights`` weights."""
-        return self.tol * max(1.0, n_weights / 100.0)

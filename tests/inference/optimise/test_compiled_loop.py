@@ -62,7 +62,7 @@ def rule_and_search(posterior, theta, hyper, name):
         free = free_all(posterior)
         if name == "gamma":
             priors = [Gamma(2.0 + i, 1.0 + 0.1 * i) for i in range(len(free.mask))]
-            free = free._replace(prior=Hyperpriors.of(priors))
+            free = replace(free, prior=Hyperpriors.of(priors))
         rule = Reestimation(posterior, method, free, 1e-3)
         return rule, rule.begun(Search(method.point(posterior, theta, hyper), damping=1e-2))
     options = {"exact": name != "gauss_newton", "confined": name == "confined"}

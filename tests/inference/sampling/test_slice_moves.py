@@ -116,7 +116,7 @@ def test_chains_do_not_depend_on_each_other():
 def test_fixed_precisions_stay():
     posterior = make_posterior(*three_classes(), Categorical(), prior="ard")
     joint = make_joint(posterior)
-    joint = replace(joint, free=joint.free._replace(alpha=np.array([False, True, False])))
+    joint = replace(joint, free=replace(joint.free, alpha=np.array([False, True, False])))
     move = SliceMoves(joint, shapes_at_modes(joint, settings_of_joint(joint)))
     q = advanced(joint, move, np.stack([joint.draw_prior(np.random.default_rng(0))] * 2), 3)
     alpha = joint.place(q).hyper.alpha
