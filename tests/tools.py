@@ -187,7 +187,7 @@ def set_limits(monkeypatch, **limits):
 
 def set_block_doubles(monkeypatch, doubles):
     """Another bound of the memory that sums over rows take at a time, as `BLOCK_DOUBLES`."""
-    monkeypatch.setattr("skbayesnn.network._forward.BLOCK_DOUBLES", doubles)
+    monkeypatch.setattr("skbayesnn.network._network.BLOCK_DOUBLES", doubles)
 
 
 def with_ensemble(model, ensemble):

@@ -93,7 +93,8 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
     """Common part of all estimators.
 
     An engine (evidence, sampling) adds ``_infer``, which makes a result of a problem, ``_keep``,
-    which sets the fitted attributes, and ``_trouble``, what to warn of. A task (regression,
+    which sets the fitted attributes, ``_earlier``, which takes the posterior of an estimator given
+    as ``prior``, and ``_trouble``, what to warn of. A task (regression,
     classification) adds what targets are and what is predicted. A fitted estimator holds the
     scalings, the engine's result (``_result``), the ensemble that predicts (``_ensemble``), and one
     of networks with a Gaussian around each (``_gaussians``; drawn networks are Gaussians of no
@@ -175,7 +176,7 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
             check_hyperpriors(self._prior, self._noise)
             hidden_layer_sizes = check_parameters(self)
             check_combinations(self)
-            if earlier is None:
+            if earlier is None and isinstance(self._prior.kind, BaseEstimator):
                 earlier = self._earlier(hidden_layer_sizes)
             previous = self._forget()
             known = dict(batch or {})
@@ -207,10 +208,6 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
                     raise ValueError(TOO_EXTREME)
             self._warn(trouble)
         return self
-
-    def _earlier(self, hidden_layer_sizes):
-        """Posterior of the estimator given as ``prior``, or ``None``."""
-        return None
 
     def __getstate__(self):
         """The state, and the version that wrote it."""

@@ -20,10 +20,8 @@ from skbayesnn.inference.minima._search import Workers, fits, in_order, own_post
 from skbayesnn.inference.noise._noise_models import NOISE_MODELS
 from skbayesnn.inference.noise._noise_network import noise_posterior
 from skbayesnn.inference.noise._student_t_noise import FOR_OUTLIERS
-from skbayesnn.inference.task._deadline import NEVER, Deadline
-from skbayesnn.inference.task._limits import Limits
-from skbayesnn.inference.task._problem import Problem
-from skbayesnn.inference.task._progress import Progress
+from skbayesnn.inference.task._problem import Limits, Problem
+from skbayesnn.inference.task._progress import NEVER, Deadline, Progress
 
 __all__ = [
     "FOR_OUTLIERS",

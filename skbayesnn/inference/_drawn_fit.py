@@ -25,9 +25,9 @@ from skbayesnn._threads import blas_threads
 from skbayesnn.inference.choice._growth import Candidate
 from skbayesnn.inference.choice._noise_choice import p_values, suspected
 from skbayesnn.inference.minima._search import ALONE
+from skbayesnn.inference.minima._training import trained_starts
 from skbayesnn.inference.noise._noise_models import NOISE_MODELS
 from skbayesnn.inference.sampling._population import sample_population, scout
-from skbayesnn.inference.sampling._sampling_starts import trained_starts
 from skbayesnn.inference.task._problem import Posed, Problem
 from skbayesnn.network import outputs
 from skbayesnn.posterior import JointPosterior

@@ -3,14 +3,17 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.polynomial.hermite_e import hermegauss
 from scipy.special import logsumexp
 
 from skbayesnn._data import Scaling
 from skbayesnn._threads import blas_threads
 from skbayesnn.network import row_blocks
-from skbayesnn.predictive._marginals import mixture_quantiles
+from skbayesnn.predictive._marginals import mixture_moments, mixture_quantiles
 from skbayesnn.predictive._members import Part
-from skbayesnn.predictive._mixture import HERMITE_NODES, HERMITE_WEIGHTS, mixture_moments
+
+HERMITE_NODES, HERMITE_WEIGHTS = hermegauss(40)  # averages over the standard normal
+HERMITE_WEIGHTS = HERMITE_WEIGHTS / HERMITE_WEIGHTS.sum()
 
 
 @dataclass(frozen=True)

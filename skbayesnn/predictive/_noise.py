@@ -14,8 +14,7 @@ from scipy.special import gammaln, log_ndtr, logsumexp, ndtr
 
 from skbayesnn.network import Network, forward, jacobian, outputs, row_blocks
 from skbayesnn.posterior import FARTHEST, squared_scales
-from skbayesnn.predictive._marginals import NORMAL, StudentTLaw
-from skbayesnn.predictive._mixture import log_normal_density
+from skbayesnn.predictive._marginals import NORMAL, StudentTLaw, log_normal_density
 
 N_SCALES = 80  # Gaussians that make Student-t noise
 LEFT_OUT = 40.0  # nats below the largest weight at which one of them is left out

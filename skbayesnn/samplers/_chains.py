@@ -4,8 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skbayesnn.samplers._dynamics import Metric, Phase, start
-from skbayesnn.samplers._kernels import RandomNumbers, transition
+from skbayesnn.samplers._dynamics import Metric, Phase, RandomNumbers, start, transition
 
 STAGES = (0.08, 0.2, 0.4, 0.7)  # shares of the warm-up after which the metric is updated
 FIRST_STEP = 0.1

@@ -12,8 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skbayesnn.samplers._dynamics import Metric, start
-from skbayesnn.samplers._kernels import RandomNumbers, transition
+from skbayesnn.samplers._dynamics import Metric, RandomNumbers, start, transition
 
 MIDDLE = 16, 84  # per cent: one standard deviation about the mean of a normal distribution
 FIRST_STEP, LONGEST_STEP = 0.3, 1.0

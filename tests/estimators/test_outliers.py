@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 
 from skbayesnn import EvidenceMLPRegressor, HMCMLPRegressor
 from skbayesnn._data import Scaling, canonical_rows
-from skbayesnn.estimators.inputs._unusual_targets import outliers_of
+from skbayesnn.estimators.inputs._rows import outliers_of
 
 pytestmark = [
     pytest.mark.usefixtures("laplace"),

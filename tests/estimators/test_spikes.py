@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from skbayesnn import EvidenceMLPRegressor
-from skbayesnn.estimators.inputs._unusual_targets import Spike
+from skbayesnn.estimators.inputs._rows import Spike
 from tests.tools import result_of
 
 pytestmark = pytest.mark.usefixtures("laplace")

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.integrate import quad
 from scipy.stats import gamma, kstest, loguniform
 
-from skbayesnn.inference.task._settings import FreeHyperparameters
+from skbayesnn.inference.task._problem import FreeHyperparameters
 from skbayesnn.posterior import Gamma, Hyperpriors, LogUniform
 from tests.posterior.joints import make_joint
 from tests.tools import assert_near, difference

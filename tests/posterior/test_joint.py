@@ -6,7 +6,7 @@ from scipy.integrate import quad
 from scipy.special import expit, log_softmax
 from scipy.stats import kstest, multivariate_normal, norm
 
-from skbayesnn.inference.task._settings import FreeHyperparameters
+from skbayesnn.inference.task._problem import FreeHyperparameters
 from skbayesnn.network import forward, outputs
 from skbayesnn.posterior import Hyperparameters, LogUniform
 from tests.posterior.joints import ALL_JOINTS, CORRELATED, RANGE, make_joint

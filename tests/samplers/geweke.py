@@ -15,7 +15,7 @@ from scipy.stats import chi2
 from skbayesnn.inference.noise._noise_network import NoisePlan
 from skbayesnn.inference.sampling._moves import Renewals
 from skbayesnn.inference.sampling._slice_moves import SliceMoves
-from skbayesnn.inference.task._settings import FreeHyperparameters
+from skbayesnn.inference.task._problem import FreeHyperparameters
 from skbayesnn.network import Network, forward, outputs, vector_jacobian
 from skbayesnn.posterior import (
     Bernoulli,

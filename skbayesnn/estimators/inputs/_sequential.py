@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.base import BaseEstimator, is_classifier
+from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from skbayesnn._data import Scaling
@@ -129,10 +129,8 @@ def _row_attributes(fitted):
 
 
 def earlier_of_prior(estimator, kind, hidden_layer_sizes):
-    """Extract the result of the estimator, of class ``kind``, given as ``prior``, if one is."""
+    """Extract the result of the estimator, of class ``kind``, given as ``prior``."""
     prior = estimator._prior
-    if not isinstance(prior.kind, BaseEstimator):
-        return None
     given = thawed(prior.kind)
     if not isinstance(given, kind) or is_classifier(given) != is_classifier(estimator):
         raise ValueError(

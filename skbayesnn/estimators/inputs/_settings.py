@@ -18,6 +18,8 @@ class Setting(BaseEstimator):
     ``get_params``, ``set_params``, `sklearn.base.clone` and ``repr`` are those of scikit-learn.
     """
 
+    _number: str | None = None  # parameter that a number is short for, if not the first one
+
     @classmethod
     def of(cls, value: Any) -> Self:
         """Return an object of this class, made from a short value if need be.
@@ -33,7 +35,11 @@ class Setting(BaseEstimator):
         Setting
             Object of this class.
         """
-        return value if isinstance(value, cls) else cls(value)
+        if isinstance(value, cls):
+            return value
+        if cls._number is None or value is None or isinstance(value, str | bool):
+            return cls(value)
+        return cls(**{cls._number: value})
 
 
 class Prior(Setting):
@@ -188,6 +194,7 @@ class Noise(Setting):
     """
 
     _role = "noise"
+    _number = "std"
 
     def __init__(
         self,
@@ -201,13 +208,6 @@ class Noise(Setting):
         self.std = std
         self.hidden_layer_sizes = hidden_layer_sizes
         self.hyperprior = hyperprior
-
-    @classmethod
-    def of(cls, value: Any) -> Self:
-        """Return a `Noise`, made from its ``kind`` or ``std`` if need be."""
-        if value is None or isinstance(value, str | bool | cls):
-            return super().of(value)
-        return cls(std=value)
 
     @property
     def _is_of_counts(self):

@@ -25,9 +25,10 @@ from skbayesnn.estimators.inputs._rows import (
     checked_exposure,
     checked_sides,
     numeric,
+    outliers_of,
+    spikes_of,
 )
 from skbayesnn.estimators.inputs._settings import Noise
-from skbayesnn.estimators.inputs._unusual_targets import outliers_of, spikes_of
 from skbayesnn.estimators.tasks._regression import Regression, without_noise
 from skbayesnn.inference import FOR_OUTLIERS
 from skbayesnn.posterior import (
@@ -228,8 +229,9 @@ class RegressionFit(Regression):
         """Noise levels of all outputs, exactly 0 where there is no noise but known errors."""
         return np.where(without_noise(self._result.problem), 0.0, noise)
 
-    def _keep_noise(self, result):
-        """Set the attributes that describe the noise model."""
+    def _keep_common(self, result):
+        """Set the attributes that all regressors have."""
+        super()._keep_common(result)
         kind = self._noise.kind
         self.noise_model_ = "shared" if kind == "shared" else result.noise
         found = result.noise_log_evidences

@@ -11,7 +11,7 @@ from skbayesnn.inference.curvature._precision import DensePrecision
 from skbayesnn.inference.curvature._precision_dual import DualPrecision, SpectralPrecision
 from skbayesnn.inference.curvature._precision_kronecker import KroneckerPrecision
 from skbayesnn.inference.curvature._stochastic import total_determined
-from skbayesnn.inference.task._deadline import NEVER, Deadline
+from skbayesnn.inference.task._progress import NEVER, Deadline
 from skbayesnn.posterior import Energies, Hyperparameters
 
 TINY = np.finfo(float).tiny

@@ -31,6 +31,7 @@ LOOKED_AT = 500  # rows on which features are compared
 FIRST_DAMPING = 1e-2
 LOOK = 20  # steps between evaluations of the evidence
 EARLY, FURTHER_STEPS = 60, 10  # steps with early stopping, from a random start and when resumed
+BRIEF = 60  # training steps of starts that are compared, and before a chain starts
 FALLEN = 50.0  # nats below the best evidence of the training at which it may be given up
 
 
@@ -172,3 +173,35 @@ def _unless_fallen(posterior, rule, search, max_iter, deadline, least):
             if evidence < min(best - FALLEN, least):
                 return None
     return search
+
+
+def trained_starts(posterior, search, rngs):
+    """Train random starts briefly, and rank them by Laplace's approximation.
+
+    Returns
+    -------
+    starts : list of Trained
+    log_evidences : ndarray of shape (len(rngs),)
+        Rough values: precisions are fixed at those of training, and symmetric copies do not count.
+        Minus infinity without a positive definite Hessian.
+    """
+    brief = search._replace(max_iter=BRIEF)
+    starts, values = ranked_by_laplace(posterior, random_starts(posterior, rngs), brief)
+    return starts, np.where(np.isfinite(values), values, -np.inf)
+
+
+def ranked_by_laplace(posterior, starts, brief):
+    """Train starts; return them with their log evidences by Laplace's approximation."""
+    starts = [train(posterior, start, brief) for start in starts]
+    return starts, np.array([laplace(posterior, start, brief) for start in starts])
+
+
+def laplace(posterior, start, search):
+    """Laplace log evidence at the precisions of a start; ``nan`` without Hessians."""
+    method = Method.choose(posterior, search)
+    if method.by_gradients:
+        return np.nan
+    point = method.point(posterior, start.theta, start.hyper)
+    if not point.precision.definite:
+        return np.nan
+    return log_evidence_fixed(posterior, start.hyper, point.energies, point.precision.log_det)

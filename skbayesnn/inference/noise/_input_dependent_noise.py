@@ -12,12 +12,12 @@ from skbayesnn.inference.noise._constant_noise import (
     NOISE_MINIMA,
     ConstantNoise,
     Positions,
+    noise_trend,
     stacked,
     what_data_tell,
 )
 from skbayesnn.inference.noise._noise_network import NoisePlan, expected_noise_posterior
 from skbayesnn.inference.noise._noise_pair import Pair, settle, train_with_noise
-from skbayesnn.inference.noise._residual_tests import noise_trend
 from skbayesnn.posterior import Hyperparameters, InputDependentJoint, LogUniform
 
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from skbayesnn.inference.curvature._method import Method
-from skbayesnn.inference.task._settings import FreeHyperparameters
+from skbayesnn.inference.task._problem import FreeHyperparameters
 from skbayesnn.network import Network, forward, jacobian, outputs, row_blocks
 from skbayesnn.posterior import (
     INTERCEPT,

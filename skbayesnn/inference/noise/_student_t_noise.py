@@ -13,8 +13,7 @@ from skbayesnn.inference.evidence._evidence import EvidenceTerms
 from skbayesnn.inference.evidence._profile import integrated
 from skbayesnn.inference.minima._minimum import OF_SIZE, polish
 from skbayesnn.inference.minima._search import ALONE, distinct, own_posterior, trained_further
-from skbayesnn.inference.noise._constant_noise import ConstantNoise
-from skbayesnn.inference.noise._residual_tests import heavy_tails
+from skbayesnn.inference.noise._constant_noise import ConstantNoise, heavy_tails
 from skbayesnn.inference.optimise._reestimation import noise_precisions
 from skbayesnn.posterior import StudentT, StudentTJoint
 

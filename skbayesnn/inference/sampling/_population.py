@@ -12,7 +12,7 @@ import numpy as np
 
 from skbayesnn._threads import blas_threads
 from skbayesnn.inference.sampling._moves import moves_beside
-from skbayesnn.inference.task._deadline import NEVER, Deadline, OutOfTime
+from skbayesnn.inference.task._progress import NEVER, Deadline, OutOfTime
 from skbayesnn.posterior import JointPosterior
 from skbayesnn.samplers import Schedule, Stage, anneal, combine
 

@@ -10,8 +10,8 @@ from skbayesnn.inference.minima._search import ALONE
 from skbayesnn.inference.noise._noise_models import NOISE_MODELS
 from skbayesnn.inference.sampling._moves import moves_beside
 from skbayesnn.inference.sampling._slice_moves import SliceMoves, serves_slices, shapes_at_modes
-from skbayesnn.inference.task._deadline import OutOfTime
-from skbayesnn.inference.task._settings import Settings
+from skbayesnn.inference.task._problem import Settings
+from skbayesnn.inference.task._progress import OutOfTime
 from skbayesnn.posterior import JointPosterior
 from skbayesnn.samplers import Plan, sample, warm_up
 

@@ -64,7 +64,7 @@ class JointPosterior(Coordinates):
     Examples
     --------
     >>> import numpy as np
-    >>> from skbayesnn.inference.task._settings import FreeHyperparameters
+    >>> from skbayesnn.inference.task._problem import FreeHyperparameters
     >>> from skbayesnn.network import Network
     >>> from skbayesnn.posterior import Gaussian, Hyperparameters, LogUniform, weight_groups
     >>> from skbayesnn.posterior import JointPosterior, Posterior

@@ -11,7 +11,7 @@ from skbayesnn.inference.evidence._evidence import log_evidence_fixed
 from skbayesnn.inference.minima._minimum import complete
 from skbayesnn.inference.minima._search import find_minima
 from skbayesnn.inference.noise._noise_network import NoisePlan, squared_residuals, with_rows
-from skbayesnn.inference.task._settings import FreeHyperparameters
+from skbayesnn.inference.task._problem import FreeHyperparameters
 from skbayesnn.network import outputs
 from skbayesnn.posterior import Gaussian, Hyperparameters, LogUniform, SquaredResiduals
 from tests.inference.common import log_marginal, mode_of, settings_of

@@ -7,10 +7,9 @@ import pytest
 
 from skbayesnn.inference.curvature._method import Point
 from skbayesnn.inference.optimise._batches import BatchSteps
-from skbayesnn.inference.optimise._compiled_loop import compiled_loop
 from skbayesnn.inference.optimise._damped import DampedSteps, Search
 from skbayesnn.inference.optimise._reestimation import Reestimation
-from skbayesnn.inference.optimise._steps import FixedPrecisions, find_mode, lower
+from skbayesnn.inference.optimise._steps import FixedPrecisions, compiled_loop, find_mode, lower
 from skbayesnn.posterior import (
     Gamma,
     GaussianPrior,

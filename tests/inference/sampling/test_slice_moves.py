@@ -11,8 +11,7 @@ from skbayesnn.inference import Problem
 from skbayesnn.inference.sampling._sampling import SamplingSettings, run_chains
 from skbayesnn.inference.sampling._sampling_starts import start_sampling
 from skbayesnn.inference.sampling._slice_moves import SliceMoves, shapes_at_modes
-from skbayesnn.inference.task._problem import Posed
-from skbayesnn.inference.task._settings import FreeHyperparameters, Settings
+from skbayesnn.inference.task._problem import FreeHyperparameters, Posed, Settings
 from skbayesnn.network import Network, outputs
 from skbayesnn.posterior import (
     Bernoulli,

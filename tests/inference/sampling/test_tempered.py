@@ -9,7 +9,7 @@ from scipy.integrate import quad
 
 from skbayesnn.inference.sampling._moves import ScaleMoves, UnitMoves
 from skbayesnn.inference.sampling._population import PathFromPrior, Tempered
-from skbayesnn.inference.task._settings import FreeHyperparameters
+from skbayesnn.inference.task._problem import FreeHyperparameters
 from skbayesnn.posterior import Gamma, Hyperpriors, JointPosterior, LogUniform
 from skbayesnn.samplers import Metric, leapfrog, start
 from tests.posterior.joints import make_joint
