@@ -188,7 +188,7 @@ def fit_evidence(
         return _with_noise(replace(fit, growth=growth), noise, previous, workers, models)
 
     fit = under_noise(hidden_layer_sizes)
-    better = size_under_noise(fit, tried, noise, workers)
+    better = size_under_noise(fit, tried, noise, workers) if tried else None
     if better is not None:
         smaller, fit = fit, under_noise(*better)
         others = [*fit.others, *(pair for pair in smaller.pool if pair[1].noise is not None)]

@@ -297,11 +297,6 @@ class Spike(NamedTuple):
         )
 
 
-def spikes_of(rows):
-    """Find the spikes in all outputs of canonical rows; ``None`` for outputs without one."""
-    return [Spike.of(rows.X, column, rows.weight) for column in rows.y.T]
-
-
 def agreement(X, same):
     """Cohen's kappa between the membership of rows and of their nearest neighbours."""
     spread = np.std(X, axis=0)

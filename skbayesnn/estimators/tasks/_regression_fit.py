@@ -20,13 +20,13 @@ from skbayesnn.estimators.inputs._combinations import (
 from skbayesnn.estimators.inputs._parameters import fixed_values, layer_sizes
 from skbayesnn.estimators.inputs._prior import hyperpriors_of_noise
 from skbayesnn.estimators.inputs._rows import (
+    Spike,
     check_counts,
     checked_errors,
     checked_exposure,
     checked_sides,
     numeric,
     outliers_of,
-    spikes_of,
 )
 from skbayesnn.estimators.inputs._settings import Noise
 from skbayesnn.estimators.tasks._regression import Regression, without_noise
@@ -203,7 +203,7 @@ class RegressionFit(Regression):
         """Spikes of all outputs; ``None`` for counts and with limits, which explain them."""
         if self._has_limits or self._noise._is_of_counts:
             return [None] * rows.y.shape[1]
-        return spikes_of(rows)
+        return [Spike.of(rows.X, column, rows.weight) for column in rows.y.T]
 
     def _noise_hyperpriors(self, spikes, likelihood, free):
         """Hyperpriors of the noise levels, with larger lower bounds where targets have spikes."""

@@ -126,6 +126,8 @@ class Coordinates:
     _labels: np.ndarray = field(init=False)  # groups of the sampled weights, (n_sampled,)
     _membership: np.ndarray = field(init=False)  # (n_sampled, n_groups)
     sizes: np.ndarray = field(init=False)  # number of sampled weights of every group
+    # group of every output weight that is integrated out, (n_outputs, width)
+    _output_labels: np.ndarray = field(init=False)
 
     n_conditions = 0
     further_weights = np.empty(0, dtype=int), []  # group of every weight of the noise, and names
@@ -146,6 +148,7 @@ class Coordinates:
             groups = WeightGroups(labels, [*groups.names, *names])
         n_noise = len(self.further_weights[0])
         n_sampled, n_free = n_mean + n_noise, int(np.sum(self.free.mask))
+        rows, n_outputs = network.shapes[-1]
         membership = np.ascontiguousarray(groups.membership[:n_sampled])
         vars(self).update(
             integrated=integrated,
@@ -159,6 +162,7 @@ class Coordinates:
             _labels=groups.labels[:n_sampled],
             _membership=membership,
             sizes=np.sum(membership, axis=0),
+            _output_labels=groups.labels[n_sampled:].reshape(rows * integrated, n_outputs).T,
         )
 
     @cached_property

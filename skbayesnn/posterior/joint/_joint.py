@@ -352,12 +352,6 @@ class JointPosterior(Coordinates):
         """Prior standard deviations of output weights, ``(..., n_outputs, width)``."""
         return (hyper.alpha**-0.5).take(self._output_labels, axis=-1)
 
-    @cached_property
-    def _output_labels(self):
-        """Group of every output weight that is integrated out, ``(n_outputs, width)``."""
-        labels = self.groups.labels[self.n_sampled :]
-        return labels.reshape(self.posterior.network.shapes[-1]).T
-
     def _of_rows(self, place, rows, need_factors=False):
         """Likelihood of Gaussian noise: its `Derivatives`, and the `Regression` they come from.
 
