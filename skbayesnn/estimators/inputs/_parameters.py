@@ -94,10 +94,12 @@ def check_transitions(sampler):
 
 def _given(sampler):
     """Given parameters of the transitions, by name."""
-    given = {name: getattr(sampler, name) for name in ("step_size", *OF_THE_DYNAMICS)}
-    if isinstance(sampler.n_steps, tuple | list):
-        given["n_steps"] = tuple(map(int, sampler.n_steps))
-    return {name: value for name, value in given.items() if value is not None}
+    given = {}
+    for name in ("step_size", *OF_THE_DYNAMICS):
+        value = getattr(sampler, name)
+        if value is not None:
+            given[name] = tuple(map(int, value)) if isinstance(value, tuple | list) else value
+    return given
 
 
 def classic_plan(sampler):

@@ -17,11 +17,12 @@ TRIES = 16  # most angles of a unit; the bracket is then about 2^-15 of the elli
 class Stepwise:
     """Transition of `samplers` that consists of successive steps of every chain.
 
-    The compiled core makes the steps as far as it can, and NumPy makes those that fail there.
-    Subclasses define ``method``, the name of the energy's method for steps in the core;
-    ``n_steps``; ``draw(rngs)``, which returns the random numbers of all steps in a NamedTuple; and
-    ``step(energy, phase, drawn, at)``, which makes one step of some chains, ``at`` holding the
-    indices of the chains and of their steps.
+    The ``core`` of an energy, if it has one, makes the steps as far as it can, in place, and NumPy
+    makes those that fail there. Its method ``method`` takes a phase, the random numbers and the
+    numbers of steps made before, and returns the numbers of steps made by then, ``(n_chains,)``.
+    Subclasses define ``method``; ``n_steps``; ``draw(rngs)``, which returns the random numbers of
+    all steps in a NamedTuple; and ``step(energy, phase, drawn, at)``, which makes one step of some
+    chains, ``at`` holding the indices of the chains and of their steps.
     """
 
     def __call__(self, energy, phase, rngs):
@@ -30,7 +31,7 @@ class Stepwise:
             return phase
         drawn = self.draw(rngs)
         phase, done = Phase(*map(np.ndarray.copy, phase)), np.zeros(len(rngs), dtype=int)
-        core = getattr(energy, self.method, None)
+        core = getattr(getattr(energy, "core", None), self.method, None)
         while True:
             if core is not None:
                 done = core(phase, *drawn, done)

@@ -161,16 +161,6 @@ class Tempered:
                 phase.gradient[left] = self(phase.position[left])[1]
         return left
 
-    def rescalings(self, phase, shifts, log_uniform, done):
-        """Make steps of `ScaleMoves` in the core, see `JointPosterior.rescalings`."""
-        return done if self.core is None else self.core.rescalings(phase, shifts, log_uniform, done)
-
-    def unit_slices(self, phase, unit, chosen, normal, exponential, uniform, done):
-        """Make slices of `UnitMoves` in the core, see `JointPosterior.unit_slices`."""
-        if self.core is None:
-            return done
-        return self.core.unit_slices(phase, unit, chosen, normal, exponential, uniform, done)
-
 
 class Particles(NamedTuple):
     """Draws from a posterior, and an estimate of its evidence.

@@ -85,6 +85,7 @@ class JointPosterior(Coordinates):
 
     noise_network = None  # of input-dependent noise
     further_directions = ()  # for rescaling groups, besides those of the network of the means
+    state_names = ()  # of the entries of `noise_state` that are positive parameters
 
     @cached_property
     def _row_weights(self):
@@ -125,28 +126,16 @@ class JointPosterior(Coordinates):
         terms = self.terms(q)
         return terms.prior + terms.data, terms.prior_gradient + terms.data_gradient
 
+    @property
+    def core(self):
+        """Compiled twin, which also makes transitions; ``None`` if nothing moves."""
+        return self.compiled if self.dimension else None
+
     def trajectories(self, phase, step_size, n_steps, metric, unstable):
         """Run `samplers.leapfrog` in the core, in place; return the chains that it left out."""
-        if not self.compiled or not self.dimension:
+        if self.core is None:
             return np.arange(len(step_size))
-        return self.compiled.leapfrog(phase, step_size, n_steps, metric.factor, unstable)
-
-    def rescalings(self, phase, shifts, log_uniform, done):
-        """Make steps of `ScaleMoves` in the compiled core, in place, up to the first that fails.
-
-        ``shifts`` ``(n_chains, n_steps, n_groups)`` are changes of ``ln alpha``, ``log_uniform``
-        ``(n_chains, n_steps)`` logarithms of uniform numbers, for the Metropolis tests. Returned
-        are the numbers of steps ``(n_chains,)``, those made before (``done``) included.
-        """
-        if not self.compiled or not self.dimension:
-            return done
-        return self.compiled.rescalings(phase, shifts, log_uniform, done)
-
-    def unit_slices(self, phase, unit, chosen, normal, exponential, uniform, done):
-        """Make slices of `UnitMoves` in the compiled core, in place; see `rescalings`."""
-        if not self.compiled:
-            return done
-        return self.compiled.unit_slices(phase, unit, chosen, normal, exponential, uniform, done)
+        return self.core.leapfrog(phase, step_size, n_steps, metric.factor, unstable)
 
     def _prior(self, place, stretch, change):
         """Minus log prior density of a position, and its gradient."""
@@ -236,11 +225,6 @@ class JointPosterior(Coordinates):
     def typical_hyper(self, q):
         """Precisions at positions, with a typical noise precision if the noise varies."""
         return self.place(q).hyper
-
-    @property
-    def state_names(self):
-        """Names of the entries of `noise_state` that are positive parameters."""
-        return []
 
     def noise_state(self, q):
         """Parameters of the noise besides its level, ``(..., m)``, here none."""

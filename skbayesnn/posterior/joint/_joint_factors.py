@@ -81,6 +81,8 @@ class StudentTJoint(JointPosterior):
 
     degrees_of_freedom: tuple = ()
 
+    state_names = ("degrees_of_freedom",)
+
     @cached_property
     def n_conditions(self):
         """Number of conditions in a position."""
@@ -134,11 +136,6 @@ class StudentTJoint(JointPosterior):
         """All weights ``(..., k)``, including those of the output layer in the position."""
         place = self.place(q)
         return np.concatenate([place.theta, place.conditions[..., len(self.posterior.X) + 1 :]], -1)
-
-    @property
-    def state_names(self):
-        """Names of the entries of `noise_state`."""
-        return ["degrees_of_freedom"]
 
     def noise_state(self, q):
         """Degrees of freedom ``(..., 1)``."""
