@@ -280,7 +280,7 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
             weight_precision=partial(fixed_precisions, prior.precision),
             hyperprior=partial(hyperpriors_of_groups, prior.hyperprior or {}, n_rows),
             **self._noise_options(y_scaling, likelihood, rows),
-            **{"limits": self._limits, **self._search_options()},
+            limits=self._limits,
             deadline=Deadline.after(self.max_time),
         )
         if not isinstance(problem.prior, str):
@@ -295,10 +295,6 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
     def _log_scales(self, rows):
         """Log of the standardised over the given density of every row, here none."""
         return 0.0
-
-    def _search_options(self):
-        """Parameters of the search for minima."""
-        return {}
 
     def _noise_model(self, problem):
         """One of `NOISE_MODELS`, or ``"auto"``."""

@@ -104,16 +104,18 @@ class EvidenceMLP(BayesianMLP):
         """Parameters of the training."""
         return Solver.of(self.solver)
 
-    def _search_options(self):
-        solver = self._solver
-        options = {"max_iter": solver.max_iter, "tol": solver.tol}
-        if solver.hessian != "auto":
-            options["limits"] = self._limits._replace(batch_rows_per_weight=0)
-        return options | {"exact": solver.hessian != "gauss_newton"}
-
     def _infer(self, problem, hidden_layer_sizes, previous, in_batches=False):
         """Train from several starts, infer all precisions, and evaluate the evidence."""
-        problem = problem.under_constant_noise if in_batches else problem
+        solver, limits = self._solver, problem.limits
+        if solver.hessian != "auto":
+            limits = limits._replace(batch_rows_per_weight=0)
+        problem = replace(
+            problem.under_constant_noise if in_batches else problem,
+            exact=solver.hessian != "gauss_newton",
+            max_iter=solver.max_iter,
+            tol=solver.tol,
+            limits=limits,
+        )
         noise, entropy = self._noise_model(problem), self._entropy
         if noise == "auto" and in_batches:
             noise = "constant"

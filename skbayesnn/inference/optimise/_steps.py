@@ -32,7 +32,6 @@ from skbayesnn.inference.optimise._damped import (
     ROUNDING,
     SLACK,
     DampedSteps,
-    RuleTerms,
     Search,
     Trial,
 )
@@ -122,10 +121,7 @@ class FixedPrecisions(NamedTuple):
     exact: bool = True  # Hessian; a saddle is left along the eigenvector of the lowest eigenvalue
     confined: bool = False  # give up outside the basin of the minimum, where A is not definite
 
-    @property
-    def terms(self):
-        """Terms of the rule for the compiled loop."""
-        return RuleTerms(self.exact, self.tol, self.confined)
+    free = None  # no precisions are re-estimated
 
     def begun(self, theta, hyper):
         """Begin a `Search` at given weights."""
@@ -263,28 +259,28 @@ def _escaped(posterior, point):
 
 def compiled_loop(posterior, rule):
     """Build the compiled loop of a posterior and a rule, or return ``None`` if unsupported."""
-    terms, kept, model = rule.terms, posterior.kept, posterior.compiled
-    name = "loop", terms.exact  # at fixed precisions
+    kept, model = posterior.kept, posterior.compiled
+    name = "loop", rule.exact  # at fixed precisions
     small = _loops is not None and model is not None and model.is_small
-    if not (small and posterior.groups.centred and rule.method.forms(terms.exact)):
+    if not (small and posterior.groups.centred and rule.method.forms(rule.exact)):
         return None
-    if terms.free is not None:
-        return Loop(_loops.Loop(model, _plan(posterior, terms)), terms)
+    if rule.free is not None:
+        return Loop(_loops.Loop(model, _plan(posterior, rule)), rule)
     if name not in kept:
-        kept[name] = _loops.Loop(model, _plan(posterior, terms))
-    return Loop(kept[name], terms)
+        kept[name] = _loops.Loop(model, _plan(posterior, rule))
+    return Loop(kept[name], rule)
 
 
-def _plan(posterior, terms):
-    """Constants of the loop under a rule with these terms, read by ``_loops.Loop``.
+def _plan(posterior, rule):
+    """Constants of the loop under a rule, read by ``_loops.Loop``.
 
     ``free``, the bounds, and the counts and rates of the `Hyperpriors` cover groups, then levels.
     """
     hidden, n_levels = bool(posterior.network.hidden_layer_sizes), posterior.likelihood.n_levels
     size = len(posterior.groups.names) + n_levels
     free, bounds, more, rate = np.zeros(size, dtype=bool), np.ones((2, size)), *np.zeros((2, size))
-    if terms.free is not None:
-        free, prior = terms.free.mask, terms.free.prior
+    if rule.free is not None:
+        free, prior = rule.free.mask, rule.free.prior
         bounds, more, rate = np.exp(prior.log_range), prior.counts, prior.rate
     return SimpleNamespace(
         labels=posterior.groups.labels,
@@ -293,9 +289,9 @@ def _plan(posterior, terms):
         bends=hidden,  # whether steps have geodesic acceleration
         solves_outputs=hidden and n_levels > 0,  # in closed form
         is_quadratic=posterior.is_quadratic,
-        by_rounding=Method.loses_definiteness(posterior, terms.exact),
-        exact=terms.exact,
-        reestimates=terms.free is not None,
+        by_rounding=Method.loses_definiteness(posterior, rule.exact),
+        exact=rule.exact,
+        reestimates=rule.free is not None,
         free=free,
         low=bounds[0],
         high=bounds[1],
@@ -308,7 +304,7 @@ class Loop(NamedTuple):
     """Runner of searches by a ``_loops.Loop`` of the compiled core."""
 
     compiled: Any
-    terms: RuleTerms
+    rule: Any
 
     def begun(self, theta, hyper, until, towards=None):
         """Run a search for ``until`` steps from weights ``theta``, or ``towards`` if lower.
@@ -318,7 +314,7 @@ class Loop(NamedTuple):
         state = _room(len(theta), len(hyper.alpha), len(hyper.beta))
         vars(state).update(vars(BEGINNING), tau_factor=np.ones(len(hyper.alpha) + 1))
         state.theta[0], state.precisions[0] = theta, np.concatenate(hyper)
-        at, _ = self.compiled.run(state, until, self.terms.tol, self.terms.confined, towards)
+        at, _ = self.compiled.run(state, until, self.rule.tol, self.rule.confined, towards)
         return _search_of(state, at, hyper, None) if state.begun else None
 
     def run(self, search, until):
@@ -331,7 +327,7 @@ class Loop(NamedTuple):
         if not dense or (self.compiled.by_rounding and not precision.definite):
             return search, True
         state = _state(search)
-        at, left = self.compiled.run(state, until, self.terms.tol, self.terms.confined)
+        at, left = self.compiled.run(state, until, self.rule.tol, self.rule.confined)
         if state.n_iter == search.n_iter:
             return search, left
         memory = search.memory

@@ -222,21 +222,9 @@ def _annealed(path, rng, schedule):
 def scout(joint, rng, deadline=NEVER, near=None):
     """Locate the precisions of the posterior by a small pilot population.
 
-    Its evidence is too low by up to dozens of nats.
-
-    Parameters
-    ----------
-    joint : JointPosterior
-    rng : numpy.random.Generator
-    deadline : Deadline
-    near : ndarray of shape (m, n_free), optional
-        Coordinates of precisions, near which particles start; by default they start from precisions
-        of all orders of magnitude.
-
-    Returns
-    -------
-    Particles or None
-        ``None`` if there was no time for it.
+    Its evidence is too low by up to dozens of nats. Particles start near the coordinates ``near``
+    ``(m, n_free)`` of precisions; by default they start from precisions of all orders of magnitude.
+    Returns `Particles`, or ``None`` if there was no time for it.
     """
     mean, sd = np.zeros(joint.n_free), np.full(joint.n_free, SPREAD)
     if near is not None:
@@ -247,20 +235,9 @@ def scout(joint, rng, deadline=NEVER, near=None):
 def sample_population(joint, eta, rng, deadline=NEVER, more=1):
     """Draw from the posterior, and estimate its evidence with a standard error.
 
-    Parameters
-    ----------
-    joint : JointPosterior
-    eta : ndarray of shape (m, n_free)
-        Coordinates of precisions drawn from the posterior, near which the particles start.
-    rng : numpy.random.Generator
-    deadline : Deadline
-    more : int, default=1
-        Factor of the usual number of particles.
-
-    Returns
-    -------
-    Particles or None
-        ``None`` if there was no time for it.
+    Particles start near the coordinates ``eta`` ``(m, n_free)`` of precisions drawn from the
+    posterior; ``more`` is a factor of their usual number. Returns `Particles`, or ``None`` if there
+    was no time for it.
     """
     path = PathFromPrior.about(joint, eta.mean(axis=0), eta.std(axis=0), deadline)
     n_chains = more * int(np.clip(CHAIN_ROWS // len(joint.posterior.X), FEWEST_CHAINS, MOST_CHAINS))

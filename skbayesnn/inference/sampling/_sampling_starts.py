@@ -28,29 +28,11 @@ def start_sampling(
 ):
     """Place chains at their starting points, without warm-up.
 
-    Parameters
-    ----------
-    problem : Problem
-    posed : Posed
-        Posterior under the noise model.
-    settings : SamplingSettings
-    seeds : list of numpy.random.SeedSequence
-        One per chain.
-    noise : str
-        One of `NOISE_MODELS`.
-    minima : sequence of Minimum, optional
-        Minima of an evidence fit, from which the first chains start. The start of every other chain
-        is trained briefly from random weights, and replaced by another one if its evidence stays
-        far behind.
-    from_prior : bool, default=False
-        Start from draws from the prior instead of trained networks.
-    n_jobs : int, optional
-
-    Returns
-    -------
-    joint : JointPosterior
-    chains : list of Chains
-        One batch per process.
+    There is a seed for every chain; ``noise`` is one of `NOISE_MODELS`, under which the posterior
+    is ``posed``. The first chains start at the ``minima`` of an evidence fit. The start of every
+    other chain is trained briefly from random weights, and replaced by another one if its evidence
+    stays far behind, or drawn ``from_prior``. Returns a `JointPosterior`, and a list of `Chains`,
+    one batch per process.
     """
     posterior, search = posed
     rngs, minima = [np.random.default_rng(seed) for seed in seeds], minima[: len(seeds)]
