@@ -17,11 +17,11 @@ from skbayesnn.inference._drawn_fit import fit_by_drawing, sampled_sizes
 from skbayesnn.inference.choice._growth import (
     BY_EVIDENCE,
     OF_MANY_ROWS,
+    HeldOut,
     best_of,
     grown,
     grown_with_many_rows,
 )
-from skbayesnn.inference.choice._held_out import HeldOut
 from skbayesnn.inference.choice._noise_choice import (
     HOPELESS,
     continuing,

@@ -6,8 +6,7 @@ import numpy as np
 
 from skbayesnn.inference.curvature._method import Method
 from skbayesnn.inference.minima._search import ALONE, distinct, fits, own_posterior
-from skbayesnn.inference.minima._training import Trained
-from skbayesnn.inference.minima._widening import embedded, widened
+from skbayesnn.inference.minima._training import Trained, embedded, widened
 from skbayesnn.inference.noise._constant_noise import (
     NOISE_MINIMA,
     ConstantNoise,

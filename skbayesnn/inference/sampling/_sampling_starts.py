@@ -8,12 +8,12 @@ from joblib import effective_n_jobs
 from skbayesnn._threads import blas_threads
 from skbayesnn.inference.minima._training import (
     BRIEF,
+    embedded,
     laplace,
     random_starts,
     ranked_by_laplace,
     train,
 )
-from skbayesnn.inference.minima._widening import embedded
 from skbayesnn.inference.noise._noise_models import NOISE_MODELS
 from skbayesnn.inference.task._problem import Posed
 from skbayesnn.samplers import Chains
