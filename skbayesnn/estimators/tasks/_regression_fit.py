@@ -175,7 +175,7 @@ class RegressionFit(Regression):
         errors = None if self._has_limits else rows.known
         measured, spikes = errors is not None, self._spikes(rows)
         free, values = fixed_values(self._noise.std, names, "noise.std", may_be_zero=measured)
-        first = [int(np.flatnonzero(likelihood.levels == level)[0]) for level in names]
+        first = np.unique(likelihood.levels, return_index=True)[1]
         scale = y_scaling.scale[first] / np.sqrt(likelihood.relative[first])
         ratio = np.where(free, 1.0, values / scale)
         ratio[~free & (values == 0)] = 1.0 / MOST_APART  # practically zero

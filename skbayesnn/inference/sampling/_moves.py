@@ -103,8 +103,9 @@ class ScaleMoves(Stepwise):
                 for some in (hidden, 2.0 * hidden - 1.0)
             ]
         directions += joint.further_directions
-        kept = [d for d in directions if np.any(d[joint.free.alpha] != 0)]
-        self.directions = np.tile(np.reshape(kept, (len(kept), n_groups)), (n_sweeps, 1))
+        directions = np.array(directions)
+        kept = np.any(directions[:, joint.free.alpha] != 0, axis=1)
+        self.directions = np.tile(directions[kept], (n_sweeps, 1))
         self.n_steps = len(self.directions)
 
     def draw(self, rngs):

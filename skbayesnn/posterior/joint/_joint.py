@@ -17,6 +17,7 @@ from skbayesnn.posterior.likelihoods._output_layer import (
     regression_system,
     spectrum,
 )
+from skbayesnn.posterior.priors._priors import sums_by
 
 
 class Derivatives(NamedTuple):
@@ -140,7 +141,7 @@ class JointPosterior(Coordinates):
     def _prior(self, place, stretch, change):
         """Minus log prior density of a position, and its gradient."""
         v, share = place.v, place.share
-        squares = self._sum_groups(v * v)
+        squares = sums_by(self._membership, v * v)
         normal = share * squares - self.sizes * np.log(share / (2.0 * np.pi))
         by_alpha = 0.5 * (1.0 - share) * (share * squares - self.sizes)
         value, by_eta = self.hyperprior(place.eta, stretch, change)
@@ -163,7 +164,7 @@ class JointPosterior(Coordinates):
         # u_i = v_i (alpha_c + h_c)^(-1/2): the chain rule for v_i and ln alpha_c
         by_white = self._of_means_alone(natural.theta, self.posterior.groups.white_gradient)
         by_v = by_white * place.scales
-        pull = self._sum_groups(place.white * by_white)
+        pull = sums_by(self._membership, place.white * by_white)
         by_alpha = natural.log_alpha - 0.5 * place.share * pull
         free = by_alpha[..., self.free.alpha], natural.log_beta[..., self.free.beta]
         by_eta = np.concatenate(free, axis=-1) * stretch
@@ -273,12 +274,6 @@ class JointPosterior(Coordinates):
 
     # --- natural coordinates ---------------------------------------------------------------------
 
-    def _sum_groups(self, values):
-        return (values[..., None, :] @ self._membership)[..., 0, :]
-
-    def _sum_levels(self, values):
-        return (values[..., None, :] @ self.posterior.likelihood.membership)[..., 0, :]
-
     def _likelihood(self, place):
         """`Derivatives` of the likelihood."""
         if self.integrated:
@@ -349,11 +344,11 @@ class JointPosterior(Coordinates):
             found = integrated(rows, trace.inputs[-1], sd, need_factors)
             by_theta = hidden_gradient(trace, found.gradient)
             flat = found.log_alpha.reshape(*theta.shape[:-1], -1)  # summed by group
-            by_alpha = (flat[..., None, :] @ self.groups.membership[self.n_sampled :])[..., 0, :]
+            by_alpha = sums_by(self.groups.membership[self.n_sampled :], flat)
         else:
             found = complete(rows, forward(posterior.network, theta, posterior.X, 1))
             by_theta, by_alpha = found.gradient, np.zeros_like(hyper.alpha)
         n_rows = posterior.n_rows
         normaliser = 0.5 * n_rows * np.log(rows.precision / (2.0 * np.pi)).sum(axis=-1)
-        by_beta = self._sum_levels(found.log_precision - 0.5 * n_rows)
+        by_beta = sums_by(self.posterior.likelihood.membership, found.log_precision - 0.5 * n_rows)
         return Derivatives(found.value - normaliser, by_theta, by_alpha, by_beta), found

@@ -8,6 +8,7 @@ import numpy as np
 from skbayesnn.posterior.joint._joint import JointPosterior
 from skbayesnn.posterior.likelihoods._correlated import correlation_matrix, n_coordinates
 from skbayesnn.posterior.likelihoods._output_layer import Rows
+from skbayesnn.posterior.priors._priors import sums_by
 
 GROUP, TINY = "noise_correlation", np.finfo(float).tiny
 
@@ -85,7 +86,9 @@ class CorrelatedJoint(JointPosterior):
         sd = noise.noise_sd(place.hyper.beta)
         by_correlation = sd[..., :, None] * slope * sd[..., None, :]
         by_own = np.sum(by_correlation[..., None, :, :] * slopes, axis=(-2, -1))
-        by_beta = self._sum_levels(-np.sum(slope * covariance, axis=-1))
+        by_beta = sums_by(
+            self.posterior.likelihood.membership, -np.sum(slope * covariance, axis=-1)
+        )
         theta = np.concatenate([found.theta, by_own], axis=-1)
         return found._replace(theta=theta, log_beta=by_beta)
 

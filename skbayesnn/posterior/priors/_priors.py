@@ -11,6 +11,14 @@ LEAST_SHARE = 1e-9  # of a Gamma distribution that must lie between its bounds
 LARGEST = 1e50  # upper bound of a standard deviation; its inverse is the least lower one
 
 
+def sums_by(membership, values):
+    """Sums ``(..., n_groups)`` of values ``(..., k)`` by an indicator matrix ``(k, n_groups)``.
+
+    Their rounding does not depend on the number of networks, the leading axes.
+    """
+    return (values[..., None, :] @ membership)[..., 0, :]
+
+
 @dataclass(frozen=True)
 class WeightGroups:
     """Independent Gaussian prior of mean zero; the weights of a group share a precision.
@@ -49,7 +57,7 @@ class WeightGroups:
 
     def sums(self, values):
         """Sum per group: ``(..., k)`` to ``(..., n_groups)``."""
-        return (values[..., None, :] @ self.membership)[..., 0, :]
+        return sums_by(self.membership, values)
 
     def relabelled(self, labels):
         """Prior of weights with other labels."""
