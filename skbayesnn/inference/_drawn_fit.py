@@ -40,6 +40,8 @@ DOUBTFUL = 10.0  # nats below trained networks at which others start near the pr
 MISSED = 20.0  # nats below trained networks at which populations are rejected
 LEAST_MORE, MOST_MORE = 2.0, 8.0  # factors of the number of particles for an inaccurate evidence
 SECONDS_OF_MORE = 3.0  # predicted seconds that determine the factor
+EXACT_ROWS = 10  # most rows for which a model without noise is tried; more of them show their noise
+ODDS_OF_EXACT = 2.0  # log odds of such a model; noisy targets of 4 to 8 rows rarely reach it
 GENEROUS = {True: (16,), False: (8,)}  # hidden layers that are sampled: regression, classes
 SECONDS_OF_REGRESSION = 2.5e-4  # per row, weight and output, for about two noise models
 SECONDS_OF_CLASSES = 8e-5  # per row and weight
@@ -284,7 +286,7 @@ def _drawn(problem, tried, chosen, noise, seed, near_trained):
         of ``drawn`` if populations have missed a narrow mode, such as a function of many periods.
     """
     free = noise == "auto"
-    seeds = iter(seed.spawn(len(tried) * len(NOISE_MODELS)))
+    seeds = iter(seed.spawn(len(tried) * (1 + len(NOISE_MODELS))))
     first = "constant" if free else noise
     trials = [Trial(problem, first, sizes, next(seeds)) for sizes in tried]
     if not all(trial.scout(near_trained) for trial in trials):
@@ -297,16 +299,41 @@ def _drawn(problem, tried, chosen, noise, seed, near_trained):
     sampled = tried if chosen else tried[:1]
     further = [Trial(problem, law, sizes, next(seeds)) for law in others for sizes in sampled]
     trials = trials[: len(sampled)] + [trial for trial in further if trial.scout(near_trained)]
-    return _sampled(trials), tests[0], network.highest_by_training
+    drawn = None
+    if first == "constant" and _may_be_exact(problem):
+        exact = [Trial(problem.without_noise, first, sizes, next(seeds)) for sizes in sampled]
+        exact = [trial for trial in exact if trial.scout(near_trained)]
+        drawn = _drawn_without_noise(trials, exact)
+    return drawn or _sampled(trials), tests[0], network.highest_by_training
 
 
-def _sampled(trials):
+def _may_be_exact(problem):
+    """Return True for so few targets that they determine no level of noise by themselves."""
+    n = len(problem.X)
+    return 0 < n <= EXACT_ROWS and problem.likelihood.n_levels and not problem.noise_is_given
+
+
+def _drawn_without_noise(noisy, exact):
+    """Draw from models without noise; ``None`` if those with noise are more probable.
+
+    Populations with a free level miss networks that interpolate few targets. The evidence of noise
+    is that of its pilot populations.
+    """
+    least, first = (
+        max((trial.particles.log_evidence for trial in some), default=-np.inf)
+        for some in (noisy, exact)
+    )
+    drawn = _sampled(exact, precise=False) if first > least - CLOSE else None
+    return drawn if drawn and drawn[0].log_evidence > least - ODDS_OF_EXACT else None
+
+
+def _sampled(trials, precise=True):
     """Draw from all models; highest evidence first."""
     for trial in trials:
         trial.sample()
     best = max(trial.particles.log_evidence for trial in trials)
     for trial in trials:
-        if trial.particles.log_evidence >= best - CLOSE:
+        if precise and trial.particles.log_evidence >= best - CLOSE:
             trial.refine()
     drawn = [trial.drawn() for trial in trials]
     return sorted(drawn, key=lambda some: -some.log_evidence)

@@ -31,6 +31,7 @@ from skbayesnn.predictive._variational import closest_gaussian
 NEGLIGIBLE_WEIGHT = 1e-6  # share of a minimum below which it is left out of predictions
 NEGLIGIBLE_MODEL = 0.002  # share of a sampled model below which it is left out
 PSEUDO_COUNT = 0.5  # rows of a Dirichlet prior of the shares of sampled models
+HOPELESS_PER_ROW = 1.0  # nats below the best evidence beyond which a sampled model has no share
 STEP = 1e-5  # of standardised inputs, near the best step of central differences
 
 
@@ -239,7 +240,8 @@ def ensemble_of_models(fit):
     """Networks drawn from the posteriors of several models, weighted by stacking.
 
     The weights maximise the leave-one-out log density of the mixture. Posterior probabilities of
-    the models would depend on errors of evidences by single nats (Yao et al. 2018).
+    the models would depend on errors of evidences by single nats (Yao et al. 2018). The number of
+    networks of a model is proportional to its weight.
 
     Parameters
     ----------
@@ -252,14 +254,19 @@ def ensemble_of_models(fit):
         Leave-one-out predictions.
     """
     problem = fit.problem
-    parts = [_draws_of(some.joint, some.theta, some.beta, some.state) for some in fit.drawn]
+    least = fit.drawn[0].log_evidence - HOPELESS_PER_ROW * problem.sample_weight.sum()
+    drawn = [some for some in fit.drawn if some.log_evidence >= least]
+    parts = [_draws_of(some.joint, some.theta, some.beta, some.state) for some in drawn]
     left = [LeftOut.of_draws(part, problem.X, problem.y, problem.known) for part in parts]
     shares = stacking_weights(
         np.stack([some.log_density for some in left]), problem.sample_weight, PSEUDO_COUNT
     )
     kept = np.flatnonzero(shares >= NEGLIGIBLE_MODEL)
     shares = shares[kept] / shares[kept].sum()
-    parts, left = [parts[i] for i in kept], [left[i] for i in kept]
+    left, most = [left[i] for i in kept], max(part.size for part in parts)
+    parts = [
+        parts[i].first(int(np.ceil(share * most))) for i, share in zip(kept, shares, strict=True)
+    ]
     weights = [
         np.full(part.size, share / part.size) for part, share in zip(parts, shares, strict=True)
     ]
