@@ -1,5 +1,6 @@
 """Settings of a search for minima: free hyperparameters, tolerances and limits."""
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -26,6 +27,15 @@ class FreeHyperparameters(NamedTuple):
         more = Hyperpriors.of([prior] * len(free))
         prior = Hyperpriors.joined([self.alpha_prior, more, self.beta_prior])
         return self._replace(alpha=np.append(self.alpha, free), prior=prior)
+
+    def with_least_noise(self, variances):
+        """Raise the least noise variances ``(n_levels,)`` where their priors are log-uniform."""
+        prior = self.beta_prior
+        high = np.minimum(prior.high, -np.log(np.maximum(variances, np.finfo(float).tiny)))
+        high = np.where(prior.informative, prior.high, high)
+        width = np.where(prior.informative, prior.log_normaliser, np.log(high - prior.low))
+        prior = replace(prior, high=high, log_normaliser=width)
+        return self._replace(prior=Hyperpriors.joined([self.alpha_prior, prior]))
 
     @property
     def alpha_prior(self):
