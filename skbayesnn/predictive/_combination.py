@@ -31,7 +31,7 @@ from skbayesnn.predictive._variational import closest_gaussian
 NEGLIGIBLE_WEIGHT = 1e-6  # share of a minimum below which it is left out of predictions
 NEGLIGIBLE_MODEL = 0.002  # share of a sampled model below which it is left out
 PSEUDO_COUNT = 0.5  # rows of a Dirichlet prior of the shares of sampled models
-HOPELESS_PER_ROW = 1.0  # nats below the best evidence beyond which a sampled model has no share
+HOPELESS = 20.0  # nats below the best evidence at which a linear model has no share
 STEP = 1e-5  # of standardised inputs, near the best step of central differences
 
 
@@ -241,7 +241,9 @@ def ensemble_of_models(fit):
 
     The weights maximise the leave-one-out log density of the mixture. Posterior probabilities of
     the models would depend on errors of evidences by single nats (Yao et al. 2018). The number of
-    networks of a model is proportional to its weight.
+    networks of a model is proportional to its weight. Linear models far behind are left out, as
+    their evidence is accurate: their noise is wider, so that gross outliers alone would give them a
+    weight.
 
     Parameters
     ----------
@@ -254,8 +256,8 @@ def ensemble_of_models(fit):
         Leave-one-out predictions.
     """
     problem = fit.problem
-    least = fit.drawn[0].log_evidence - HOPELESS_PER_ROW * problem.sample_weight.sum()
-    drawn = [some for some in fit.drawn if some.log_evidence >= least]
+    least = fit.drawn[0].log_evidence - HOPELESS
+    drawn = [some for some in fit.drawn if some.hidden_layer_sizes or some.log_evidence >= least]
     parts = [_draws_of(some.joint, some.theta, some.beta, some.state) for some in drawn]
     left = [LeftOut.of_draws(part, problem.X, problem.y, problem.known) for part in parts]
     shares = stacking_weights(
