@@ -269,7 +269,7 @@ class PredictiveDistribution(Distribution):
         Raises
         ------
         ValueError
-            If most networks have Student-t noise; or if ``function`` does not return finite numbers
+            If more than 80 % of the networks have Student-t noise; or if ``function`` does not return finite numbers
             of the shape that it was given.
         """
         ensemble = self.ensemble.with_moments
