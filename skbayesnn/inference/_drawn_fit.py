@@ -178,8 +178,8 @@ def sampled_sizes(problem, hidden_layer_sizes, noise, wanted="auto"):
         ``True``: regardless of the time it takes.
     """
     possible = noise == "auto" or NOISE_MODELS[noise].sampled
-    if not wanted or not possible:
-        return None
+    if not wanted or not possible or problem.sample_weight.sum() < 1.0:
+        return None  # means of draws from a prior of six decades are far off
     if hidden_layer_sizes == "auto":
         hidden_layer_sizes, wanted = GENEROUS[problem.likelihood.n_levels > 0], "auto"
     posterior = problem.posed(hidden_layer_sizes).posterior
@@ -309,8 +309,8 @@ def _drawn(problem, tried, chosen, noise, seed, near_trained):
 
 def _may_be_exact(problem):
     """Return True for so few targets that they determine no level of noise by themselves."""
-    n = len(problem.X)
-    return 0 < n <= EXACT_ROWS and problem.likelihood.n_levels and not problem.noise_is_given
+    few = 0 < problem.sample_weight.sum() <= EXACT_ROWS
+    return few and problem.likelihood.n_levels and not problem.noise_is_given
 
 
 def _drawn_without_noise(noisy, exact):

@@ -70,3 +70,12 @@ def test_samplers():
     x = np.linspace(0, 1, 6)[:, None]
     model = HMCMLPRegressor((4,), noise="constant", n_draws=50, random_state=0)
     assert model.fit(x, square(x)).score(GRID, square(GRID)) > 0.99
+
+
+@pytest.mark.filterwarnings("ignore:sample_weight adds up to")
+@pytest.mark.parametrize("total", [0.9, 1e-6])
+def test_weights_of_less_than_a_row_leave_the_mean(total):
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((80, 2)), rng.standard_normal(80)
+    model = EvidenceMLPRegressor(random_state=0).fit(X, y, np.full(80, total / 80))
+    assert np.max(np.abs(model.predict(X) - y.mean())) < 0.1
