@@ -15,7 +15,7 @@ Order of calls::
         trained_starts  networks that show whether the populations have missed a narrow mode
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -299,18 +299,14 @@ def _drawn(problem, tried, chosen, noise, seed, near_trained):
     sampled = tried if chosen else tried[:1]
     further = [Trial(problem, law, sizes, next(seeds)) for law in others for sizes in sampled]
     trials = trials[: len(sampled)] + [trial for trial in further if trial.scout(near_trained)]
-    drawn = None
-    if first == "constant" and _may_be_exact(problem):
-        exact = [Trial(problem.without_noise, first, sizes, next(seeds)) for sizes in sampled]
-        exact = [trial for trial in exact if trial.scout(near_trained)]
-        drawn = _drawn_without_noise(trials, exact)
-    return drawn or _sampled(trials), tests[0], network.highest_by_training
-
-
-def _may_be_exact(problem):
-    """Return True for so few targets that they determine no level of noise by themselves."""
-    few = 0 < problem.sample_weight.sum() <= EXACT_ROWS
-    return few and problem.likelihood.n_levels and not problem.noise_is_given
+    least = np.exp(problem.noise_priors.high)  # precision of targets without noise
+    few = len(least) and problem.sample_weight.sum() <= EXACT_ROWS
+    exact = sampled if few and first == "constant" and not problem.noise_is_given else []
+    without = replace(problem, noise_precision=(np.zeros(len(least), dtype=bool), least))
+    exact = [Trial(without, first, sizes, next(seeds)) for sizes in exact]
+    exact = [trial for trial in exact if trial.scout(near_trained)]
+    drawn = _drawn_without_noise(trials, exact) or _sampled(trials)
+    return drawn, tests[0], network.highest_by_training
 
 
 def _drawn_without_noise(noisy, exact):

@@ -79,10 +79,7 @@ class Spike(NamedTuple):
 
     @property
     def hides_structure(self):
-        """True if most rows have the value, wherever they are.
-
-        The other rows are then outliers of heavy-tailed residuals, which networks would fit.
-        """
+        """True if most rows have the value anywhere; networks would fit the others as outliers."""
         return not self.two_values and self.least_noise > 0.0
 
     def __str__(self):

@@ -43,6 +43,8 @@ class InputDependentNoise(ConstantNoise):
     def pose(self, posed):
         """Bound the noise from below by the rounding of the targets, where rows may fit exactly."""
         posterior, settings = posed
+        if np.any(settings.free.beta_prior.informative):
+            return posed
         variances, levels = rounding_variance(posterior.y), posterior.likelihood.levels
         least = [np.min(variances[levels == i]) for i in range(posterior.likelihood.n_levels)]
         free = settings.free.with_least_noise(np.array(least))

@@ -144,12 +144,6 @@ class Problem:
             return self
         return replace(self, likelihood=Gaussian(old.levels, old.relative))
 
-    @property
-    def without_noise(self):
-        """Problem whose noise has the least level that its hyperpriors allow."""
-        precision = np.exp(self.noise_priors.high)
-        return replace(self, noise_precision=(np.zeros(len(precision), dtype=bool), precision))
-
     def network(self, hidden_layer_sizes):
         """Network with the given hidden layers."""
         sizes = self.X.shape[1], *hidden_layer_sizes, self.y.shape[1]

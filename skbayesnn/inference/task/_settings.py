@@ -29,12 +29,10 @@ class FreeHyperparameters(NamedTuple):
         return self._replace(alpha=np.append(self.alpha, free), prior=prior)
 
     def with_least_noise(self, variances):
-        """Raise the least noise variances ``(n_levels,)`` where their priors are log-uniform."""
+        """Raise the least noise variances ``(n_levels,)``, which have log-uniform priors."""
         prior = self.beta_prior
         high = np.minimum(prior.high, -np.log(np.maximum(variances, np.finfo(float).tiny)))
-        high = np.where(prior.informative, prior.high, high)
-        width = np.where(prior.informative, prior.log_normaliser, np.log(high - prior.low))
-        prior = replace(prior, high=high, log_normaliser=width)
+        prior = replace(prior, high=high, log_normaliser=np.log(high - prior.low))
         return self._replace(prior=Hyperpriors.joined([self.alpha_prior, prior]))
 
     @property
