@@ -195,6 +195,7 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
             self._check_domain(rows, known)
             check_magnitudes(rows, self.standardize)
             trouble = trouble or self._trouble_with_targets(rows)
+            hidden_layer_sizes = self._possible_layers(rows, hidden_layer_sizes)
             problem = self._pose(rows, hidden_layer_sizes, earlier)
             _check_enough(rows, problem, hidden_layer_sizes)
             result = self._infer(problem, hidden_layer_sizes, previous, batch is not None)
@@ -372,6 +373,10 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
     def _trouble_with_targets(self, rows):
         """A warning about the targets of canonical rows, or ``None``."""
         return None
+
+    def _possible_layers(self, rows, hidden_layer_sizes):
+        """Hidden layers to fit to canonical rows."""
+        return hidden_layer_sizes
 
     def _trouble_with_predictions(self):
         """A warning that left-out rows are predicted badly, or ``None``."""

@@ -15,7 +15,7 @@ Order of calls::
         trained_starts  networks that show whether the populations have missed a narrow mode
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -40,6 +40,8 @@ DOUBTFUL = 10.0  # nats below trained networks at which others start near the pr
 MISSED = 20.0  # nats below trained networks at which populations are rejected
 LEAST_MORE, MOST_MORE = 2.0, 8.0  # factors of the number of particles for an inaccurate evidence
 SECONDS_OF_MORE = 3.0  # predicted seconds that determine the factor
+EXACT_ROWS = 10  # most rows for which a model without noise is tried; more of them show their noise
+ODDS_OF_EXACT = 2.0  # log odds of such a model; noisy targets of 4 to 8 rows rarely reach it
 GENEROUS = {True: (16,), False: (8,)}  # hidden layers that are sampled: regression, classes
 SECONDS_OF_REGRESSION = 2.5e-4  # per row, weight and output, for about two noise models
 SECONDS_OF_CLASSES = 8e-5  # per row and weight
@@ -176,8 +178,8 @@ def sampled_sizes(problem, hidden_layer_sizes, noise, wanted="auto"):
         ``True``: regardless of the time it takes.
     """
     possible = noise == "auto" or NOISE_MODELS[noise].sampled
-    if not wanted or not possible:
-        return None
+    if not wanted or not possible or problem.sample_weight.sum() < 1.0:
+        return None  # means of draws from a prior of six decades are far off
     if hidden_layer_sizes == "auto":
         hidden_layer_sizes, wanted = GENEROUS[problem.likelihood.n_levels > 0], "auto"
     posterior = problem.posed(hidden_layer_sizes).posterior
@@ -284,7 +286,7 @@ def _drawn(problem, tried, chosen, noise, seed, near_trained):
         of ``drawn`` if populations have missed a narrow mode, such as a function of many periods.
     """
     free = noise == "auto"
-    seeds = iter(seed.spawn(len(tried) * len(NOISE_MODELS)))
+    seeds = iter(seed.spawn(len(tried) * (1 + len(NOISE_MODELS))))
     first = "constant" if free else noise
     trials = [Trial(problem, first, sizes, next(seeds)) for sizes in tried]
     if not all(trial.scout(near_trained) for trial in trials):
@@ -297,16 +299,37 @@ def _drawn(problem, tried, chosen, noise, seed, near_trained):
     sampled = tried if chosen else tried[:1]
     further = [Trial(problem, law, sizes, next(seeds)) for law in others for sizes in sampled]
     trials = trials[: len(sampled)] + [trial for trial in further if trial.scout(near_trained)]
-    return _sampled(trials), tests[0], network.highest_by_training
+    least = np.exp(problem.noise_priors.high)  # precision of targets without noise
+    few = len(least) and problem.sample_weight.sum() <= EXACT_ROWS
+    exact = sampled if few and first == "constant" and not problem.noise_is_given else []
+    without = replace(problem, noise_precision=(np.zeros(len(least), dtype=bool), least))
+    exact = [Trial(without, first, sizes, next(seeds)) for sizes in exact]
+    exact = [trial for trial in exact if trial.scout(near_trained)]
+    drawn = _drawn_without_noise(trials, exact) or _sampled(trials)
+    return drawn, tests[0], network.highest_by_training
 
 
-def _sampled(trials):
+def _drawn_without_noise(noisy, exact):
+    """Draw from models without noise; ``None`` if those with noise are more probable.
+
+    Populations with a free level miss networks that interpolate few targets. The evidence of noise
+    is that of its pilot populations.
+    """
+    least, first = (
+        max((trial.particles.log_evidence for trial in some), default=-np.inf)
+        for some in (noisy, exact)
+    )
+    drawn = _sampled(exact, precise=False) if first > least - CLOSE else None
+    return drawn if drawn and drawn[0].log_evidence > least - ODDS_OF_EXACT else None
+
+
+def _sampled(trials, precise=True):
     """Draw from all models; highest evidence first."""
     for trial in trials:
         trial.sample()
     best = max(trial.particles.log_evidence for trial in trials)
     for trial in trials:
-        if trial.particles.log_evidence >= best - CLOSE:
+        if precise and trial.particles.log_evidence >= best - CLOSE:
             trial.refine()
     drawn = [trial.drawn() for trial in trials]
     return sorted(drawn, key=lambda some: -some.log_evidence)

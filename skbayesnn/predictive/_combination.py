@@ -33,6 +33,7 @@ NEGLIGIBLE_MODEL = 0.002  # share of a sampled model below which it is left out
 PSEUDO_COUNT = 0.5  # rows of a Dirichlet prior of the shares of sampled models
 TEMPERATURE = 0.05  # fall of the log density in nats per row that divides a weight by e
 LEAST_SHARE = 0.01  # of the largest weight; smaller tempered weights are zero
+HOPELESS = 20.0  # nats below the best evidence at which a linear model has no share
 STEP = 1e-5  # of standardised inputs, near the best step of central differences
 
 
@@ -317,7 +318,10 @@ def ensemble_of_models(fit):
     """Networks drawn from the posteriors of several models, weighted by stacking.
 
     The weights maximise the leave-one-out log density of the mixture. Posterior probabilities of
-    the models would depend on errors of evidences by single nats (Yao et al. 2018).
+    the models would depend on errors of evidences by single nats (Yao et al. 2018). The number of
+    networks of a model is proportional to its weight. Linear models far behind are left out, as
+    their evidence is accurate: their noise is wider, so that gross outliers alone would give them a
+    weight.
 
     Parameters
     ----------
@@ -330,14 +334,19 @@ def ensemble_of_models(fit):
         Leave-one-out predictions.
     """
     problem = fit.problem
-    parts = [_draws_of(some.joint, some.theta, some.beta, some.state) for some in fit.drawn]
+    least = fit.drawn[0].log_evidence - HOPELESS
+    drawn = [some for some in fit.drawn if some.hidden_layer_sizes or some.log_evidence >= least]
+    parts = [_draws_of(some.joint, some.theta, some.beta, some.state) for some in drawn]
     left = [LeftOut.of_draws(part, problem.X, problem.y, problem.known) for part in parts]
     shares = stacking_weights(
         np.stack([some.log_density for some in left]), problem.sample_weight, PSEUDO_COUNT
     )
     kept = np.flatnonzero(shares >= NEGLIGIBLE_MODEL)
     shares = shares[kept] / shares[kept].sum()
-    parts, left = [parts[i] for i in kept], [left[i] for i in kept]
+    left, most = [left[i] for i in kept], max(part.size for part in parts)
+    parts = [
+        parts[i].first(int(np.ceil(share * most))) for i, share in zip(kept, shares, strict=True)
+    ]
     weights = [
         np.full(part.size, share / part.size) for part, share in zip(parts, shares, strict=True)
     ]

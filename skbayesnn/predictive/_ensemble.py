@@ -15,6 +15,8 @@ from skbayesnn.predictive._members import Part
 HERMITE_NODES, HERMITE_WEIGHTS = hermegauss(40)  # averages over the standard normal
 HERMITE_WEIGHTS = HERMITE_WEIGHTS / HERMITE_WEIGHTS.sum()
 
+LEAST_WITH_MOMENTS = 0.2  # least share of networks whose noise has moments that stand for all
+
 
 @dataclass(frozen=True)
 class Ensemble:
@@ -134,14 +136,14 @@ class Ensemble:
 
     @property
     def with_moments(self):
-        """Select the networks whose noise has all moments; ``None`` if they are a minority.
+        """Select the networks whose noise has all moments; ``None`` if they have a small share.
 
         Under Student-t noise the mean of a function of the target need not exist.
         """
         kept = [not part.noise.heavy_tails for part in self.parts]
         weights = tuple(some for some, keep in zip(self.weights, kept, strict=True) if keep)
         total = sum(some.sum() for some in weights)
-        if all(kept) or total < 0.5:
+        if all(kept) or total < LEAST_WITH_MOMENTS:
             return self if all(kept) else None
         parts = tuple(part for part, keep in zip(self.parts, kept, strict=True) if keep)
         return replace(self, parts=parts, weights=tuple(some / total for some in weights))

@@ -282,6 +282,11 @@ class Spike(NamedTuple):
             return 0.0
         return LEAST_NOISE * np.sqrt(1.0 - max(self.agreement, 0.0))
 
+    @property
+    def hides_structure(self):
+        """True if most rows have the value anywhere; networks would fit the others as outliers."""
+        return not self.two_values and self.least_noise > 0.0
+
     def __str__(self):
         if self.two_values:
             return (
@@ -289,9 +294,12 @@ class Spike(NamedTuple):
                 "distribution about the mean is a poor description of two values."
             )
         place = "lowest" if self.lowest else "highest" if self.highest else "most common"
+        tried = (
+            "constant noise and linear models are" if self.hides_structure else "constant noise is"
+        )
         return (
             f"{100 * self.share:.0f} % of the targets equal {self.value:g}, the {place} value. No "
-            "continuous distribution describes this, so only constant noise is tried. If it is a "
+            f"continuous distribution describes this, so only {tried} tried. If it is a "
             "limit, pass censored to fit. Otherwise learn with a classifier which rows have "
             f"y = {self.value:g}, and fit a regressor to the others."
         )

@@ -269,8 +269,8 @@ class PredictiveDistribution(Distribution):
         Raises
         ------
         ValueError
-            If most networks have Student-t noise; or if ``function`` does not return finite numbers
-            of the shape that it was given.
+            If more than 80 % of the networks have Student-t noise; or if ``function`` does not
+            return finite numbers of the shape that it was given.
         """
         ensemble = self.ensemble.with_moments
         if ensemble is None:

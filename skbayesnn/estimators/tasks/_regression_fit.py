@@ -205,6 +205,11 @@ class RegressionFit(Regression):
             return [None] * rows.y.shape[1]
         return [Spike.of(rows.X, column, rows.weight) for column in rows.y.T]
 
+    def _possible_layers(self, rows, hidden_layer_sizes):
+        """Hidden layers to fit: none instead of ``"auto"`` where spikes hide all structure."""
+        hidden = all(spike and spike.hides_structure for spike in self._spikes(rows))
+        return () if hidden and hidden_layer_sizes == "auto" else hidden_layer_sizes
+
     def _noise_hyperpriors(self, spikes, likelihood, free):
         """Hyperpriors of the noise levels, with larger lower bounds where targets have spikes."""
         priors = list(hyperpriors_of_noise(self._noise, free))

@@ -123,7 +123,7 @@ def squared_residuals(posterior, theta, hyper, settings):
         gamma = np.ones_like(residuals)
     gamma = np.clip(gamma, LEAST_GAMMA, 1.0)
     floor = np.exp(-settings.free.beta_prior.high)  # keeps the targets positive for noise-free data
-    return residuals**2 / gamma + floor + rounding_variance(posterior.y), gamma
+    return residuals**2 / gamma + floor, gamma
 
 
 def expected_noise_posterior(posterior, network, groups):

@@ -168,6 +168,13 @@ class FreeHyperparameters:
         prior = Hyperpriors.joined([self.alpha_prior, more, self.beta_prior])
         return FreeHyperparameters(np.append(self.alpha, free), self.beta, prior)
 
+    def with_least_noise(self, variances):
+        """Raise the least noise variances ``(n_levels,)``, which have log-uniform priors."""
+        prior = self.beta_prior
+        high = np.minimum(prior.high, -np.log(np.maximum(variances, np.finfo(float).tiny)))
+        prior = replace(prior, high=high, log_normaliser=np.log(high - prior.low))
+        return replace(self, prior=Hyperpriors.joined([self.alpha_prior, prior]))
+
 
 class Settings(NamedTuple):
     """Settings of a search for minima."""
