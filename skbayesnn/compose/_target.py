@@ -206,7 +206,7 @@ class TransformedTargetRegressor(Predictions, MetaEstimatorMixin, RegressorMixin
         return (centre, distribution.std()) if return_std else centre
 
     def predict_distribution(
-        self, X: ArrayLike, measurement_std: None = None
+        self, X: ArrayLike, measurement_std: None = None, exposure: None = None
     ) -> TransformedDistribution:
         """Predict the distribution of the targets, from which all other predictions follow.
 
@@ -214,7 +214,7 @@ class TransformedTargetRegressor(Predictions, MetaEstimatorMixin, RegressorMixin
         ----------
         X : array-like of shape (n_samples, n_features)
             Inputs.
-        measurement_std : None
+        measurement_std, exposure : None
             Not supported for transformed targets.
 
         Returns
@@ -222,10 +222,10 @@ class TransformedTargetRegressor(Predictions, MetaEstimatorMixin, RegressorMixin
         TransformedDistribution
             Density, quantiles, moments and more, by the names of SciPy's distributions.
         """
-        if measurement_std is not None:
+        if measurement_std is not None or exposure is not None:
             raise ValueError(
-                "measurement_std is not supported for transformed targets. Leave it out, or fit "
-                "the targets as they are."
+                "measurement_std and exposure are not supported for transformed targets. Leave "
+                "them out, or fit the targets as they are."
             )
         inner = self._ask("predict_distribution", X)
         return TransformedDistribution(inner, self._map)

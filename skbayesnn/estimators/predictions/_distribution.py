@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -368,7 +369,7 @@ class CountDistribution(PredictiveDistribution):
     errors : ndarray of shape (n_samples, 1)
         Exposures times the rate at which the outputs of the networks are zero.
     needs_errors : bool, default=False
-        Not used.
+        Whether the model was fitted with exposures, and is asked without.
 
     Examples
     --------
@@ -399,6 +400,17 @@ class CountDistribution(PredictiveDistribution):
         """
         terms = self.ensemble.summed(self.X, lambda t, logs: -logs * np.exp(logs), self.errors)
         return self._shaped(terms)
+
+    def _targets(self, y):
+        if self.needs_errors and np.ndim(y) > 0:
+            warnings.warn(
+                "The model was fitted with exposures, but every count is taken here as one of "
+                "exposure 1. Pass exposure. In cross-validation request it by set_fit_request("
+                "exposure=True).set_score_request(exposure=True), with scikit-learn's metadata "
+                "routing; the scorers of skbayesnn.metrics request it themselves.",
+                stacklevel=3,
+            )
+        return super()._targets(y)
 
 
 def _applied(function, targets):
