@@ -9,6 +9,7 @@ import numpy as np
 from skbayesnn.inference import OF_SIZE, Method, own_posterior, well_determined
 from skbayesnn.posterior import (
     CensoredGaussian,
+    CensoredStudentT,
     CorrelatedGaussian,
     NegativeBinomial,
     Poisson,
@@ -21,6 +22,7 @@ from skbayesnn.predictive._members import Draws, Member
 from skbayesnn.predictive._mixture import evidence_weights, stacking_weights, tempered_weights
 from skbayesnn.predictive._noise import (
     CensoredNoise,
+    CensoredStudentTNoise,
     CorrelatedNoise,
     GaussianNoise,
     NoiseNetworks,
@@ -228,9 +230,10 @@ def noise_of(likelihood, beta, state=None, network=None, log_range=None, precisi
         rows, columns = np.tril_indices(beta.shape[-1], -1)
         correlation[:, rows, columns] = correlation[:, columns, rows] = state
         return CorrelatedNoise(squared_scales, 1.0, correlation)
-    if isinstance(likelihood, StudentT):
+    if isinstance(likelihood, StudentT | CensoredStudentT):
         degrees = np.array([likelihood.degrees_of_freedom]) if state is None else state[:, 0]
-        return StudentTNoise(squared_scales, 1.0, degrees)
+        kind = StudentTNoise if isinstance(likelihood, StudentT) else CensoredStudentTNoise
+        return kind(squared_scales, 1.0, degrees)
     kinds = {NegativeBinomial: CountNoise, CensoredGaussian: CensoredNoise}
     return kinds.get(type(likelihood), GaussianNoise)(squared_scales)
 

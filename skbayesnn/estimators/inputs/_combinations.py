@@ -134,10 +134,10 @@ REFUSALS = (
         Refusal(
             CENSORED,
             others,
-            "limits are for Gaussian noise of a constant level",
+            "limits are for Gaussian or Student-t noise of a constant level",
             f"{LEVELS}, or leave censored out",
         )
-        for others in (WITHOUT_LEVEL, COUNTED)
+        for others in (_noise_is("input_dependent", "correlated"), COUNTED)
     ),
     Refusal(
         MEASUREMENTS,

@@ -76,7 +76,7 @@ class RegressionFit(Regression):
             is its exposure times the rate, whose logarithm is the output of the network.
         censored : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
             Targets of which only a limit is known: -1 if the value lies below ``y``, 1 if it lies
-            above, 0 where it was measured. For Gaussian noise of constant level.
+            above, 0 where it was measured. For Gaussian or Student-t noise of constant level.
 
         Returns
         -------
@@ -100,6 +100,11 @@ class RegressionFit(Regression):
             check_combinations(self, CENSORED)
             if measurement_std is not None:
                 raise ValueError("Give either measurement_std or censored, not both.")
+            if self._noise.kind == "student_t" and y.shape[1] > 1:
+                raise ValueError(
+                    "With Student-t noise limits are supported for one output; y has "
+                    f"{y.shape[1]}. Fit one model for each, or use noise='constant'."
+                )
             return X, y, sample_weight, checked_sides(censored, y.shape)
         if self._noise._is_of_counts and measurement_std is None:
             check_counts(y)
