@@ -45,8 +45,6 @@ def resolve(estimator, allowed=EVIDENCE + SAMPLERS):
             "For a search, pass its best_estimator_."
         )
     check_is_fitted(model)
-    if getattr(model, "_counts", False):
-        raise ValueError("Gains and acquisition functions are not supported for counts.")
     return model, lambda X: model._check_X(before_final_step(estimator, X))
 
 

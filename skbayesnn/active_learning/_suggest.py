@@ -48,7 +48,7 @@ def suggest(
     quasi-random candidates are improved by a local optimiser. If several experiments are to run
     together, each is chosen as if those chosen before had given their expected values: these keep
     the mean, and reduce the standard deviation of all that is correlated with them ("Kriging
-    believer", Ginsbourger, Le Riche & Carraro 2010).
+    believer", Ginsbourger, Le Riche & Carraro 2010). For counts the function is the log rate.
 
     Parameters
     ----------

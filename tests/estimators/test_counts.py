@@ -15,7 +15,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skbayesnn import EvidenceMLPRegressor, HMCMLPRegressor, Noise, Prior
-from skbayesnn.active_learning import information_gain
+from skbayesnn.active_learning import information_gain, model_discrimination, select, suggest
 from skbayesnn.estimators import AveragedRegressor, conformal_interval
 from skbayesnn.metrics import (
     log_density_scorer,
@@ -294,6 +294,38 @@ def test_refusals(parameters, y, given, words):
         model.fit(np.arange(3.0)[:, None], y, **given)
 
 
+def test_conformal_intervals_hold_dispersed_counts():
+    held, plain = [], []
+    for seed in range(60):
+        X, y, exposure = make_rows(n=240, dispersion=0.7, seed=seed)
+        model = fit("poisson", (X[:40], y[:40], exposure[:40]), **LAPLACE)
+        for found, ends in (
+            (held, conformal_interval(model, X[40:], 0.8, exposure=exposure[40:])),
+            (plain, model.predict_interval(X[40:], 0.8, exposure=exposure[40:])),
+        ):
+            assert np.array_equal(ends, np.floor(ends))
+            found.append(np.mean((ends[:, 0] <= y[40:]) & (y[40:] <= ends[:, 1])))
+    error = np.std(held, ddof=1) / np.sqrt(len(held))
+    assert 0.8 - 4 * error < np.mean(held) < 0.86 + 4 * error  # ends are whole numbers
+    assert np.mean(plain) < 0.75
+
+
+def test_gain_is_that_of_the_hessian():
+    X, y, exposure = make_rows()
+    model = fit("poisson", (X, y, exposure), **FIXED | LAPLACE)
+    w, b = model.coefs_[0][0, 0], model.intercepts_[0][0]
+    design = np.column_stack([X[:, 0], np.ones(len(X))])
+    A = design.T @ (design * (exposure * np.exp(w * X[:, 0] + b))[:, None]) + 0.7 * np.eye(2)
+    after = A + np.exp(0.5 * w + b) * np.outer([0.5, 1.0], [0.5, 1.0])
+    gain = 0.5 * (np.linalg.slogdet(after)[1] - np.linalg.slogdet(A)[1])
+    assert_allclose(information_gain(model, [[0.5]]), gain, rtol=1e-4)
+    sampler = fit("poisson", (X, y, exposure), HMCMLPRegressor, **FIXED, n_draws=300)
+    assert_allclose(information_gain(sampler, [[0.5]]), gain, rtol=0.2)
+    for some in (model, sampler):
+        assert len(set(select(some, X, 2))) == 2
+        assert suggest(some, X, random_state=0)[0, 0] > 0.8  # the rate grows
+
+
 def test_refusals_of_predictions():
     X, y, exposure = make_rows()
     model = fit("poisson", (X, y, exposure))
@@ -301,9 +333,8 @@ def test_refusals_of_predictions():
         model.predict(X, return_cov=True)
     for name in ("noise_std_", "dispersion_"):
         assert not hasattr(model, name)
-    for call in (information_gain, conformal_interval):
-        with pytest.raises(ValueError, match="not supported for counts"):
-            call(model, X)
+    with pytest.raises(ValueError, match="not supported for counts"):
+        model_discrimination(model, model, X)
     gaussian = EvidenceMLPRegressor(()).fit(X, y)
     with pytest.raises(ValueError, match="exposure is for counts"):
         gaussian.predict(X, exposure=exposure)
