@@ -11,9 +11,8 @@ from skbayesnn.estimators import (
     EvidenceMLPRegressor,
     HMCMLPClassifier,
     HMCMLPRegressor,
-    before_final_step,
-    final_step,
 )
+from skbayesnn.estimators._pipeline import before_final_step, final_step
 from skbayesnn.metrics._rules import row_weights
 
 EVIDENCE = (EvidenceMLPRegressor, EvidenceMLPClassifier)

@@ -12,14 +12,10 @@ from skbayesnn._typing import Array, Estimator, RandomState
 from skbayesnn.active_learning._gain import linear_models
 from skbayesnn.active_learning._inputs import resolve
 from skbayesnn.active_learning._linear import measured, observed
-from skbayesnn.estimators import (
-    EvidenceMLPRegressor,
-    HMCMLPRegressor,
-    PredictiveDistribution,
-    generator,
-    named,
-)
+from skbayesnn.estimators import EvidenceMLPRegressor, HMCMLPRegressor, PredictiveDistribution
+from skbayesnn.estimators._pipeline import named
 from skbayesnn.estimators.inputs._parameters import count
+from skbayesnn.estimators.inputs._rows import generator
 from skbayesnn.network import row_blocks
 
 REGRESSORS = (EvidenceMLPRegressor, HMCMLPRegressor)

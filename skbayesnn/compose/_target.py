@@ -18,14 +18,10 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from skbayesnn._typing import Estimator
 from skbayesnn.compose._distribution import TransformedDistribution, as_targets
 from skbayesnn.compose._monotone import monotone_map
-from skbayesnn.estimators import (
-    EvidenceMLPRegressor,
-    ask,
-    checked_weights,
-    final_step,
-    path_to_final_step,
-)
+from skbayesnn.estimators import EvidenceMLPRegressor
+from skbayesnn.estimators._pipeline import ask, final_step, path_to_final_step
 from skbayesnn.estimators.inputs._parameters import one_of
+from skbayesnn.estimators.inputs._rows import checked_weights
 from skbayesnn.estimators.predictions._methods import Predictions
 
 

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d
 from skbayesnn._typing import Axes, Estimator
 from skbayesnn.displays._display import COLORS, MARKERS, SKY, Display
 from skbayesnn.displays._inputs import NETWORKS, class_probabilities
-from skbayesnn.estimators import final_step
+from skbayesnn.estimators._pipeline import final_step
 from skbayesnn.estimators.inputs._parameters import count
 from skbayesnn.metrics._scorers import distribution, probability_integral
 

@@ -33,6 +33,7 @@ from skbayesnn.estimators.inputs._prior import (
     out_of_bounds,
 )
 from skbayesnn.estimators.inputs._rows import checked_weights, trouble_with_weights, validated
+from skbayesnn.estimators.inputs._sequential import earlier_of_prior
 from skbayesnn.estimators.inputs._settings import Noise, Prior, opened
 from skbayesnn.estimators.predictions._function import FittedFunction
 from skbayesnn.estimators.weights._units import WeightUnits, weight_names
@@ -176,7 +177,7 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
             hidden_layer_sizes = check_parameters(self)
             check_combinations(self)
             if earlier is None:
-                earlier = self._earlier(hidden_layer_sizes)
+                earlier = earlier_of_prior(self, hidden_layer_sizes)
             previous = self._forget()
             known = dict(batch or {})
             if earlier is not None:
@@ -207,10 +208,6 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
                     raise ValueError(TOO_EXTREME)
             self._warn(trouble)
         return self
-
-    def _earlier(self, hidden_layer_sizes):
-        """Posterior of the estimator given as ``prior``, or ``None``."""
-        return None
 
     def __getstate__(self):
         """The state, and the version that wrote it."""

@@ -16,7 +16,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import MetadataRequest
 
 from skbayesnn._typing import Array
-from skbayesnn.estimators import before_final_step, final_step, probabilities
+from skbayesnn.estimators._pipeline import before_final_step, final_step
+from skbayesnn.estimators.inputs._parameters import probabilities
 from skbayesnn.estimators.predictions._distribution import CountDistribution, Distribution
 from skbayesnn.metrics._calibration import (
     expected_calibration_error,

@@ -11,7 +11,7 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from skbayesnn._typing import Estimator
-from skbayesnn.estimators import final_step, innermost
+from skbayesnn.estimators._pipeline import final_step, innermost
 from skbayesnn.predictive import evidence_weights
 
 COLUMNS = (
