@@ -37,7 +37,7 @@ def suggest(
     cost: Any = None,
     constraint: Any = None,
     random_state: RandomState = None,
-) -> Array:
+) -> Any:
     """Suggest the inputs of the next experiments, to find the best value of a function.
 
     The acquisition function is evaluated at all candidates. Within bounds, the best of 1,024
@@ -51,8 +51,8 @@ def suggest(
     estimator : estimator or Pipeline
         Fitted regressor of this package with one output, or a pipeline that ends in one.
     candidates : array-like of shape (n_candidates, n_features), list of tuples or Bounds
-        Inputs of possible experiments; or limits of every input: a list of pairs ``(low, high)``,
-        or `scipy.optimize.Bounds`.
+        Inputs of possible experiments, also a data frame; or limits of every input: a list of pairs
+        ``(low, high)``, or `scipy.optimize.Bounds`.
     n : int, default=1
         Number of experiments.
     acquisition : str or callable, default="log_expected_improvement"
@@ -75,8 +75,8 @@ def suggest(
 
     Returns
     -------
-    ndarray of shape (n, n_features)
-        Inputs, in the order in which they were chosen.
+    ndarray or data frame of shape (n, n_features)
+        Inputs, in the order in which they were chosen; rows of a data frame if that was given.
 
     Raises
     ------
@@ -99,23 +99,28 @@ def suggest(
     """
     count(n, "n")
     search = _Search(estimator, acquisition, maximize, cost, constraint)
-    bounds = _bounds(candidates)
-    rng = generator(random_state)
-    if bounds is None:
-        pool = check_array(candidates, dtype=np.float64, input_name="candidates")
-    else:
+    bounds, rng = _bounds(candidates), generator(random_state)
+    if bounds is not None:
         unit = qmc.Sobol(len(bounds), rng=rng).random_base2(LOG_CANDIDATES)
         pool = bounds[:, 0] + unit * (bounds[:, 1] - bounds[:, 0])
+    elif hasattr(candidates, "iloc"):
+        pool = candidates
+    else:
+        pool = check_array(candidates, dtype=np.float64, input_name="candidates")
     pool = pool[search.possible(pool)]
     if (bounds is None and len(pool) < n) or len(pool) == 0:
         raise ValueError(f"Only {len(pool)} candidates are possible, {n} are wanted.")
-    chosen = np.empty((0, pool.shape[1]))
+    chosen: Any = np.empty((0, pool.shape[1]))
+    taken: list[int] = []
     for _ in range(n):
         score = search.score(chosen, rng)
-        best = int(np.argmax(score(pool)))
-        x = pool[best] if bounds is None else search.improved(score, pool, bounds)
-        chosen = np.vstack([chosen, x])
-        pool = np.delete(pool, best, axis=0) if bounds is None else pool
+        if bounds is not None:
+            chosen = np.vstack([chosen, search.improved(score, pool, bounds)])
+            continue
+        values = np.array(score(pool))
+        values[taken] = -np.inf
+        taken.append(int(np.argmax(values)))
+        chosen = pool.iloc[taken] if hasattr(pool, "iloc") else pool[taken]
     return chosen
 
 
