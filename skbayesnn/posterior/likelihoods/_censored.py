@@ -48,7 +48,15 @@ class CensoredGaussian(Gaussian):
 
     def misfit(self, outputs, targets, beta):
         """Minus the log probability of all targets with its constants, and ``E_l``."""
-        root, z, limit, h, law = self._parts(outputs, targets, beta)
+        return self._misfit(targets, beta, *self._parts(outputs, targets, beta))
+
+    def misfit_and_gradient(self, outputs, targets, beta):
+        """Misfit and its gradient, from the same law."""
+        parts = root, _, limit, h, law = self._parts(outputs, targets, beta)
+        gradient = targets.weight[:, None] * root * np.where(limit, -targets.known * h, law.psi)
+        return self._misfit(targets, beta, *parts), gradient
+
+    def _misfit(self, targets, beta, root, z, limit, h, law):
         rows = -np.where(limit, law.log_cdf, law.log_density + np.log(root))
         squares = 0.5 * (targets.weight @ np.where(limit, 1.0 - z * h, z * law.psi))
         energies = (squares[..., None, :] @ self.membership)[..., 0, :]
@@ -90,10 +98,11 @@ class CensoredGaussian(Gaussian):
         root, sides = np.sqrt(self.precisions(beta))[..., None, :], targets.known
         limit = sides != 0.0
         z = root * (outputs - targets.y) * np.where(limit, sides, 1.0)
-        law = self._law(z)
+        law = self._law(z, limit)
         return root, z, limit, np.where(limit, np.exp(law.log_density - law.log_cdf), 0.0), law
 
-    def _law(self, z):
+    def _law(self, z, limit):
+        """`Law` at residuals; the distribution function is needed at limits only."""
         log_density, one, none = -0.5 * (z * z + np.log(2.0 * np.pi)), np.ones(()), np.zeros(())
         return Law(log_density, log_ndtr(z), z, one, none, one, none)
 
@@ -122,13 +131,14 @@ class CensoredStudentT(CensoredGaussian):
         """Variance of the noise times its precision, see `squared_scales`."""
         return squared_scales(self.degrees_of_freedom)
 
-    def _law(self, z):
+    def _law(self, z, limit):
         nu = np.asarray(self.degrees_of_freedom)[..., None, None]
         constant = gammaln(0.5 * (nu + 1.0)) - gammaln(0.5 * nu) - 0.5 * np.log(nu * np.pi)
         log_density = constant - 0.5 * (nu + 1.0) * np.log1p(z * z / nu)
-        far = z < FAR
-        log_cdf = np.log(stdtr(nu, np.where(far, 0.0, z)))
-        log_cdf = np.where(far, log_density + np.log(np.where(far, -z, 1.0) / nu), log_cdf)
+        log_cdf = np.zeros_like(log_density)
+        log_cdf[..., limit] = np.log(stdtr(nu[..., 0], np.maximum(z[..., limit], FAR)))
+        far = limit & (z < FAR)
+        log_cdf = np.where(far, log_density + np.log(np.maximum(-z, 1.0) / nu), log_cdf)
         u = (nu + 1.0) / (nu + z * z)
         change = -2.0 * z * u * u / (nu + 1.0)  # du/dz
         bend = 3.0 * change + 8.0 * z * (z * u) ** 2 * u / (nu + 1.0) ** 2
