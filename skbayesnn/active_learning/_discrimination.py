@@ -100,10 +100,7 @@ def model_discrimination(
     allowed = EVIDENCE if len(models) == 1 else EVIDENCE + SAMPLERS
     found = [resolve(model, allowed) for model in models]
     if any(getattr(model, "_counts", False) for model, _ in found):
-        raise ValueError(
-            "model_discrimination is not supported for counts, whose predictions are no Gaussians. "
-            "Compare log_evidence_."
-        )
+        raise ValueError("model_discrimination is not supported for counts: use log_evidence_.")
     _check_comparable([model for model, _ in found])
     views = [
         View(model._ensemble, prepare(X_candidates), model._y_scaling, 1.0, model.log_evidence_)

@@ -266,8 +266,10 @@ class _Search:
 
         def score(X):
             Z = self.prepare(X)
-            mean, std = self.sign * self._at(Z).mean(), self.std(Z, pending)
-            values = np.asarray(self.function(mean, std, best))
+            mean, std = self._at(Z)._mean_and_std("epistemic")
+            if pending is not None:
+                std = std * np.sqrt(self.left(Z, pending))
+            values = np.asarray(self.function(self.sign * mean, std, best))
             if values.shape != (len(X),) or np.any(np.isnan(values)):
                 raise ValueError(
                     f"acquisition must return {len(X)} numbers, one per row; it returned "
@@ -277,11 +279,8 @@ class _Search:
 
         return score
 
-    def std(self, Z, pending=None):
-        """Standard deviation of the function, after measurements at pending rows."""
-        std = self._at(Z).std("epistemic")
-        if pending is None:
-            return std
+    def left(self, Z, pending):
+        """Share of the variance of the function that is left after measurements elsewhere."""
         models, weights = linear_models(self.model)
         targets = [measured(linear.expand(pending)[1][:, 0]) for linear in models]
         share = np.empty(len(Z))
@@ -293,7 +292,7 @@ class _Search:
             fall = before - np.stack([np.sum(V**2, axis=(1, 2)) for V in after])
             total = weights @ (before + mean**2) - (weights @ mean) ** 2
             share[rows] = 1.0 - weights @ fall / np.maximum(total, np.finfo(float).tiny)
-        return std * np.sqrt(np.clip(share, 0.0, 1.0))
+        return np.clip(share, 0.0, 1.0)
 
     def _log_cost(self, X):
         """Logarithm of the costs; 0 without costs."""

@@ -37,7 +37,7 @@ def _functions(method):
     @wraps(method)
     def draw(self, X, n_samples=1, random_state=0):
         t = self._ask(method.__name__, X, n_samples, random_state)
-        return np.moveaxis(self._taken_back(np.moveaxis(t, -1, 0)), 0, -1)
+        return np.moveaxis(self._map.back(np.moveaxis(t, -1, 0)), 0, -1)
 
     return draw
 
@@ -304,10 +304,6 @@ class TransformedTargetRegressor(Predictions, MetaEstimatorMixin, RegressorMixin
         """Call a method of the regressor, which may be a pipeline."""
         check_is_fitted(self)
         return ask(self.regressor_, method, X, *args)
-
-    def _taken_back(self, t):
-        """Transform values ``(..., n)`` or ``(..., n, n_outputs)`` back to targets."""
-        return self._map.back(t)
 
     def __sklearn_is_fitted__(self):
         """Return True if `fit` was completed."""

@@ -81,7 +81,7 @@ def conformal_interval(
         return conformal_interval(model.predictor_, X, coverage, exposure)
     if hasattr(model, "regressor_"):  # transformed target
         ends = np.moveaxis(conformal_interval(model.regressor_, X, coverage), -1, 0)
-        return np.sort(np.moveaxis(model._taken_back(ends), 0, -1), axis=-1)
+        return np.sort(np.moveaxis(model._map.back(ends), 0, -1), axis=-1)
     check_is_fitted(model)
     if is_classifier(model) or not hasattr(model, "_left_out"):
         raise TypeError(

@@ -22,15 +22,6 @@ def final_step(model: Estimator) -> Estimator:
     return model
 
 
-def innermost(model: Estimator) -> Estimator:
-    """Return the estimator with the networks, inside pipelines and transformed targets."""
-    while True:
-        model = final_step(model)
-        if not hasattr(model, "regressor_"):
-            return model
-        model = model.regressor_
-
-
 def path_to_final_step(model: Estimator) -> Any:
     """Names of the last steps of a pipeline and of the pipelines nested in them."""
     names = []
@@ -61,7 +52,36 @@ def named(model: Estimator, X: Array) -> Any:
 
 
 def ask(model: Estimator, method: str, X: ArrayLike, *args: Any, **kwargs: Any) -> Any:
-    """Call a method of the last step of a pipeline with the transformed inputs."""
+    """Call a method of the last step of a pipeline with the transformed inputs.
+
+    Parameters
+    ----------
+    model : estimator or Pipeline
+        Fitted model.
+    method : str
+        Name of a method of the last step that takes inputs first.
+    X : array-like of shape (n_samples, n_features)
+        Inputs of the whole pipeline.
+    *args, **kwargs
+        Further arguments of the method.
+
+    Returns
+    -------
+    object
+        Result of the method.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from skbayesnn import EvidenceMLPRegressor
+    >>> from skbayesnn.estimators import ask
+    >>> X = np.linspace(-1, 1, 20)[:, None]
+    >>> model = make_pipeline(StandardScaler(), EvidenceMLPRegressor(())).fit(X, 2 * X[:, 0])
+    >>> ask(model, "predict_interval", X, coverage=0.5).shape
+    (20, 2)
+    """
     return getattr(final_step(model), method)(before_final_step(model, X), *args, **kwargs)
 
 

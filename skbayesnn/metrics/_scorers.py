@@ -39,12 +39,11 @@ NODES, WEIGHTS = 0.5 * (NODES + 1.0), 0.5 * WEIGHTS  # on [0, 1]
 
 
 def _requests():
-    """Metadata that scikit-learn passes to scorers, with its routing."""
     return REQUESTS
 
 
 def with_exposure(scorer):
-    """Let a scorer request exposures."""
+    """Let a scorer request exposures by scikit-learn's metadata routing."""
     scorer.get_metadata_routing = _requests
     return scorer
 

@@ -103,7 +103,8 @@ def test_pending_measurements_of_linear_models_condition_as_a_refit_does():
     fixed.fit(X, y)
     more = np.vstack([X, pending]), np.append(y, fixed.predict(pending))
     search = _Search(fixed, "upper_confidence_bound", True, None, None)
-    found = search.std(search.prepare(at), search.prepare(pending))
+    left = search.left(search.prepare(at), search.prepare(pending))
+    found = fixed.predict_std(at, "epistemic") * np.sqrt(left)
     assert_allclose(found, fixed.fit(*more).predict_std(at, kind="epistemic"), rtol=1e-6)
 
 

@@ -169,9 +169,9 @@ class PredictiveDistribution(Distribution):
         """
         return self._std_of(self._moments(kind)[1])
 
-    def _mean_and_std(self) -> tuple[Array, Array]:
+    def _mean_and_std(self, kind: str = "total") -> tuple[Array, Array]:
         """Compute the mean and the standard deviation together, in the time of the latter."""
-        mean, covariance = self._moments("total")
+        mean, covariance = self._moments(kind)
         return self._shaped(self.scaling.inverse(mean)), self._std_of(covariance)
 
     def cov(self, kind: str = "total") -> Array:
