@@ -121,8 +121,7 @@ def predictive_distribution(model: Estimator, X: ArrayLike, **kwargs: Any) -> An
 def delegated(method: Any, to: Callable[..., Any]) -> Any:
     """Delegate a method to the inner model of a meta-estimator, available if that has it.
 
-    ``method`` is one of an estimator of this package, whose name, signature and docstring the
-    result takes. ``to`` maps a meta-estimator, fitted or not, to its inner model or pipeline.
+    ``to`` maps the meta-estimator, fitted or not, to its inner model or pipeline.
     """
 
     def has_it(meta):

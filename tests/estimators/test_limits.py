@@ -10,6 +10,7 @@ from scipy.optimize import minimize
 from scipy.special import log_ndtr, logsumexp
 
 from skbayesnn import EvidenceMLPRegressor, HMCMLPRegressor, Noise, Prior
+from skbayesnn.estimators import conformal_interval
 from skbayesnn.predictive import CensoredNoise
 
 FIXED = {"prior": Prior(precision=0.7), "standardize": False, "random_state": 0}
@@ -241,3 +242,13 @@ def test_refusals(parameters, given, words):
     X, y = np.arange(3.0)[:, None], [1.0, 2.0, 3.0]
     with pytest.raises(ValueError, match=words):
         EvidenceMLPRegressor((), **parameters).fit(X, y, **given)
+
+
+def test_refusals_of_unknown_targets():
+    X, y, sides = make_rows(n=30)
+    with pytest.raises(ValueError, match="for one output"):
+        EvidenceMLPRegressor((), noise="student_t").fit(
+            X, np.column_stack([y, y]), censored=np.column_stack([sides, sides])
+        )
+    with pytest.raises(ValueError, match="only limits are known"):
+        conformal_interval(fit((X, y, sides), **LAPLACE), X)

@@ -405,9 +405,8 @@ class CountDistribution(PredictiveDistribution):
         if self.needs_errors and np.ndim(y) > 0:
             warnings.warn(
                 "The model was fitted with exposures, but every count is taken here as one of "
-                "exposure 1. Pass exposure. In cross-validation request it by set_fit_request("
-                "exposure=True).set_score_request(exposure=True), with scikit-learn's metadata "
-                "routing; the scorers of skbayesnn.metrics request it themselves.",
+                "exposure 1. Pass exposure, in cross-validation by scikit-learn's metadata routing: "
+                "set_fit_request(exposure=True).set_score_request(exposure=True).",
                 stacklevel=3,
             )
         return super()._targets(y)

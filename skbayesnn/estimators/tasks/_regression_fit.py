@@ -102,8 +102,7 @@ class RegressionFit(Regression):
                 raise ValueError("Give either measurement_std or censored, not both.")
             if self._noise.kind == "student_t" and y.shape[1] > 1:
                 raise ValueError(
-                    "With Student-t noise limits are supported for one output; y has "
-                    f"{y.shape[1]}. Fit one model for each, or use noise='constant'."
+                    "Limits with Student-t noise are for one output. Fit one model for each."
                 )
             return X, y, sample_weight, checked_sides(censored, y.shape)
         if self._noise._is_of_counts and measurement_std is None:

@@ -20,7 +20,6 @@ class CensoredStudentTJoint(JointPosterior):
     degrees_of_freedom: tuple = ()
 
     n_conditions = 1
-    state_names = ("degrees_of_freedom",)
 
     def tempered(self, temperature):
         """Posterior under a power of the likelihood, by reduced weights of the rows."""
@@ -41,6 +40,11 @@ class CensoredStudentTJoint(JointPosterior):
         """Draw weights and degrees of freedom from the prior."""
         nu = rng.choice(self.degrees_of_freedom, (*eta.shape[:-1], 1))
         return np.concatenate([super().draw_weights(eta, rng), nu], axis=-1)
+
+    @property
+    def state_names(self):
+        """Names of the entries of `noise_state`."""
+        return ["degrees_of_freedom"]
 
     def noise_state(self, q):
         """Degrees of freedom ``(..., 1)``."""
