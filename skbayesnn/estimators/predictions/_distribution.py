@@ -405,7 +405,7 @@ class CountDistribution(PredictiveDistribution):
         if self.needs_errors and np.ndim(y) > 0:
             warnings.warn(
                 "The model was fitted with exposures, but every count is taken here as one of "
-                "exposure 1. Pass exposure, in cross-validation by scikit-learn's metadata routing: "
+                "exposure 1. Pass exposure; in cross-validation by metadata routing: "
                 "set_fit_request(exposure=True).set_score_request(exposure=True).",
                 stacklevel=3,
             )
