@@ -33,6 +33,7 @@ from skbayesnn.estimators.inputs._prior import (
     out_of_bounds,
 )
 from skbayesnn.estimators.inputs._rows import checked_weights, trouble_with_weights, validated
+from skbayesnn.estimators.inputs._sequential import earlier_of_prior
 from skbayesnn.estimators.inputs._settings import Noise, Prior, opened
 from skbayesnn.estimators.predictions._function import FittedFunction
 from skbayesnn.estimators.weights._units import WeightUnits, weight_names
@@ -177,7 +178,7 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
             hidden_layer_sizes = check_parameters(self)
             check_combinations(self)
             if earlier is None and isinstance(self._prior.kind, BaseEstimator):
-                earlier = self._earlier(hidden_layer_sizes)
+                earlier = earlier_of_prior(self, hidden_layer_sizes)
             previous = self._forget()
             known = dict(batch or {})
             if earlier is not None:

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from skbayesnn.estimators._base import BayesianMLP
 from skbayesnn.estimators.inputs._combinations import PARTIAL_FIT, refusal
 from skbayesnn.estimators.inputs._parameters import check
-from skbayesnn.estimators.inputs._sequential import LEARNT, Earlier, Waiting, earlier_of_prior
+from skbayesnn.estimators.inputs._sequential import LEARNT, Earlier, Waiting
 from skbayesnn.estimators.inputs._settings import Solver
 from skbayesnn.estimators.reports._predictions import Predictions
 from skbayesnn.estimators.reports._report import make_report
@@ -132,9 +132,6 @@ class EvidenceMLP(BayesianMLP):
         search = partial(_minima_of, result, entropy, self.n_restarts)
         self._laplace = Approximation(search, self.combine)
         return result
-
-    def _earlier(self, hidden_layer_sizes):
-        return earlier_of_prior(self, EvidenceMLP, hidden_layer_sizes)
 
     def _before_batch(self):
         """Posterior after the earlier calls of `partial_fit`, or ``None``."""

@@ -19,7 +19,6 @@ from skbayesnn.estimators.inputs._parameters import (
     thawed,
 )
 from skbayesnn.estimators.inputs._rows import generator
-from skbayesnn.estimators.inputs._sequential import earlier_of_prior
 from skbayesnn.estimators.inputs._settings import Sampler
 from skbayesnn.estimators.reports._diagnostics import LARGEST_R_HAT, diagnose, spread_rows
 from skbayesnn.estimators.tasks._networks import OnDemand
@@ -106,9 +105,6 @@ class HMCMLP(BayesianMLP):
                 f"sampler.init must be 'modes', 'prior' or a fitted EvidenceMLP{task}; got "
                 f"{init!r}."
             )
-
-    def _earlier(self, hidden_layer_sizes):
-        return earlier_of_prior(self, EvidenceMLP, hidden_layer_sizes)
 
     def _is_for_this_task(self, init):
         return isinstance(init, EvidenceMLP) and is_classifier(init) == is_classifier(self)

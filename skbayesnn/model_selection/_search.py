@@ -26,9 +26,8 @@ from skbayesnn.estimators import (
     EvidenceMLPRegressor,
     HMCMLPClassifier,
     HMCMLPRegressor,
-    delegated,
-    final_step,
 )
+from skbayesnn.estimators._pipeline import delegated, final_step
 from skbayesnn.estimators.inputs._parameters import check
 from skbayesnn.inference import Deadline, Progress, in_order
 from skbayesnn.model_selection._candidates import (

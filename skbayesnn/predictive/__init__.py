@@ -34,6 +34,7 @@ from skbayesnn.predictive._moderation import (
 )
 from skbayesnn.predictive._noise import (
     CensoredNoise,
+    CensoredStudentTNoise,
     CorrelatedNoise,
     GaussianNoise,
     NoiseNetworks,
@@ -46,6 +47,7 @@ from skbayesnn.predictive._variational import closest_gaussian
 __all__ = [
     "NORMAL",
     "CensoredNoise",
+    "CensoredStudentTNoise",
     "CorrelatedNoise",
     "CountEnsemble",
     "CountLaws",

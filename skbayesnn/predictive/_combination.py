@@ -10,6 +10,7 @@ from scipy.special import logsumexp
 from skbayesnn.inference import OF_SIZE, Method, own_posterior, well_determined
 from skbayesnn.posterior import (
     CensoredGaussian,
+    CensoredStudentT,
     CorrelatedGaussian,
     NegativeBinomial,
     Poisson,
@@ -21,6 +22,7 @@ from skbayesnn.predictive._leave_one_out import LeftOut, left_out
 from skbayesnn.predictive._members import Draws, Member
 from skbayesnn.predictive._noise import (
     CensoredNoise,
+    CensoredStudentTNoise,
     CorrelatedNoise,
     GaussianNoise,
     NoiseNetworks,
@@ -231,9 +233,10 @@ def noise_of(likelihood, beta, state=None, network=None, log_range=None, precisi
         rows, columns = np.tril_indices(beta.shape[-1], -1)
         correlation[:, rows, columns] = correlation[:, columns, rows] = state
         return CorrelatedNoise(squared_scales, 1.0, correlation)
-    if isinstance(likelihood, StudentT):
+    if isinstance(likelihood, StudentT | CensoredStudentT):
         degrees = np.array([likelihood.degrees_of_freedom]) if state is None else state[:, 0]
-        return StudentTNoise(squared_scales, 1.0, degrees)
+        kind = StudentTNoise if isinstance(likelihood, StudentT) else CensoredStudentTNoise
+        return kind(squared_scales, 1.0, degrees)
     kinds = {NegativeBinomial: CountNoise, CensoredGaussian: CensoredNoise}
     return kinds.get(type(likelihood), GaussianNoise)(squared_scales)
 

@@ -315,9 +315,8 @@ class CorrelatedNoise(GaussianNoise):
         return log_normal_density(residual, noise if covariance is None else covariance + noise)
 
 
-@dataclass(frozen=True)
-class CensoredNoise(GaussianNoise):
-    """Gaussian noise of training rows of which some are limits."""
+class _Censored:
+    """Noise of training rows of which some are limits."""
 
     def pointwise(self, y, outputs, covariances, X, known=None):
         """Log probabilities, means, distribution functions and variances; see `GaussianNoise`.
@@ -328,10 +327,22 @@ class CensoredNoise(GaussianNoise):
         as independent.
         """
         logs, mean, cdf, variance = super().pointwise(y, outputs, covariances, X)
-        scale, limit = np.sqrt(variance), known != 0.0
-        z = (y - mean) / scale
-        each = np.where(limit, log_ndtr(-known * z), NORMAL.log_density(z) - np.log(scale))
+        limit, (shares, spreads) = known != 0.0, self.mixture(X)
+        if covariances is not None:
+            spreads = spreads + np.diagonal(covariances, axis1=-2, axis2=-1)[:, None]
+        scales = np.sqrt(spreads)
+        z = (y - mean)[:, None] / scales
+        each = np.where(limit, log_ndtr(-known * z), NORMAL.log_density(z) - np.log(scales))
+        each = logsumexp(each, axis=1, b=shares[..., None, None])
         logs = np.where(limit.any(axis=-1), each.sum(axis=-1), logs)
         inside = np.where(known < 0.0, np.maximum(mean, y), np.minimum(mean, y))
         mean = np.where(limit, inside, mean)
         return logs, mean, np.where(limit, 0.5 * (cdf + (known > 0.0)), cdf), variance
+
+
+class CensoredNoise(_Censored, GaussianNoise):
+    """Gaussian noise of training rows of which some are limits."""
+
+
+class CensoredStudentTNoise(_Censored, StudentTNoise):
+    """Student-t noise of training rows of which some are limits."""

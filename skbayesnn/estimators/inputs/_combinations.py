@@ -108,8 +108,8 @@ REFUSALS = (
     ),
     Refusal(
         {CENSORED},
-        WITHOUT_LEVEL | COUNTED,
-        "limits are for Gaussian noise of a constant level",
+        noise_is("input_dependent", "correlated") | COUNTED,
+        "limits are for Gaussian or Student-t noise of a constant level",
         f"{LEVELS}, or leave censored out",
     ),
     Refusal(

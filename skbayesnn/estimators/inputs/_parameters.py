@@ -212,26 +212,7 @@ def floats(given, name):
 
 
 def probabilities(given: ArrayLike, name: str) -> Array:
-    """Convert to an array of numbers; raise unless all lie strictly between 0 and 1.
-
-    Parameters
-    ----------
-    given : float or array-like
-        Probabilities given by the user.
-    name : str
-        Name of the parameter, for the message.
-
-    Returns
-    -------
-    ndarray
-        Probabilities, of the shape of ``given``.
-
-    Examples
-    --------
-    >>> from skbayesnn.estimators import probabilities
-    >>> probabilities([0.1, 0.9], "q")
-    array([0.1, 0.9])
-    """
+    """Convert to an array of numbers; raise unless all lie strictly between 0 and 1."""
     values = np.asarray(given)
     if values.dtype.kind != "f" or values.size == 0 or not np.all((values > 0) & (values < 1)):
         raise ValueError(f"{name} must lie between 0 and 1, got {given!r}.")
@@ -239,23 +220,6 @@ def probabilities(given: ArrayLike, name: str) -> Array:
 
 
 def tails(coverage: ArrayLike) -> Array:
-    """Lower-tail probabilities of the ends of central intervals.
-
-    Parameters
-    ----------
-    coverage : float or array-like
-        Probability inside, between 0 and 1.
-
-    Returns
-    -------
-    ndarray of shape (..., 2)
-        Probabilities below the lower and the upper end.
-
-    Examples
-    --------
-    >>> from skbayesnn.estimators import tails
-    >>> tails(0.5)
-    array([0.25, 0.75])
-    """
+    """Lower-tail probabilities ``(..., 2)`` of the ends of central intervals of coverages."""
     inside = probabilities(coverage, "coverage")
     return np.stack([0.5 * (1.0 - inside), 0.5 * (1.0 + inside)], axis=-1)

@@ -36,24 +36,7 @@ TIMES_THE_REST = 2.0  # least ratio of the standard deviations with and without 
 
 
 def generator(random_state: RandomState) -> np.random.Generator:
-    """Make a NumPy generator from anything that scikit-learn takes as ``random_state``.
-
-    Parameters
-    ----------
-    random_state : int, RandomState instance or None
-        Seed.
-
-    Returns
-    -------
-    numpy.random.Generator
-        Generator, which is the same for equal integers.
-
-    Examples
-    --------
-    >>> from skbayesnn.estimators import generator
-    >>> bool(generator(0).random() == generator(0).random())
-    True
-    """
+    """Make a NumPy generator from anything that scikit-learn takes as ``random_state``."""
     return np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
 
 
@@ -118,25 +101,9 @@ def _is_number(cell):
 
 
 def checked_weights(sample_weight: Any, n_rows: int) -> Array:
-    """How often each row counts; raise unless given numbers can mean that.
+    """How often each row counts, ``(n_rows,)``; ones for ``None``.
 
-    Parameters
-    ----------
-    sample_weight : array-like of shape (n_rows,) or None
-        As given by the user.
-    n_rows : int
-        Number of rows.
-
-    Returns
-    -------
-    ndarray of shape (n_rows,)
-        Ones for ``None``.
-
-    Examples
-    --------
-    >>> from skbayesnn.estimators import checked_weights
-    >>> checked_weights([2, 0], 2)
-    array([2., 0.])
+    Raises unless given numbers can mean that.
     """
     if sample_weight is None:
         return np.ones(n_rows)

@@ -78,7 +78,7 @@ class RegressionFit(Regression):
             is its exposure times the rate, whose logarithm is the output of the network.
         censored : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
             Targets of which only a limit is known: -1 if the value lies below ``y``, 1 if it lies
-            above, 0 where it was measured. For Gaussian noise of constant level.
+            above, 0 where it was measured. For Gaussian or Student-t noise of constant level.
 
         Returns
         -------
@@ -102,6 +102,10 @@ class RegressionFit(Regression):
             check_combinations(self, CENSORED)
             if measurement_std is not None:
                 raise ValueError("Give either measurement_std or censored, not both.")
+            if self._noise.kind == "student_t" and y.shape[1] > 1:
+                raise ValueError(
+                    "Limits with Student-t noise are for one output. Fit one model for each."
+                )
             return X, y, sample_weight, checked_sides(censored, y.shape)
         if self._noise._is_of_counts and measurement_std is None:
             check_counts(y)
