@@ -7,6 +7,8 @@ from threading import Lock
 from threadpoolctl import ThreadpoolController
 
 SMALL = 500  # weights up to which one thread is faster, and results are bitwise equal
+_LOCK = Lock()
+_INSIDE: list = []  # the limiter, and an entry for every fit under its limit
 
 
 @lru_cache(maxsize=1)
@@ -19,37 +21,23 @@ def blas_threads(n_weights):
     return nullcontext() if n_weights > SMALL else one_blas_thread()
 
 
-class _Limit:
-    """Thread limit of the whole process, shared by fits in several threads."""
-
-    def __init__(self):
-        self._lock, self._n_inside, self._limiter = Lock(), 0, None
-
-    def enter(self):
-        """Set the limit on the first entry."""
-        with self._lock:
-            if self._n_inside == 0:
-                self._limiter = _controller().limit(limits=1, user_api="blas")
-            self._n_inside += 1
-
-    def leave(self):
-        """Lift the limit on the last exit, whichever fit has set it."""
-        with self._lock:
-            self._n_inside -= 1
-            if self._n_inside == 0:
-                self._limiter.restore_original_limits()
-            with _controller().limit(limits=None):
-                pass  # so that threadpoolctl lets other threads set limits again
-
-
-_limit = _Limit()
-
-
 @contextmanager
 def one_blas_thread():
-    """Return a context manager that limits the library to one thread, for equal results."""
-    _limit.enter()
+    """Return a context manager that limits the library to one thread, for equal results.
+
+    The limit holds for the whole process: the first of several fits in threads sets it, and the
+    last one lifts it, whichever has set it.
+    """
+    with _LOCK:
+        if not _INSIDE:
+            _INSIDE.append(_controller().limit(limits=1, user_api="blas"))
+        _INSIDE.append(None)
     try:
         yield
     finally:
-        _limit.leave()
+        with _LOCK:
+            _INSIDE.pop()
+            if len(_INSIDE) == 1:
+                _INSIDE.pop().restore_original_limits()
+            with _controller().limit(limits=None):
+                pass  # so that threadpoolctl lets other threads set limits again

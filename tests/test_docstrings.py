@@ -115,7 +115,7 @@ def test_names_are_collected():
     names = public_names()
     assert "skbayesnn.EvidenceMLPRegressor" in names
     assert "skbayesnn.EvidenceMLPRegressor.fit" in names
-    assert "skbayesnn.network.Network.n_weights" in names
+    assert "skbayesnn.network.Network.layers" in names
     assert not [name for name in names if name.endswith((".get_params", "_request"))]
 
 

@@ -36,7 +36,7 @@ from skbayesnn.inference.noise._student_t_noise import DEGREES_OF_FREEDOM
 from skbayesnn.inference.optimise import _batches
 from skbayesnn.model_selection import _candidates
 from skbayesnn.posterior import LogUniform
-from skbayesnn.predictive._mixture import TEMPERATURE
+from skbayesnn.predictive._combination import TEMPERATURE
 
 pytestmark = pytest.mark.docs
 

@@ -14,6 +14,7 @@ from skbayesnn.posterior import (
     Bernoulli,
     Categorical,
     CensoredGaussian,
+    CensoredStudentT,
     CorrelatedGaussian,
     Gaussian,
     Hyperparameters,
@@ -82,6 +83,7 @@ def make_likelihood(name):
         ),
         "censored": (CensoredGaussian.per_output(1), 1),
         "censored_shared": (CensoredGaussian(np.array([0, 1, 0]), np.array([1.0, 1.0, 4.0])), 3),
+        "censored_student_t": (CensoredStudentT.per_output(1), 1),
         "student_t": (StudentT.per_output(1), 1),
         "student_t_shared": (StudentT(np.array([0, 1, 0]), np.array([1.0, 1.0, 4.0]), 3.0), 3),
         "poisson": (Poisson(), 1),
@@ -95,6 +97,7 @@ LIKELIHOODS = ["gaussian", "gaussian_shared", "bernoulli", "categorical", "poiss
 ALL_LIKELIHOODS = [
     *LIKELIHOODS,
     "negative_binomial",
+    "censored_student_t",
     *(
         name + kind
         for name in ("student_t", "measured", "correlated", "censored")
@@ -187,7 +190,7 @@ def set_limits(monkeypatch, **limits):
 
 def set_block_doubles(monkeypatch, doubles):
     """Another bound of the memory that sums over rows take at a time, as `BLOCK_DOUBLES`."""
-    monkeypatch.setattr("skbayesnn.network._forward.BLOCK_DOUBLES", doubles)
+    monkeypatch.setattr("skbayesnn.network._network.BLOCK_DOUBLES", doubles)
 
 
 def with_ensemble(model, ensemble):

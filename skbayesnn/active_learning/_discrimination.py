@@ -99,6 +99,8 @@ def model_discrimination(
         raise TypeError("Pass one or more fitted models, and X_candidates as the last argument.")
     allowed = EVIDENCE if len(models) == 1 else EVIDENCE + SAMPLERS
     found = [resolve(model, allowed) for model in models]
+    if any(getattr(model, "_counts", False) for model, _ in found):
+        raise ValueError("model_discrimination is not supported for counts: use log_evidence_.")
     _check_comparable([model for model, _ in found])
     views = [
         View(model._ensemble, prepare(X_candidates), model._y_scaling, 1.0, model.log_evidence_)

@@ -9,6 +9,7 @@ of interest are those about the class there.
 
 import numpy as np
 from scipy.special import expit, ndtr, softmax
+from scipy.stats import norm
 
 from skbayesnn.active_learning._information import table_information
 from skbayesnn.basis._polynomials import hermite
@@ -217,20 +218,16 @@ def _hermite_coefficients(mean, sd):
     coefficients = np.empty((len(mean), N_TERMS))
     wide, mean, sd = sd >= STEEP, mean[:, None], sd[:, None]
     z = np.linspace(-13.0, 13.0, 261)
-    basis = np.stack(list(hermite(_density(z), z, N_TERMS)), axis=1) * (z[1] - z[0])
+    basis = np.stack(list(hermite(norm.pdf(z), z, N_TERMS)), axis=1) * (z[1] - z[0])
     coefficients[~wide] = expit(mean[~wide] + sd[~wide] * z) @ basis
     if np.any(wide):
         a = np.linspace(-40.0, 40.0, 161)
         slope = expit(a) * expit(-a) * (a[1] - a[0])
         z = (a - mean[wide]) / sd[wide]
         coefficients[wide, 0] = ndtr(-z) @ slope
-        for k, function in enumerate(hermite(_density(z), z, N_TERMS - 1), 1):
+        for k, function in enumerate(hermite(norm.pdf(z), z, N_TERMS - 1), 1):
             coefficients[wide, k] = function @ slope / np.sqrt(k)
     return coefficients
-
-
-def _density(z):
-    return np.exp(-0.5 * z * z) / np.sqrt(2.0 * np.pi)
 
 
 def _binary_information(p, q, covariance):

@@ -48,7 +48,8 @@ def information_gain(
 
     If there are several outputs, they are measured and predicted together, and scalars become
     matrices. For input-dependent noise the variance is that at each input. Student-t noise counts
-    as Gaussian noise of the same variance.
+    as Gaussian noise of the same variance. For counts outputs are log rates, and a count of
+    exposure 1 and mean ``mu`` has the noise variance ``1/mu``, plus the dispersion.
 
     Parameters
     ----------
@@ -131,7 +132,8 @@ def information_gain(
     model, prepare = resolve(estimator)
     X = prepare(X_candidates)
     question = pose(model, prepare, X_interest, interest_weight, kind, method)
-    if isinstance(model, SAMPLERS) and (is_classifier(model) or question.kind == "total"):
+    by_draws = is_classifier(model) or (question.kind == "total" and log_rate(model) is None)
+    if isinstance(model, SAMPLERS) and by_draws:
         return _gains_by_draws(model, question, X)
     models, weights = linear_models(model)
     with blas_threads(max(linear.n_unknowns for linear in models)):
@@ -145,7 +147,12 @@ def linear_models(model):
     """Make a linear model per minimum, or one for all draws, and their shares in predictions."""
     ensemble = model._gaussians
     weights = np.array([own.sum() for own in ensemble.weights])
-    return [LinearModel(part) for part in ensemble.parts], weights
+    return [LinearModel(part, log_rate=log_rate(model)) for part in ensemble.parts], weights
+
+
+def log_rate(model):
+    """Logarithm of the rate of counts at which outputs are zero; ``None`` for other targets."""
+    return model._y_scaling.shift[0] if getattr(model, "_counts", False) else None
 
 
 def _gains_by_draws(model, question, X):

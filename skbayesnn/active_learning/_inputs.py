@@ -11,9 +11,8 @@ from skbayesnn.estimators import (
     EvidenceMLPRegressor,
     HMCMLPClassifier,
     HMCMLPRegressor,
-    before_final_step,
-    final_step,
 )
+from skbayesnn.estimators._pipeline import before_final_step, final_step
 from skbayesnn.metrics._rules import row_weights
 
 EVIDENCE = (EvidenceMLPRegressor, EvidenceMLPClassifier)
@@ -45,8 +44,6 @@ def resolve(estimator, allowed=EVIDENCE + SAMPLERS):
             "For a search, pass its best_estimator_."
         )
     check_is_fitted(model)
-    if getattr(model, "_counts", False):
-        raise ValueError("Gains and acquisition functions are not supported for counts.")
     return model, lambda X: model._check_X(before_final_step(estimator, X))
 
 

@@ -26,11 +26,15 @@ class LinearModel:
     """Linear model of outputs, ``f(x) = mean(x) + V(x) z`` with ``z ~ N(0, 1)``.
 
     Outputs of regressors are in units of the noise at each input, so that targets have unit noise.
-    Outputs of classifiers are activations, or, ``as_targets``, those of `curved`.
+    Outputs of classifiers are activations, or, ``as_targets``, those of `curved`. Outputs of counts
+    are log rates; a count of mean ``mu`` and dispersion ``a`` has the noise variance ``1/mu + a``,
+    one over the information about its log rate. ``log_rate`` is the logarithm of the rate at which
+    outputs are zero; ``None`` for other targets.
     """
 
     part: Part
     as_targets: bool = False
+    log_rate: float | None = None
 
     @property
     def n_unknowns(self):
@@ -50,6 +54,8 @@ class LinearModel:
     def noise_variances(self, X):
         """Mean noise variance over the networks at every row, ``(n, n_outputs)``."""
         mean = self.part.noise.variances(X).mean(axis=0)
+        if self.log_rate is not None:
+            mean = mean + np.exp(-self.part.whitened(X)[0] - self.log_rate)
         return np.broadcast_to(mean, (len(X), self.n_outputs))
 
     def expand(self, X):
@@ -61,7 +67,7 @@ class LinearModel:
         return mean / sd, V / sd[..., None]
 
 
-def prior_model(member, groups, alpha):
+def prior_model(member, groups, alpha, log_rate=None):
     """Linear model at a minimum with the prior of the weights, given precisions of the groups."""
     k = len(groups.labels)
     precision = DualPrecision(groups.diagonal(alpha), np.zeros((0, k)))
@@ -70,7 +76,7 @@ def prior_model(member, groups, alpha):
         groups.add_to(matrix, alpha)
         precision = DensePrecision(matrix)
     member = replace(member, shift=None, free=None, precision=precision)
-    return LinearModel(member, as_targets=True)
+    return LinearModel(member, as_targets=True, log_rate=log_rate)
 
 
 def curved(mean, V):

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from skbayesnn._threads import blas_threads
 from skbayesnn._typing import Estimator
-from skbayesnn.active_learning._gain import linear_models
+from skbayesnn.active_learning._gain import linear_models, log_rate
 from skbayesnn.active_learning._inputs import EVIDENCE, Question, pose, resolve
 from skbayesnn.active_learning._linear import Candidates, prior_model
 from skbayesnn.estimators.inputs._parameters import count
@@ -178,7 +178,7 @@ def thin_training_set(
     pool = fit.pool[: len(model._shares)]
     used = [m for (_, m), share in zip(pool, model._shares, strict=True) if share > 0]
     models = [
-        prior_model(member, minimum.groups, minimum.hyper.alpha)
+        prior_model(member, minimum.groups, minimum.hyper.alpha, log_rate(model))
         for member, minimum in zip(ensemble.parts, used, strict=True)
     ]
     question = Question("total", "exact", model._y_scaling.scale)

@@ -12,14 +12,10 @@ from skbayesnn._typing import Array, Estimator, RandomState
 from skbayesnn.active_learning._gain import linear_models
 from skbayesnn.active_learning._inputs import resolve
 from skbayesnn.active_learning._linear import measured, observed
-from skbayesnn.estimators import (
-    EvidenceMLPRegressor,
-    HMCMLPRegressor,
-    PredictiveDistribution,
-    generator,
-    named,
-)
+from skbayesnn.estimators import EvidenceMLPRegressor, HMCMLPRegressor, PredictiveDistribution
+from skbayesnn.estimators._pipeline import named
 from skbayesnn.estimators.inputs._parameters import count
+from skbayesnn.estimators.inputs._rows import generator
 from skbayesnn.network import row_blocks
 
 REGRESSORS = (EvidenceMLPRegressor, HMCMLPRegressor)
@@ -41,22 +37,22 @@ def suggest(
     cost: Any = None,
     constraint: Any = None,
     random_state: RandomState = None,
-) -> Array:
+) -> Any:
     """Suggest the inputs of the next experiments, to find the best value of a function.
 
     The acquisition function is evaluated at all candidates. Within bounds, the best of 1,024
     quasi-random candidates are improved by a local optimiser. If several experiments are to run
     together, each is chosen as if those chosen before had given their expected values: these keep
     the mean, and reduce the standard deviation of all that is correlated with them ("Kriging
-    believer", Ginsbourger, Le Riche & Carraro 2010).
+    believer", Ginsbourger, Le Riche & Carraro 2010). For counts the function is the log rate.
 
     Parameters
     ----------
     estimator : estimator or Pipeline
         Fitted regressor of this package with one output, or a pipeline that ends in one.
     candidates : array-like of shape (n_candidates, n_features), list of tuples or Bounds
-        Inputs of possible experiments; or limits of every input: a list of pairs ``(low, high)``,
-        or `scipy.optimize.Bounds`.
+        Inputs of possible experiments, also a data frame; or limits of every input: a list of pairs
+        ``(low, high)``, or `scipy.optimize.Bounds`.
     n : int, default=1
         Number of experiments.
     acquisition : str or callable, default="log_expected_improvement"
@@ -79,8 +75,8 @@ def suggest(
 
     Returns
     -------
-    ndarray of shape (n, n_features)
-        Inputs, in the order in which they were chosen.
+    ndarray or data frame of shape (n, n_features)
+        Inputs, in the order in which they were chosen; rows of a data frame if that was given.
 
     Raises
     ------
@@ -103,23 +99,28 @@ def suggest(
     """
     count(n, "n")
     search = _Search(estimator, acquisition, maximize, cost, constraint)
-    bounds = _bounds(candidates)
-    rng = generator(random_state)
-    if bounds is None:
-        pool = check_array(candidates, dtype=np.float64, input_name="candidates")
-    else:
+    bounds, rng = _bounds(candidates), generator(random_state)
+    if bounds is not None:
         unit = qmc.Sobol(len(bounds), rng=rng).random_base2(LOG_CANDIDATES)
         pool = bounds[:, 0] + unit * (bounds[:, 1] - bounds[:, 0])
+    elif hasattr(candidates, "iloc"):
+        pool = candidates
+    else:
+        pool = check_array(candidates, dtype=np.float64, input_name="candidates")
     pool = pool[search.possible(pool)]
     if (bounds is None and len(pool) < n) or len(pool) == 0:
         raise ValueError(f"Only {len(pool)} candidates are possible, {n} are wanted.")
-    chosen = np.empty((0, pool.shape[1]))
+    chosen: Any = np.empty((0, pool.shape[1]))
+    taken: list[int] = []
     for _ in range(n):
         score = search.score(chosen, rng)
-        best = int(np.argmax(score(pool)))
-        x = pool[best] if bounds is None else search.improved(score, pool, bounds)
-        chosen = np.vstack([chosen, x])
-        pool = np.delete(pool, best, axis=0) if bounds is None else pool
+        if bounds is not None:
+            chosen = np.vstack([chosen, search.improved(score, pool, bounds)])
+            continue
+        values = np.array(score(pool))
+        values[taken] = -np.inf
+        taken.append(int(np.argmax(values)))
+        chosen = pool.iloc[taken] if hasattr(pool, "iloc") else pool[taken]
     return chosen
 
 
@@ -265,8 +266,10 @@ class _Search:
 
         def score(X):
             Z = self.prepare(X)
-            mean, std = self.sign * self._at(Z).mean(), self.std(Z, pending)
-            values = np.asarray(self.function(mean, std, best))
+            mean, std = self._at(Z)._mean_and_std("epistemic")
+            if pending is not None:
+                std = std * np.sqrt(self.left(Z, pending))
+            values = np.asarray(self.function(self.sign * mean, std, best))
             if values.shape != (len(X),) or np.any(np.isnan(values)):
                 raise ValueError(
                     f"acquisition must return {len(X)} numbers, one per row; it returned "
@@ -276,11 +279,8 @@ class _Search:
 
         return score
 
-    def std(self, Z, pending=None):
-        """Standard deviation of the function, after measurements at pending rows."""
-        std = self._at(Z).std("epistemic")
-        if pending is None:
-            return std
+    def left(self, Z, pending):
+        """Share of the variance of the function that is left after measurements elsewhere."""
         models, weights = linear_models(self.model)
         targets = [measured(linear.expand(pending)[1][:, 0]) for linear in models]
         share = np.empty(len(Z))
@@ -292,7 +292,7 @@ class _Search:
             fall = before - np.stack([np.sum(V**2, axis=(1, 2)) for V in after])
             total = weights @ (before + mean**2) - (weights @ mean) ** 2
             share[rows] = 1.0 - weights @ fall / np.maximum(total, np.finfo(float).tiny)
-        return std * np.sqrt(np.clip(share, 0.0, 1.0))
+        return np.clip(share, 0.0, 1.0)
 
     def _log_cost(self, X):
         """Logarithm of the costs; 0 without costs."""

@@ -5,7 +5,7 @@ import numbers
 import numpy as np
 
 from skbayesnn.basis._base import ColumnFeatures, middle_and_reach
-from skbayesnn.estimators.inputs._parameters import integer, positive
+from skbayesnn.estimators.inputs._parameters import check
 
 
 class FourierSplineFeatures(ColumnFeatures):
@@ -73,10 +73,10 @@ class FourierSplineFeatures(ColumnFeatures):
     def _check_parameters(self):
         if not (isinstance(self.p, numbers.Real) and np.isfinite(self.p) and self.p >= 0):
             raise ValueError(f"p must be a finite number that is not negative, got {self.p!r}.")
-        integer(self, "n_harmonics", 1)
+        check(self, n_harmonics=1)
         if isinstance(self.period, str) and self.period == "auto":
             return
-        positive(self, "period")
+        check(self, period=float)
 
     def _learn(self, X):
         self.middle_, reach = middle_and_reach(X)

@@ -7,7 +7,7 @@ from numpy.polynomial.legendre import legvander
 from numpy.typing import ArrayLike
 
 from skbayesnn.basis._base import ColumnFeatures, middle_and_reach
-from skbayesnn.estimators.inputs._parameters import integer, is_boolean
+from skbayesnn.estimators.inputs._parameters import check
 
 MOST_HERMITE = 500  # more extend beyond 38.6, where the first function underflows
 
@@ -16,7 +16,7 @@ class _Polynomials(ColumnFeatures):
     """Polynomials of degree 1 to ``degree``; a subclass provides ``_polynomials(X)`` from 0 on."""
 
     def _check_parameters(self):
-        integer(self, "degree", 1)
+        check(self, degree=1)
 
     def _functions(self, X):
         with np.errstate(over="ignore", invalid="ignore"):
@@ -97,7 +97,7 @@ class LegendreFeatures(_OnInterval):
 
     def _check_parameters(self):
         super()._check_parameters()
-        is_boolean(self, "orthonormal")
+        check(self, orthonormal=bool)
 
     def _polynomials(self, X):
         values = legvander(self._mapped(X), self.degree)
@@ -294,7 +294,7 @@ class HermiteFunctionFeatures(_Centred):
         self.scale = scale
 
     def _check_parameters(self):
-        integer(self, "n_functions", 1)
+        check(self, n_functions=1)
         if self.n_functions > MOST_HERMITE:
             raise ValueError(
                 f"n_functions must be at most {MOST_HERMITE}, got {self.n_functions}; use another "

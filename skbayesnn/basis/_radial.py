@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from scipy.spatial.distance import cdist
 
 from skbayesnn.basis._base import BasisFeatures
-from skbayesnn.estimators.inputs._parameters import integer, one_of, positive
+from skbayesnn.estimators.inputs._parameters import check
 
 KERNELS = {
     "gaussian": lambda square: np.exp(-0.5 * square),
@@ -88,10 +88,9 @@ class RadialBasisFeatures(BasisFeatures):
         self.centers = centers
 
     def _check_parameters(self):
-        integer(self, "n_centers", 1)
-        one_of(self, "kernel", tuple(KERNELS))
+        check(self, n_centers=1, kernel=tuple(KERNELS))
         if not (isinstance(self.width, str) and self.width == "auto"):
-            positive(self, "width")
+            check(self, width=float)
 
     def _learn(self, X):
         if self.centers is not None:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_array
 
 from skbayesnn._typing import Array, RandomState
-from skbayesnn.estimators import probabilities
+from skbayesnn.estimators.inputs._parameters import probabilities
 from skbayesnn.estimators.predictions._distribution import Distribution
 
 

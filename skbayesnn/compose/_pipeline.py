@@ -5,7 +5,8 @@ from typing import Any
 
 import sklearn.pipeline
 
-from skbayesnn.estimators import EvidenceMLPRegressor, delegated, final_step
+from skbayesnn.estimators import EvidenceMLPRegressor
+from skbayesnn.estimators._pipeline import delegated, final_step
 
 
 def _delegated(method):

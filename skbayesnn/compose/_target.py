@@ -18,14 +18,10 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from skbayesnn._typing import Estimator
 from skbayesnn.compose._distribution import TransformedDistribution, as_targets
 from skbayesnn.compose._monotone import monotone_map
-from skbayesnn.estimators import (
-    EvidenceMLPRegressor,
-    ask,
-    checked_weights,
-    final_step,
-    path_to_final_step,
-)
-from skbayesnn.estimators.inputs._parameters import one_of
+from skbayesnn.estimators import EvidenceMLPRegressor
+from skbayesnn.estimators._pipeline import ask, final_step, path_to_final_step
+from skbayesnn.estimators.inputs._parameters import check
+from skbayesnn.estimators.inputs._rows import checked_weights
 from skbayesnn.estimators.predictions._methods import Predictions
 
 
@@ -41,7 +37,7 @@ def _functions(method):
     @wraps(method)
     def draw(self, X, n_samples=1, random_state=0):
         t = self._ask(method.__name__, X, n_samples, random_state)
-        return np.moveaxis(self._taken_back(np.moveaxis(t, -1, 0)), 0, -1)
+        return np.moveaxis(self._map.back(np.moveaxis(t, -1, 0)), 0, -1)
 
     return draw
 
@@ -206,7 +202,7 @@ class TransformedTargetRegressor(Predictions, MetaEstimatorMixin, RegressorMixin
         return (centre, distribution.std()) if return_std else centre
 
     def predict_distribution(
-        self, X: ArrayLike, measurement_std: None = None
+        self, X: ArrayLike, measurement_std: None = None, exposure: None = None
     ) -> TransformedDistribution:
         """Predict the distribution of the targets, from which all other predictions follow.
 
@@ -214,7 +210,7 @@ class TransformedTargetRegressor(Predictions, MetaEstimatorMixin, RegressorMixin
         ----------
         X : array-like of shape (n_samples, n_features)
             Inputs.
-        measurement_std : None
+        measurement_std, exposure : None
             Not supported for transformed targets.
 
         Returns
@@ -222,10 +218,10 @@ class TransformedTargetRegressor(Predictions, MetaEstimatorMixin, RegressorMixin
         TransformedDistribution
             Density, quantiles, moments and more, by the names of SciPy's distributions.
         """
-        if measurement_std is not None:
+        if measurement_std is not None or exposure is not None:
             raise ValueError(
-                "measurement_std is not supported for transformed targets. Leave it out, or fit "
-                "the targets as they are."
+                "measurement_std and exposure are not supported for transformed targets. Leave "
+                "them out, or fit the targets as they are."
             )
         inner = self._ask("predict_distribution", X)
         return TransformedDistribution(inner, self._map)
@@ -235,7 +231,7 @@ class TransformedTargetRegressor(Predictions, MetaEstimatorMixin, RegressorMixin
 
     def _checked_regressor(self):
         """Check the parameters, and return the regressor to fit."""
-        one_of(self, "prediction", ("median", "mean"))
+        check(self, prediction=("median", "mean"))
         functions = self.func, self.inverse_func
         if self.transformer is not None and functions != (None, None):
             raise ValueError("Give either transformer or func with inverse_func, not both.")
@@ -308,10 +304,6 @@ class TransformedTargetRegressor(Predictions, MetaEstimatorMixin, RegressorMixin
         """Call a method of the regressor, which may be a pipeline."""
         check_is_fitted(self)
         return ask(self.regressor_, method, X, *args)
-
-    def _taken_back(self, t):
-        """Transform values ``(..., n)`` or ``(..., n, n_outputs)`` back to targets."""
-        return self._map.back(t)
 
     def __sklearn_is_fitted__(self):
         """Return True if `fit` was completed."""

@@ -16,9 +16,9 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d
 from skbayesnn._typing import Axes, Estimator
 from skbayesnn.displays._display import COLORS, MARKERS, SKY, Display
 from skbayesnn.displays._inputs import NETWORKS, class_probabilities
-from skbayesnn.estimators import final_step
+from skbayesnn.estimators._pipeline import final_step
 from skbayesnn.estimators.inputs._parameters import count
-from skbayesnn.metrics._scorers import model_with
+from skbayesnn.metrics._scorers import distribution, probability_integral
 
 DIAGONAL = "calibrated"
 LEVELS = np.linspace(0.0, 1.0, 41)
@@ -96,6 +96,7 @@ class CalibrationDisplay(Display):
         class_of_interest: int | bool | str | None = None,
         n_bins: Any = 10,
         strategy: Any = "uniform",
+        exposure: ArrayLike | None = None,
         name: str | None = None,
         ax: Axes = None,
         **plot_options: Any,
@@ -116,6 +117,8 @@ class CalibrationDisplay(Display):
             classes; of more classes always the most probable one of the row.
         n_bins, strategy : int and {"uniform", "quantile"}
             Classifiers: as in `from_predictions`.
+        exposure : array-like of shape (n_samples,), optional
+            Exposures of counts.
         name : str, optional
             Name of the estimator in the legend.
         ax : matplotlib Axes or two of them, optional
@@ -131,8 +134,8 @@ class CalibrationDisplay(Display):
         estimator = getattr(estimator, "predictor_", estimator)
         check_consistent_length(X, y)
         if is_regressor(estimator):
-            model, rows = model_with(estimator, X, "predictive_cdf")
-            pit = model.predictive_cdf(rows, y).reshape(len(y), -1)
+            pit = probability_integral(distribution(estimator, X, exposure), y)
+            pit = pit.reshape(len(y), -1)
             if pit.shape[1] > 1:
                 names = [f"{name}, y{i}" if name else f"y{i}" for i in range(pit.shape[1])]
             else:

@@ -9,7 +9,8 @@ from sklearn.metrics import log_loss
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from skbayesnn.estimators import AveragedClassifier, AveragedRegressor, BayesianMLP, ask, final_step
+from skbayesnn.estimators import AveragedClassifier, AveragedRegressor, BayesianMLP
+from skbayesnn.estimators._pipeline import ask, final_step
 from skbayesnn.estimators.inputs._settings import SETTINGS
 
 DOUBTS = ("doubtful", "chains have not converged")

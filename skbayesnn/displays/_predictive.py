@@ -23,7 +23,7 @@ from skbayesnn.displays._inputs import (
     slice_of_inputs,
     table,
 )
-from skbayesnn.metrics._scorers import model_with
+from skbayesnn.metrics._scorers import moments, predictor
 
 BANDS = ("#CFE6F5", "#8EC3E6")  # light: total; dark: weights alone
 
@@ -148,8 +148,8 @@ class PredictiveDisplay(Display):
         index = feature_index(feature, names)
         x = np.linspace(*extent(column(X, index), names[index], margin), grid_resolution)
         rows = slice_of_inputs(X, index, x, fixed, names)
-        model, rows = model_with(estimator, rows, "predict_std")
-        mean, std = (some.reshape(len(x), -1) for some in model.predict(rows, return_std=True))
+        model, rows = predictor(estimator, rows)
+        mean, std = (some.reshape(len(x), -1) for some in moments(model, rows))
         n_outputs = mean.shape[1]
         output = output_index(output, n_outputs)
         epistemic, functions = _of_weights(model, rows, output, n_functions, random_state)

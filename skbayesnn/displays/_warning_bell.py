@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from skbayesnn._typing import Array, Axes, Estimator
 from skbayesnn.displays._display import COLORS, MARKERS, Display
 from skbayesnn.displays._inputs import check_search, is_doubtful, measure_errors, readable
-from skbayesnn.estimators import final_step
+from skbayesnn.estimators._pipeline import final_step
 
 
 @dataclass(eq=False, repr=False)

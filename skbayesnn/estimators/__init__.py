@@ -8,18 +8,7 @@ from skbayesnn.estimators._evidence_regressor import EvidenceMLPRegressor
 from skbayesnn.estimators._hmc import HMCMLP
 from skbayesnn.estimators._hmc_classifier import HMCMLPClassifier
 from skbayesnn.estimators._hmc_regressor import HMCMLPRegressor
-from skbayesnn.estimators._pipeline import (
-    ask,
-    before_final_step,
-    delegated,
-    final_step,
-    innermost,
-    named,
-    path_to_final_step,
-    predictive_distribution,
-)
-from skbayesnn.estimators.inputs._parameters import probabilities, tails
-from skbayesnn.estimators.inputs._rows import checked_weights, generator
+from skbayesnn.estimators._pipeline import ask, predictive_distribution
 from skbayesnn.estimators.inputs._settings import Noise, Prior, Sampler, Solver
 from skbayesnn.estimators.predictions._categorical import CategoricalDistribution
 from skbayesnn.estimators.predictions._distribution import CountDistribution, PredictiveDistribution
@@ -47,16 +36,6 @@ __all__ = [
     "Sampler",
     "Solver",
     "ask",
-    "before_final_step",
-    "checked_weights",
     "conformal_interval",
-    "delegated",
-    "final_step",
-    "generator",
-    "innermost",
-    "named",
-    "path_to_final_step",
     "predictive_distribution",
-    "probabilities",
-    "tails",
 ]

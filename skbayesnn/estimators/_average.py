@@ -110,6 +110,10 @@ class AveragedRegressor(Regression, _Average):
         return set().union(*(model._noise_models for model in self._last))
 
     @property
+    def _has_exposures(self):
+        return any(model._has_exposures for model in self._last)
+
+    @property
     def _noise_is_measured(self):
         return any(model._noise_is_measured for model in self._last)
 

@@ -33,6 +33,7 @@ from skbayesnn.estimators.inputs._prior import (
     out_of_bounds,
 )
 from skbayesnn.estimators.inputs._rows import checked_weights, trouble_with_weights, validated
+from skbayesnn.estimators.inputs._sequential import earlier_of_prior
 from skbayesnn.estimators.inputs._settings import Noise, Prior, opened
 from skbayesnn.estimators.predictions._function import FittedFunction
 from skbayesnn.estimators.weights._units import WeightUnits, weight_names
@@ -93,7 +94,8 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
     """Common part of all estimators.
 
     An engine (evidence, sampling) adds ``_infer``, which makes a result of a problem, ``_keep``,
-    which sets the fitted attributes, and ``_trouble``, what to warn of. A task (regression,
+    which sets the fitted attributes, ``_earlier``, which takes the posterior of an estimator given
+    as ``prior``, and ``_trouble``, what to warn of. A task (regression,
     classification) adds what targets are and what is predicted. A fitted estimator holds the
     scalings, the engine's result (``_result``), the ensemble that predicts (``_ensemble``), and one
     of networks with a Gaussian around each (``_gaussians``; drawn networks are Gaussians of no
@@ -175,8 +177,8 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
             check_hyperpriors(self._prior, self._noise)
             hidden_layer_sizes = check_parameters(self)
             check_combinations(self)
-            if earlier is None:
-                earlier = self._earlier(hidden_layer_sizes)
+            if earlier is None and isinstance(self._prior.kind, BaseEstimator):
+                earlier = earlier_of_prior(self, hidden_layer_sizes)
             previous = self._forget()
             known = dict(batch or {})
             if earlier is not None:
@@ -194,6 +196,7 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
             self._check_domain(rows, known)
             check_magnitudes(rows, self.standardize)
             trouble = trouble or self._trouble_with_targets(rows)
+            hidden_layer_sizes = self._possible_layers(rows, hidden_layer_sizes)
             problem = self._pose(rows, hidden_layer_sizes, earlier)
             _check_enough(rows, problem, hidden_layer_sizes)
             result = self._infer(problem, hidden_layer_sizes, previous, batch is not None)
@@ -207,10 +210,6 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
                     raise ValueError(TOO_EXTREME)
             self._warn(trouble)
         return self
-
-    def _earlier(self, hidden_layer_sizes):
-        """Posterior of the estimator given as ``prior``, or ``None``."""
-        return None
 
     def __getstate__(self):
         """The state, and the version that wrote it."""
@@ -283,7 +282,7 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
             weight_precision=partial(fixed_precisions, prior.precision),
             hyperprior=partial(hyperpriors_of_groups, prior.hyperprior or {}, n_rows),
             **self._noise_options(y_scaling, likelihood, rows),
-            **{"limits": self._limits, **self._search_options()},
+            limits=self._limits,
             deadline=Deadline.after(self.max_time),
         )
         if not isinstance(problem.prior, str):
@@ -298,10 +297,6 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
     def _log_scales(self, rows):
         """Log of the standardised over the given density of every row, here none."""
         return 0.0
-
-    def _search_options(self):
-        """Parameters of the search for minima."""
-        return {}
 
     def _noise_model(self, problem):
         """One of `NOISE_MODELS`, or ``"auto"``."""
@@ -379,6 +374,10 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
     def _trouble_with_targets(self, rows):
         """A warning about the targets of canonical rows, or ``None``."""
         return None
+
+    def _possible_layers(self, rows, hidden_layer_sizes):
+        """Hidden layers to fit to canonical rows."""
+        return hidden_layer_sizes
 
     def _trouble_with_predictions(self):
         """A warning that left-out rows are predicted badly, or ``None``."""

@@ -5,17 +5,24 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import is_classifier
+from sklearn.utils.validation import check_is_fitted
 
 from skbayesnn._data import Scaling
 from skbayesnn._typing import Array, Estimator
 from skbayesnn.estimators._pipeline import before_final_step, final_step
 from skbayesnn.estimators.inputs._parameters import tails
-from skbayesnn.estimators.predictions._distribution import PredictiveDistribution
+from skbayesnn.estimators.predictions._distribution import CountDistribution, PredictiveDistribution
+from skbayesnn.predictive import CountEnsemble
 
 ROUNDING = 1e-12  # relative error of the rank of a factor
 
 
-def conformal_interval(model: Estimator, X: ArrayLike, coverage: float = 0.95) -> Array:
+def conformal_interval(
+    model: Estimator,
+    X: ArrayLike,
+    coverage: float = 0.95,
+    exposure: float | ArrayLike | None = None,
+) -> Array:
     """Predict intervals whose width is corrected by leave-one-out predictions, without refits.
 
     Each side of the central interval of the predictive distribution is stretched or shrunk about
@@ -29,7 +36,8 @@ def conformal_interval(model: Estimator, X: ArrayLike, coverage: float = 0.95) -
     If training rows and rows to predict are exchangeable, the coverage is close to nominal also
     where the noise model is wrong. It is the mean over rows: intervals may be too wide for some and
     too narrow for others. Leave-one-out predictions keep the precisions and noise levels, so the
-    coverage is not guaranteed where single rows determine these.
+    coverage is not guaranteed where single rows determine these. Ends of intervals of counts are
+    half a count further out before they are stretched, and counts afterwards.
 
     Parameters
     ----------
@@ -40,6 +48,8 @@ def conformal_interval(model: Estimator, X: ArrayLike, coverage: float = 0.95) -
         Inputs of the whole pipeline.
     coverage : float, default=0.95
         Probability inside.
+    exposure : float or array-like of shape (n_samples,), optional
+        Exposures of counts.
 
     Returns
     -------
@@ -51,7 +61,8 @@ def conformal_interval(model: Estimator, X: ArrayLike, coverage: float = 0.95) -
     TypeError
         If the model has no leave-one-out predictions of targets: classifiers and averages.
     ValueError
-        If there are fewer than ``coverage / (1 - coverage)`` training rows (19 for 0.95).
+        If there are fewer than ``coverage / (1 - coverage)`` training rows (19 for 0.95), or if of
+        some targets only limits are known.
 
     Examples
     --------
@@ -67,38 +78,50 @@ def conformal_interval(model: Estimator, X: ArrayLike, coverage: float = 0.95) -
     """
     model, X = final_step(model), before_final_step(model, X)
     if hasattr(model, "predictor_"):  # search
-        return conformal_interval(model.predictor_, X, coverage)
+        return conformal_interval(model.predictor_, X, coverage, exposure)
     if hasattr(model, "regressor_"):  # transformed target
         ends = np.moveaxis(conformal_interval(model.regressor_, X, coverage), -1, 0)
-        return np.sort(np.moveaxis(model._taken_back(ends), 0, -1), axis=-1)
-    distribution = model.predict_distribution(X)
+        return np.sort(np.moveaxis(model._map.back(ends), 0, -1), axis=-1)
+    check_is_fitted(model)
     if is_classifier(model) or not hasattr(model, "_left_out"):
         raise TypeError(
             f"{type(model).__name__} has no leave-one-out predictions of targets. Give one of the "
             "regressors of this package."
         )
-    if not model._result.problem.likelihood.conjugate:
+    if model._has_limits:
         raise ValueError(
-            "Conformal intervals are not supported for counts, nor with limits. Use "
-            "predict_interval."
+            "Conformal intervals need the targets of all training rows; of some only limits are "
+            "known. Use predict_interval."
         )
     low, high = tails(coverage)
     q = [low, 0.5, high]
-    low, middle, high = np.moveaxis(distribution.ppf(q), -1, 0)
+    distribution = model.predict_distribution(X, exposure=exposure)
+    low, middle, high = _central(distribution, q)
     needed, weight = _needed(model, q), model._result.problem.sample_weight
     factors = np.array([_smallest(some, weight, coverage) for some in needed.T])
     factors = factors[0] if model._y_is_1d else factors
-    return np.stack([middle + factors * (end - middle) for end in (low, high)], axis=-1)
+    low, high = (middle + factors * (end - middle) for end in (low, high))
+    if model._counts:  # counts inside the interval
+        low, high = np.maximum(np.ceil(low - ROUNDING), 0.0), np.floor(high + ROUNDING)
+    return np.stack([low, high], axis=-1)
+
+
+def _central(distribution, q):
+    """Ends and median of central intervals, of counts with the half counts beyond them."""
+    low, middle, high = np.moveaxis(distribution.ppf(q), -1, 0)
+    half = 0.5 if isinstance(distribution, CountDistribution) else 0.0
+    return low - half, middle, high + half
 
 
 def _needed(model, q):
     """Factors with which intervals of left-out rows would just hold the targets, ``(n, p)``."""
-    problem, left_out = model._result.problem, model._left_out
+    problem, left_out, ensemble = model._result.problem, model._left_out, model._ensemble
+    kind = PredictiveDistribution
+    if model._counts:
+        kind, ensemble = CountDistribution, CountEnsemble(ensemble.parts, ensemble.weights)
     scaling = Scaling.none(problem.y.shape[1])
-    distribution = PredictiveDistribution(
-        model._ensemble, problem.X, scaling, one_dimensional=False, errors=problem.known
-    )
-    low, middle, high = np.moveaxis(distribution.ppf(q), -1, 0)
+    distribution = kind(ensemble, problem.X, scaling, one_dimensional=False, errors=problem.known)
+    low, middle, high = _central(distribution, q)
     mean, std = distribution._mean_and_std()
     # left-out intervals, shifted and scaled to those of all rows
     target = mean + (problem.y - left_out.mean) * std / left_out.std

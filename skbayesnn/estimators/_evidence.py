@@ -15,8 +15,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from skbayesnn.estimators._base import BayesianMLP
 from skbayesnn.estimators.inputs._combinations import PARTIAL_FIT, refusal
-from skbayesnn.estimators.inputs._parameters import integer, one_of, positive
-from skbayesnn.estimators.inputs._sequential import LEARNT, Earlier, Waiting, earlier_of_prior
+from skbayesnn.estimators.inputs._parameters import check
+from skbayesnn.estimators.inputs._sequential import LEARNT, Earlier, Waiting
 from skbayesnn.estimators.inputs._settings import Solver
 from skbayesnn.estimators.reports._predictions import Predictions
 from skbayesnn.estimators.reports._report import make_report
@@ -88,8 +88,8 @@ class EvidenceMLP(BayesianMLP):
     """Base class of `EvidenceMLPRegressor` and `EvidenceMLPClassifier`."""
 
     def _check_engine_parameters(self):
-        one_of(self, "combine", COMBINATIONS)
-        one_of(self._solver, "hessian", HESSIANS)
+        check(self, combine=COMBINATIONS, n_restarts=1)
+        check(self._solver, hessian=HESSIANS, max_iter=1, tol=float)
         if not isinstance(self.measure_evidence, bool | np.bool_ | str):
             raise TypeError(
                 f"measure_evidence must be True, False or 'auto', got {self.measure_evidence!r}."
@@ -98,25 +98,24 @@ class EvidenceMLP(BayesianMLP):
             raise ValueError(
                 f"measure_evidence must be True, False or 'auto', got {self.measure_evidence!r}."
             )
-        integer(self, "n_restarts", 1)
-        integer(self._solver, "max_iter", 1)
-        positive(self._solver, "tol")
 
     @property
     def _solver(self):
         """Parameters of the training."""
         return Solver.of(self.solver)
 
-    def _search_options(self):
-        solver = self._solver
-        options = {"max_iter": solver.max_iter, "tol": solver.tol}
-        if solver.hessian != "auto":
-            options["limits"] = self._limits._replace(batch_rows_per_weight=0)
-        return options | {"exact": solver.hessian != "gauss_newton"}
-
     def _infer(self, problem, hidden_layer_sizes, previous, in_batches=False):
         """Train from several starts, infer all precisions, and evaluate the evidence."""
-        problem = problem.under_constant_noise if in_batches else problem
+        solver, limits = self._solver, problem.limits
+        if solver.hessian != "auto":
+            limits = limits._replace(batch_rows_per_weight=0)
+        problem = replace(
+            problem.under_constant_noise if in_batches else problem,
+            exact=solver.hessian != "gauss_newton",
+            max_iter=solver.max_iter,
+            tol=solver.tol,
+            limits=limits,
+        )
         noise, entropy = self._noise_model(problem), self._entropy
         if noise == "auto" and in_batches:
             noise = "constant"
@@ -133,9 +132,6 @@ class EvidenceMLP(BayesianMLP):
         search = partial(_minima_of, result, entropy, self.n_restarts)
         self._laplace = Approximation(search, self.combine)
         return result
-
-    def _earlier(self, hidden_layer_sizes):
-        return earlier_of_prior(self, EvidenceMLP, hidden_layer_sizes)
 
     def _before_batch(self):
         """Posterior after the earlier calls of `partial_fit`, or ``None``."""

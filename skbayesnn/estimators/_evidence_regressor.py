@@ -290,10 +290,6 @@ class EvidenceMLPRegressor(RegressionFit, EvidenceMLP):
             X, y, sample_weight, measurement_std, exposure, earlier=earlier, batch={}
         )
 
-    def _keep(self, result, rows):
-        self._keep_noise(result)
-        super()._keep(result, rows)
-
     @property
     def noise_std_(self):
         """Noise standard deviation in units of y: median over draws, or at the best minimum."""

@@ -13,14 +13,12 @@ from skbayesnn._typing import Estimator, RandomState
 from skbayesnn.estimators._base import BayesianMLP
 from skbayesnn.estimators._evidence import EvidenceMLP
 from skbayesnn.estimators.inputs._parameters import (
+    check,
     check_transitions,
     classic_plan,
-    integer,
-    is_boolean,
     thawed,
 )
 from skbayesnn.estimators.inputs._rows import generator
-from skbayesnn.estimators.inputs._sequential import earlier_of_prior
 from skbayesnn.estimators.inputs._settings import Sampler
 from skbayesnn.estimators.reports._diagnostics import LARGEST_R_HAT, diagnose, spread_rows
 from skbayesnn.estimators.tasks._networks import OnDemand
@@ -97,10 +95,7 @@ class HMCMLP(BayesianMLP):
 
     def _check_engine_parameters(self):
         check_transitions(self._sampler)
-        for name in ("n_chains", "n_draws"):
-            integer(self, name, 1)
-        integer(self, "n_warmup", 0)
-        is_boolean(self, "measure_evidence")
+        check(self, n_chains=1, n_draws=1, n_warmup=0, measure_evidence=bool)
         init = self._sampler.init
         known = isinstance(init, str) and init in ("modes", "prior")
         fitted = thawed(init)
@@ -110,9 +105,6 @@ class HMCMLP(BayesianMLP):
                 f"sampler.init must be 'modes', 'prior' or a fitted EvidenceMLP{task}; got "
                 f"{init!r}."
             )
-
-    def _earlier(self, hidden_layer_sizes):
-        return earlier_of_prior(self, EvidenceMLP, hidden_layer_sizes)
 
     def _is_for_this_task(self, init):
         return isinstance(init, EvidenceMLP) and is_classifier(init) == is_classifier(self)

@@ -202,10 +202,6 @@ class HMCMLPRegressor(RegressionFit, HMCMLP):
                 )
         return problem
 
-    def _keep(self, result, rows):
-        self._keep_noise(result)
-        super()._keep(result, rows)
-
     @property
     def noise_std_(self):
         """Posterior mean of the noise standard deviation, in units of y."""

@@ -16,85 +16,14 @@ from skbayesnn._typing import Array, Estimator
 
 
 def final_step(model: Estimator) -> Estimator:
-    """Return the estimator itself, or the last step of a pipeline, which may be nested.
-
-    Parameters
-    ----------
-    model : estimator or Pipeline
-        Model, fitted or not.
-
-    Returns
-    -------
-    estimator
-        Estimator that predicts.
-
-    Examples
-    --------
-    >>> from sklearn.pipeline import make_pipeline
-    >>> from sklearn.preprocessing import StandardScaler
-    >>> from skbayesnn import EvidenceMLPRegressor
-    >>> from skbayesnn.estimators import final_step
-    >>> final_step(make_pipeline(StandardScaler(), EvidenceMLPRegressor()))
-    EvidenceMLPRegressor()
-    """
+    """Return the estimator itself, or the last step of a pipeline, which may be nested."""
     while isinstance(model, Pipeline):
         model = model.steps[-1][1]
     return model
 
 
-def innermost(model: Estimator) -> Estimator:
-    """Return the estimator that holds the networks, inside pipelines and transformed targets.
-
-    Parameters
-    ----------
-    model : estimator or Pipeline
-        Fitted model.
-
-    Returns
-    -------
-    estimator
-        Estimator whose targets may be transformed.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn import EvidenceMLPRegressor
-    >>> from skbayesnn.compose import TransformedTargetRegressor
-    >>> from skbayesnn.estimators import innermost
-    >>> X = np.linspace(-1, 1, 20)[:, None]
-    >>> model = TransformedTargetRegressor(EvidenceMLPRegressor(()))
-    >>> innermost(model.fit(X, np.exp(X[:, 0])))
-    EvidenceMLPRegressor(hidden_layer_sizes=())
-    """
-    while True:
-        model = final_step(model)
-        if not hasattr(model, "regressor_"):
-            return model
-        model = model.regressor_
-
-
 def path_to_final_step(model: Estimator) -> Any:
-    """Names of the last steps of a pipeline and of the pipelines nested in them.
-
-    Parameters
-    ----------
-    model : estimator or Pipeline
-        Model, fitted or not.
-
-    Returns
-    -------
-    list of str
-        Step names; empty if the model is no pipeline.
-
-    Examples
-    --------
-    >>> from sklearn.pipeline import make_pipeline
-    >>> from sklearn.preprocessing import StandardScaler
-    >>> from skbayesnn import EvidenceMLPRegressor
-    >>> from skbayesnn.estimators import path_to_final_step
-    >>> path_to_final_step(make_pipeline(StandardScaler(), EvidenceMLPRegressor()))
-    ['evidencemlpregressor']
-    """
+    """Names of the last steps of a pipeline and of the pipelines nested in them."""
     names = []
     while isinstance(model, Pipeline):
         name, model = model.steps[-1]
@@ -103,32 +32,7 @@ def path_to_final_step(model: Estimator) -> Any:
 
 
 def before_final_step(model: Estimator, X: ArrayLike) -> Any:
-    """Transform inputs up to the last step of a pipeline.
-
-    Parameters
-    ----------
-    model : estimator or Pipeline
-        Fitted model.
-    X : array-like of shape (n_samples, n_features)
-        Inputs of the whole pipeline.
-
-    Returns
-    -------
-    array-like
-        Inputs of `final_step`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn.pipeline import make_pipeline
-    >>> from sklearn.preprocessing import StandardScaler
-    >>> from skbayesnn import EvidenceMLPRegressor
-    >>> from skbayesnn.estimators import before_final_step
-    >>> X = np.array([[0.0], [2.0], [4.0], [6.0]])
-    >>> model = make_pipeline(StandardScaler(with_std=False), EvidenceMLPRegressor(()))
-    >>> before_final_step(model.fit(X, np.exp(X[:, 0])), X).T
-    array([[-3., -1.,  1.,  3.]])
-    """
+    """Transform inputs of a fitted pipeline to those of its last step."""
     while isinstance(model, Pipeline):
         if len(model) > 1:
             X = model[:-1].transform(X)
@@ -137,28 +41,9 @@ def before_final_step(model: Estimator, X: ArrayLike) -> Any:
 
 
 def named(model: Estimator, X: Array) -> Any:
-    """Give rows the column names with which a model was fitted, if any.
+    """Give rows ``(n, n_features)`` the column names with which a model was fitted, if any.
 
-    Parameters
-    ----------
-    model : estimator or Pipeline
-        Fitted model.
-    X : ndarray of shape (n_samples, n_features)
-        Inputs of the whole pipeline.
-
-    Returns
-    -------
-    ndarray or pandas.DataFrame
-        Data frame if the model has names for as many columns, and pandas is in use.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn import EvidenceMLPRegressor
-    >>> from skbayesnn.estimators import named
-    >>> X = np.zeros((2, 1))
-    >>> named(EvidenceMLPRegressor(()).fit([[0.0], [1.0], [2.0]], [1.0, 2.0, 4.0]), X) is X
-    True
+    The result is a data frame if the model has names for as many columns, and pandas is in use.
     """
     names, pandas = getattr(model, "feature_names_in_", None), sys.modules.get("pandas")
     if names is None or pandas is None or len(names) != X.shape[1]:
@@ -174,7 +59,7 @@ def ask(model: Estimator, method: str, X: ArrayLike, *args: Any, **kwargs: Any) 
     model : estimator or Pipeline
         Fitted model.
     method : str
-        Name of a method of `final_step` that takes inputs first.
+        Name of a method of the last step that takes inputs first.
     X : array-like of shape (n_samples, n_features)
         Inputs of the whole pipeline.
     *args, **kwargs
@@ -236,27 +121,7 @@ def predictive_distribution(model: Estimator, X: ArrayLike, **kwargs: Any) -> An
 def delegated(method: Any, to: Callable[..., Any]) -> Any:
     """Delegate a method to the inner model of a meta-estimator, available if that has it.
 
-    Parameters
-    ----------
-    method : function
-        Method of an estimator of this package, with its name, signature and docstring.
-    to : callable
-        Function from a meta-estimator, fitted or not, to its inner model or pipeline.
-
-    Returns
-    -------
-    object
-        Descriptor to be put into the class.
-
-    Examples
-    --------
-    >>> from skbayesnn import EvidenceMLPRegressor
-    >>> from skbayesnn.estimators import delegated
-    >>> class Wrapper:
-    ...     model = EvidenceMLPRegressor()
-    ...     predict = delegated(EvidenceMLPRegressor.predict, lambda wrapper: wrapper.model)
-    >>> hasattr(Wrapper(), "predict")
-    True
+    ``to`` maps the meta-estimator, fitted or not, to its inner model or pipeline.
     """
 
     def has_it(meta):

@@ -5,13 +5,13 @@ from skbayesnn.inference._evidence_fit import fit_evidence, without_matrices
 from skbayesnn.inference._sampled_fit import Recipe, fit_by_sampling
 from skbayesnn.inference._sequential import Learnt, learnt
 from skbayesnn.inference.choice._noise_choice import SIGNIFICANT
-from skbayesnn.inference.curvature._memory import (
+from skbayesnn.inference.curvature._method import (
+    Method,
     check_memory,
     machine_memory,
     memory_of_search,
     readable,
 )
-from skbayesnn.inference.curvature._method import Method
 from skbayesnn.inference.curvature._precision import DensePrecision
 from skbayesnn.inference.curvature._precision_dual import DualPrecision
 from skbayesnn.inference.evidence._evidence import well_determined
@@ -20,10 +20,8 @@ from skbayesnn.inference.minima._search import Workers, fits, in_order, own_post
 from skbayesnn.inference.noise._noise_models import NOISE_MODELS
 from skbayesnn.inference.noise._noise_network import noise_posterior
 from skbayesnn.inference.noise._student_t_noise import FOR_OUTLIERS
-from skbayesnn.inference.task._deadline import NEVER, Deadline
-from skbayesnn.inference.task._limits import Limits
-from skbayesnn.inference.task._problem import Problem
-from skbayesnn.inference.task._progress import Lines
+from skbayesnn.inference.task._problem import Limits, Problem
+from skbayesnn.inference.task._progress import NEVER, Deadline, Progress
 
 __all__ = [
     "FOR_OUTLIERS",
@@ -36,9 +34,9 @@ __all__ = [
     "DualPrecision",
     "Learnt",
     "Limits",
-    "Lines",
     "Method",
     "Problem",
+    "Progress",
     "Recipe",
     "Trouble",
     "Workers",

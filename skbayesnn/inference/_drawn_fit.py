@@ -25,9 +25,9 @@ from skbayesnn._threads import blas_threads
 from skbayesnn.inference.choice._growth import Candidate
 from skbayesnn.inference.choice._noise_choice import p_values, suspected
 from skbayesnn.inference.minima._search import ALONE
+from skbayesnn.inference.minima._training import trained_starts
 from skbayesnn.inference.noise._noise_models import NOISE_MODELS
 from skbayesnn.inference.sampling._population import sample_after, scout
-from skbayesnn.inference.sampling._sampling_starts import trained_starts
 from skbayesnn.inference.task._problem import Posed, Problem
 from skbayesnn.network import outputs
 from skbayesnn.posterior import JointPosterior
@@ -178,8 +178,8 @@ def sampled_sizes(problem, hidden_layer_sizes, noise, wanted="auto"):
         ``True``: regardless of the time it takes.
     """
     possible = noise == "auto" or NOISE_MODELS[noise].sampled
-    if not wanted or not possible:
-        return None
+    if not wanted or not possible or problem.sample_weight.sum() < 1.0:
+        return None  # means of draws from a prior of six decades are far off
     if hidden_layer_sizes == "auto":
         hidden_layer_sizes, wanted = GENEROUS[problem.likelihood.n_levels > 0], "auto"
     posterior = problem.posed(hidden_layer_sizes).posterior

@@ -17,11 +17,11 @@ from skbayesnn.inference._drawn_fit import fit_by_drawing, sampled_sizes
 from skbayesnn.inference.choice._growth import (
     BY_EVIDENCE,
     OF_MANY_ROWS,
+    HeldOut,
     best_of,
     grown,
     grown_with_many_rows,
 )
-from skbayesnn.inference.choice._held_out import HeldOut
 from skbayesnn.inference.choice._noise_choice import (
     HOPELESS,
     continuing,
@@ -188,7 +188,7 @@ def fit_evidence(
         return _with_noise(replace(fit, growth=growth), noise, previous, workers, models)
 
     fit = under_noise(hidden_layer_sizes)
-    better = size_under_noise(fit, tried, noise, workers)
+    better = size_under_noise(fit, tried, noise, workers) if tried else None
     if better is not None:
         smaller, fit = fit, under_noise(*better)
         others = [*fit.others, *(pair for pair in smaller.pool if pair[1].noise is not None)]
@@ -229,19 +229,9 @@ def size_under_noise(fit, tried, noise, workers=ALONE):
     Smaller networks are not tried: such noise absorbs their misfit (on airfoil their evidence was
     higher, but their predictions were worse).
 
-    Parameters
-    ----------
-    fit : EvidenceFit
-    tried : dict
-        Posterior under constant noise and its minima, by hidden layer sizes.
-    noise : str
-        Noise that the user asked for.
-    workers : Workers
-
-    Returns
-    -------
-    tuple or None
-        Hidden layer sizes and noise models; ``None`` if no larger network is better.
+    ``tried`` has a posterior under constant noise and its minima, by hidden layer sizes; ``noise``
+    is what the user asked for. Returns hidden layer sizes and noise models, or ``None`` if no
+    larger network is better.
     """
     totals = fit.noise_log_evidences if noise == "auto" else {fit.noise: fit.log_evidence}
     known = {name: value for name, value in totals.items() if np.isfinite(value)}
@@ -281,23 +271,8 @@ def _has_many_rows(problem, hidden_layer_sizes, noise):
 def chosen_with_many_rows(problem, hidden_layer_sizes, noise, entropy, workers=ALONE):
     """Choose hidden layers and noise by the held-out log density.
 
-    Parameters
-    ----------
-    problem : Problem
-    hidden_layer_sizes : tuple of int or "auto"
-    noise : str
-    entropy : int
-    workers : Workers
-
-    Returns
-    -------
-    hidden_layer_sizes : tuple of int
-    noise : str
-    growth : tuple of Candidate
-    tests : dict
-        Fields of `EvidenceFit`.
-    fit : EvidenceFit
-        Fit of the network with these layers, under constant noise, to the training rows.
+    Returns hidden layer sizes, noise, a tuple of `Candidate`, further fields of `EvidenceFit` by
+    name, and the fit of the network with these layers, under constant noise, to the training rows.
     """
     held, growth, seeds = HeldOut.of(problem), (), seeds_of(entropy, "some", N_SCOUTS)
     if hidden_layer_sizes == "auto":

@@ -8,7 +8,7 @@ from scipy.special import ndtr
 from sklearn.utils import check_array
 
 from skbayesnn._typing import Array
-from skbayesnn.estimators import probabilities
+from skbayesnn.estimators.inputs._parameters import probabilities
 from skbayesnn.network import row_blocks
 
 LOG_2_PI = np.log(2.0 * np.pi)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -12,8 +13,12 @@ from scipy.special import ndtr
 from scipy.stats import norm
 from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
+from sklearn.utils.metadata_routing import MetadataRequest
 
-from skbayesnn.estimators import before_final_step, final_step, probabilities
+from skbayesnn._typing import Array
+from skbayesnn.estimators._pipeline import before_final_step, final_step
+from skbayesnn.estimators.inputs._parameters import probabilities
+from skbayesnn.estimators.predictions._distribution import CountDistribution, Distribution
 from skbayesnn.metrics._calibration import (
     expected_calibration_error,
     interval_coverage,
@@ -26,13 +31,30 @@ from skbayesnn.metrics._rules import (
     mean_over_rows,
 )
 
+REQUESTS = MetadataRequest(owner="scorer")
+REQUESTS.score.add_request(param="exposure", alias=True)
 REACH = 8.0  # standard deviations within which distribution functions are integrated
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(48)
 NODES, WEIGHTS = 0.5 * (NODES + 1.0), 0.5 * WEIGHTS  # on [0, 1]
 
 
+def _requests():
+    return REQUESTS
+
+
+def with_exposure(scorer):
+    """Let a scorer request exposures by scikit-learn's metadata routing."""
+    scorer.get_metadata_routing = _requests
+    return scorer
+
+
+@with_exposure
 def log_density_scorer(
-    estimator: Any, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    estimator: Any,
+    X: ArrayLike,
+    y: ArrayLike,
+    sample_weight: ArrayLike | None = None,
+    exposure: ArrayLike | None = None,
 ) -> float:
     """Mean log predictive density of regressors, or log probability of the true class.
 
@@ -48,6 +70,8 @@ def log_density_scorer(
         Targets.
     sample_weight : array-like of shape (n_samples,), optional
         Weight of each row.
+    exposure : array-like of shape (n_samples,), optional
+        Exposures of counts.
 
     Returns
     -------
@@ -73,12 +97,19 @@ def log_density_scorer(
     >>> found["test_log_density"].shape
     (4,)
     """
-    model, X = model_with(estimator, X, "log_predictive_density")
-    return mean_over_rows(model.log_predictive_density(X, y), sample_weight)
+    model, rows = predictor(estimator, X)
+    if is_classifier(model) and hasattr(model, "log_predictive_density"):
+        return mean_over_rows(model.log_predictive_density(rows, y), sample_weight)
+    return mean_over_rows(distribution(model, rows, exposure).joint_logpdf(y), sample_weight)
 
 
+@with_exposure
 def neg_crps_scorer(
-    estimator: Any, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    estimator: Any,
+    X: ArrayLike,
+    y: ArrayLike,
+    sample_weight: ArrayLike | None = None,
+    exposure: ArrayLike | None = None,
 ) -> float:
     """Negative mean of the continuous ranked probability score of regressors.
 
@@ -96,6 +127,8 @@ def neg_crps_scorer(
         Targets.
     sample_weight : array-like of shape (n_samples,), optional
         Weight of each row.
+    exposure : array-like of shape (n_samples,), optional
+        Exposures of counts.
 
     Returns
     -------
@@ -118,12 +151,16 @@ def neg_crps_scorer(
     >>> print(round(neg_crps_scorer(model, X, y), 2))
     -0.04
     """
-    model, X = model_with(estimator, X, "predictive_cdf")
-    return -mean_over_rows(_crps(model, X, y), sample_weight)
+    return -mean_over_rows(_crps(distribution(estimator, X, exposure), y), sample_weight)
 
 
+@with_exposure
 def neg_calibration_error_scorer(
-    estimator: Any, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    estimator: Any,
+    X: ArrayLike,
+    y: ArrayLike,
+    sample_weight: ArrayLike | None = None,
+    exposure: ArrayLike | None = None,
 ) -> float:
     """Negative calibration error.
 
@@ -139,6 +176,8 @@ def neg_calibration_error_scorer(
         Targets.
     sample_weight : array-like of shape (n_samples,), optional
         Weight of each row.
+    exposure : array-like of shape (n_samples,), optional
+        Exposures of counts.
 
     Returns
     -------
@@ -164,8 +203,8 @@ def neg_calibration_error_scorer(
     if is_classifier(estimator):
         proba, labels = estimator.predict_proba(X), estimator.classes_
         return -expected_calibration_error(y, proba, labels=labels, sample_weight=sample_weight)
-    model, X = model_with(estimator, X, "predictive_cdf")
-    return -quantile_calibration_error(model.predictive_cdf(X, y), sample_weight=sample_weight)
+    pit = probability_integral(distribution(estimator, X, exposure), y)
+    return -quantile_calibration_error(pit, sample_weight=sample_weight)
 
 
 def make_coverage_scorer(coverage: float = 0.95) -> Callable[..., Any]:
@@ -179,8 +218,8 @@ def make_coverage_scorer(coverage: float = 0.95) -> Callable[..., Any]:
     Returns
     -------
     callable
-        Scorer ``(estimator, X, y, sample_weight=None)`` of regressors: minus the distance of
-        `interval_coverage` from ``coverage``, higher is better.
+        Scorer ``(estimator, X, y, sample_weight=None, exposure=None)`` of regressors: minus the
+        distance of `interval_coverage` from ``coverage``, higher is better.
 
     Raises
     ------
@@ -200,7 +239,7 @@ def make_coverage_scorer(coverage: float = 0.95) -> Callable[..., Any]:
     True
     """
     probabilities(coverage, "coverage")
-    return partial(_coverage_score, coverage=coverage)
+    return with_exposure(partial(_coverage_score, coverage=coverage))
 
 
 def make_interval_scorer(coverage: float = 0.95) -> Callable[..., Any]:
@@ -214,8 +253,8 @@ def make_interval_scorer(coverage: float = 0.95) -> Callable[..., Any]:
     Returns
     -------
     callable
-        Scorer ``(estimator, X, y, sample_weight=None)`` of regressors, in units of y: higher is
-        better.
+        Scorer ``(estimator, X, y, sample_weight=None, exposure=None)`` of regressors, in units of
+        y: higher is better.
 
     Raises
     ------
@@ -235,80 +274,99 @@ def make_interval_scorer(coverage: float = 0.95) -> Callable[..., Any]:
     True
     """
     probabilities(coverage, "coverage")
-    return partial(_interval_score, coverage=coverage)
+    return with_exposure(partial(_interval_score, coverage=coverage))
 
 
-def _coverage_score(estimator, X, y, sample_weight=None, *, coverage):
-    model, X = model_with(estimator, X, "predict_interval")
-    interval = model.predict_interval(X, coverage=coverage)
+def _coverage_score(estimator, X, y, sample_weight=None, exposure=None, *, coverage):
+    interval = distribution(estimator, X, exposure).interval(coverage)
     return -abs(interval_coverage(y, interval, sample_weight=sample_weight) - coverage)
 
 
-def _interval_score(estimator, X, y, sample_weight=None, *, coverage):
-    model, X = model_with(estimator, X, "predict_interval")
-    interval = model.predict_interval(X, coverage=coverage)
+def _interval_score(estimator, X, y, sample_weight=None, exposure=None, *, coverage):
+    interval = distribution(estimator, X, exposure).interval(coverage)
     return -mean_over_rows(interval_score(y, interval, coverage=coverage), sample_weight)
 
 
-def model_with(estimator, X, method):
-    """Find the model with the method inside pipelines and searches, and its transformed rows.
-
-    Any other regressor that predicts its standard deviation counts as Gaussian.
-    """
+def predictor(estimator, X):
+    """Find the model that predicts inside pipelines and searches, and its transformed rows."""
     while True:
         if isinstance(estimator, Pipeline):
             X, estimator = before_final_step(estimator, X), final_step(estimator)
-        elif not hasattr(estimator, method) and hasattr(estimator, "best_estimator_"):
+        elif hasattr(estimator, "best_estimator_"):
             estimator = estimator.best_estimator_
         else:
-            break
-    if hasattr(estimator, method):
-        return estimator, X
-    if is_classifier(estimator):
+            return estimator, X
+
+
+def distribution(estimator, X, exposure=None):
+    """Predict the distribution of the targets.
+
+    Any other regressor that predicts its standard deviation counts as Gaussian.
+    """
+    model, X = predictor(estimator, X)
+    if is_classifier(model):
         raise TypeError(
-            f"{type(estimator).__name__} is a classifier without {method}. For the log probability "
-            "of the true class use scoring='neg_log_loss'; other scores are for regressors only."
+            f"{type(model).__name__} is a classifier. For the log probability of the true class "
+            "use scoring='neg_log_loss'; other scores are for regressors only."
         )
-    return GaussianPredictions(estimator), X
+    if not hasattr(model, "predict_distribution"):
+        return GaussianPredictions(*moments(model, X))
+    if exposure is None:
+        return model.predict_distribution(X)
+    return model.predict_distribution(X, exposure=exposure)
 
 
-class GaussianPredictions:
+def moments(regressor, X):
+    """Means and standard deviations, of one shape, by a regressor with ``return_std``."""
+    try:
+        mean, std = regressor.predict(X, return_std=True)
+    except TypeError as error:
+        raise TypeError(
+            f"{type(regressor).__name__} gives no predictive distribution: its predict does not "
+            "take return_std."
+        ) from error
+    return mean, std if std.ndim == mean.ndim else np.broadcast_to(std[:, None], mean.shape)
+
+
+def probability_integral(at, y):
+    """Distribution function at the targets; of counts less half of their probability."""
+    below = at.cdf(y)
+    return below - 0.5 * at.pmf(y) if isinstance(at, CountDistribution) else below
+
+
+@dataclass(frozen=True)
+class GaussianPredictions(Distribution):
     """Gaussian predictive distributions of a regressor with means and standard deviations."""
 
-    def __init__(self, regressor):
-        self.regressor = regressor
+    means: Array
+    stds: Array
 
-    def predict(self, X, return_std=True):
-        try:
-            mean, std = self.regressor.predict(X, return_std=True)
-        except TypeError as error:
-            raise TypeError(
-                f"{type(self.regressor).__name__} gives no predictive distribution: its predict "
-                "does not take return_std."
-            ) from error
-        return mean, std if std.ndim == mean.ndim else np.broadcast_to(std[:, None], mean.shape)
+    def mean(self):
+        return self.means
 
-    def log_predictive_density(self, X, y):
-        density = log_density_gaussian(y, *self.predict(X))
+    def std(self, kind="total"):
+        return self.stds
+
+    def joint_logpdf(self, y):
+        density = log_density_gaussian(y, self.means, self.stds)
         return density.reshape(len(density), -1).sum(axis=1)
 
-    def predictive_cdf(self, X, y):
-        mean, std = self.predict(X)
-        if np.size(y) != mean.size:
-            raise ValueError(f"y has the shape {np.shape(y)}, the predictions {mean.shape}.")
-        return norm.cdf(np.reshape(y, mean.shape), mean, std)
+    def cdf(self, y):
+        if np.size(y) != self.means.size:
+            raise ValueError(f"y has the shape {np.shape(y)}, the predictions {self.means.shape}.")
+        return norm.cdf(np.reshape(y, self.means.shape), self.means, self.stds)
 
-    def predict_interval(self, X, coverage):
-        return np.stack(norm.interval(coverage, *self.predict(X)), axis=-1)
+    def ppf(self, q):
+        return norm.ppf(q, self.means[..., None], self.stds[..., None])
 
 
-def _crps(model, X, y):
+def _crps(at, y):
     """Continuous ranked probability score of every target."""
-    mean, std = model.predict(X, return_std=True)
+    mean, std = at.mean(), at.std()
     y = np.asarray(y, dtype=float).reshape(mean.shape)
 
     def cdf(z):
-        return model.predictive_cdf(X, mean + std * z)
+        return at.cdf(mean + std * z)
 
     if all(np.allclose(cdf(z), ndtr(z), rtol=0.0, atol=1e-10) for z in (-1.5, 0.0, 1.5)):
         return crps_gaussian(y, mean, std)

@@ -8,7 +8,7 @@ from scipy.stats import qmc
 from sklearn.utils import check_array
 
 from skbayesnn._typing import Array, Estimator, RandomState
-from skbayesnn.estimators import ask, before_final_step, final_step, named
+from skbayesnn.estimators._pipeline import ask, before_final_step, final_step, named
 
 
 def sobol_indices(

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.ma import MaskedArray
 from sklearn.exceptions import FitFailedWarning
 
-from skbayesnn.estimators import EvidenceMLPClassifier, EvidenceMLPRegressor, final_step
+from skbayesnn.estimators import EvidenceMLPClassifier, EvidenceMLPRegressor
+from skbayesnn.estimators._pipeline import final_step
 from skbayesnn.model_selection._comparison import describe, posterior_probabilities
 
 EVIDENCE = (EvidenceMLPClassifier, EvidenceMLPRegressor)

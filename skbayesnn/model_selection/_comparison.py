@@ -11,7 +11,7 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from skbayesnn._typing import Estimator
-from skbayesnn.estimators import final_step, innermost
+from skbayesnn.estimators._pipeline import final_step
 from skbayesnn.predictive import evidence_weights
 
 COLUMNS = (
@@ -177,7 +177,9 @@ def describe(model):
         available.
     """
     last = final_step(model)
-    network = innermost(model)
+    network = last
+    while hasattr(network, "regressor_"):  # transformed target
+        network = final_step(network.regressor_)
     report = getattr(last, "evidence_report_", None)
     best = None if report is None else report.minima[0]
     weights = [*getattr(network, "coefs_", []), *getattr(network, "intercepts_", [])]

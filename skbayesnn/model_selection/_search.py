@@ -26,11 +26,10 @@ from skbayesnn.estimators import (
     EvidenceMLPRegressor,
     HMCMLPClassifier,
     HMCMLPRegressor,
-    delegated,
-    final_step,
 )
-from skbayesnn.estimators.inputs._parameters import one_of, positive
-from skbayesnn.inference import Deadline, Lines, in_order
+from skbayesnn.estimators._pipeline import delegated, final_step
+from skbayesnn.estimators.inputs._parameters import check
+from skbayesnn.inference import Deadline, Progress, in_order
 from skbayesnn.model_selection._candidates import (
     EVIDENCE,
     FIRST_LOOK,
@@ -196,7 +195,7 @@ class EvidenceSearch(MetaEstimatorMixin, BaseEstimator):
         candidates = [clone(self.estimator).set_params(**clone(p, safe=False)) for p in params]
         self._check_averaging(candidates)
         if self.max_time is not None:
-            positive(self, "max_time")
+            check(self, max_time=float)
         deadline = Deadline.after(self.max_time)
         labels = [", ".join(f"{k}={v}" for k, v in p.items()) for p in params]
         with warnings.catch_warnings():
@@ -216,7 +215,7 @@ class EvidenceSearch(MetaEstimatorMixin, BaseEstimator):
         All get a first look. The best one is then fitted with its own parameters, and after it the
         others that could win, with the noise model chosen for the best.
         """
-        progress, fits = Lines(self.verbose, deadline), {}
+        progress, fits = Progress(self.verbose, deadline), {}
 
         def fit_some(stage, some, held):
             calls = [
@@ -256,7 +255,7 @@ class EvidenceSearch(MetaEstimatorMixin, BaseEstimator):
             )
 
     def _check_averaging(self, candidates):
-        one_of(self, "combine", AVERAGING)
+        check(self, combine=AVERAGING)
         able = EVIDENCE if self.combine in BY_DENSITIES else EVIDENCE + SAMPLERS
         for model in candidates:
             if self.combine != "best" and not isinstance(final_step(model), able):

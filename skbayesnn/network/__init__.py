@@ -3,17 +3,17 @@
 This package does not depend on targets, noise or priors.
 """
 
-from skbayesnn.network._activations import ACTIVATIONS
 from skbayesnn.network._curvature import hessian, hessian_product, hessian_width
-from skbayesnn.network._forward import (
+from skbayesnn.network._network import (
+    ACTIVATIONS,
     BLOCK_DOUBLES,
+    Network,
     first_inputs,
     forward,
     of_networks,
     outputs,
     row_blocks,
 )
-from skbayesnn.network._network import Network
 from skbayesnn.network._products import (
     hidden_gradient,
     input_jacobian,

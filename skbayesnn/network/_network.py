@@ -1,12 +1,94 @@
-"""Layout of a multilayer perceptron: the map from a flat weight vector to layers."""
+"""Multilayer perceptron: activation functions, layout of the weights, and forward propagation."""
 
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from operator import attrgetter
+from typing import NamedTuple
 
 import numpy as np
+from scipy.special import expit, ndtr
 
-from skbayesnn.network._activations import ACTIVATIONS
+BLOCK_DOUBLES = 2**20  # numbers that one temporary array may hold per network (8 MiB)
+CACHED_DOUBLES = 2**14  # numbers per array if several arrays share a fast cache
+
+
+class Activation(NamedTuple):
+    """Hidden-unit non-linearity ``z = phi(a)``.
+
+    Attributes
+    ----------
+    derivatives : callable
+        ``derivatives(a, order)`` returns the tuple ``(phi(a), phi'(a), phi''(a))`` cut to
+        ``order + 1`` entries, each of the shape of ``a``.
+    odd : bool
+        Whether ``phi(-a) = -phi(a)``: then a unit whose weights all change sign computes the
+        same function, which doubles the number of equivalent minima (MacKay 1992, section 3.2).
+    linear : bool
+        Whether ``phi`` is linear: then hidden units can be rotated into each other freely.
+    """
+
+    derivatives: Callable
+    odd: bool = False
+    linear: bool = False
+
+
+def _identity(a, order):
+    return (a, np.ones_like(a), np.zeros_like(a))[: order + 1]
+
+
+def _tanh(a, order):
+    z = np.tanh(a)
+    if order == 0:
+        return (z,)
+    slope = z * z
+    np.subtract(1.0, slope, out=slope)
+    if order == 1:
+        return z, slope
+    return z, slope, -2.0 * z * slope
+
+
+def _logistic(a, order):
+    z = expit(a)
+    if order == 0:
+        return (z,)
+    slope = z * (1.0 - z)
+    return (z, slope, slope * (1.0 - 2.0 * z))[: order + 1]
+
+
+def _relu(a, order):
+    slope = (a > 0).astype(a.dtype)
+    return (a * slope, slope, np.zeros_like(a))[: order + 1]
+
+
+def _silu(a, order):
+    """Activation ``a sigmoid(a)``, also called swish (Elfwing, Uchibe & Doya 2018)."""
+    s = expit(a)
+    z = a * s
+    if order == 0:
+        return (z,)
+    slope = s + z * (1.0 - s)
+    bend = s * (1.0 - s) * (2.0 + a * (1.0 - 2.0 * s))
+    return (z, slope, bend)[: order + 1]
+
+
+def _gelu(a, order):
+    """Activation ``a Phi(a)`` with the normal cdf ``Phi`` (Hendrycks & Gimpel 2016)."""
+    cdf = ndtr(a)
+    if order == 0:
+        return (a * cdf,)
+    pdf = np.exp(-0.5 * a * a) / np.sqrt(2.0 * np.pi)
+    return (a * cdf, cdf + a * pdf, pdf * (2.0 - a * a))[: order + 1]
+
+
+ACTIVATIONS = {
+    "identity": Activation(_identity, odd=True, linear=True),
+    "tanh": Activation(_tanh, odd=True),
+    "logistic": Activation(_logistic),
+    "relu": Activation(_relu),
+    "silu": Activation(_silu),
+    "gelu": Activation(_gelu),
+}
 
 
 @dataclass(frozen=True)
@@ -28,6 +110,21 @@ class Network:
     output_bias : bool, default=True
         Whether the output layer has biases.
 
+    Attributes
+    ----------
+    hidden_layer_sizes : tuple of int
+        Widths of the hidden layers.
+    n_outputs : int
+        Number of outputs.
+    phi : Activation
+        Activation function with its derivatives.
+    shapes : list of tuple
+        Shapes ``(fan_in + 1, fan_out)`` of the augmented weight matrices.
+    slices : list of slice
+        Position of every layer in ``theta``.
+    n_weights : int
+        Number of weights and biases, ``k`` in the texts.
+
     Examples
     --------
     >>> from skbayesnn.network import Network
@@ -42,28 +139,29 @@ class Network:
     activation: str = "tanh"
     output_bias: bool = True
 
-    @property
-    def n_outputs(self):
-        """Number of outputs."""
-        return self.layer_sizes[-1]
+    # derived from these
+    hidden_layer_sizes: tuple = field(init=False, repr=False, compare=False)
+    n_outputs: int = field(init=False, repr=False, compare=False)
+    phi: Activation = field(init=False, repr=False, compare=False)
+    shapes: list = field(init=False, repr=False, compare=False)
+    slices: list = field(init=False, repr=False, compare=False)
+    n_weights: int = field(init=False, repr=False, compare=False)
 
-    @property
-    def hidden_layer_sizes(self):
-        """Widths of the hidden layers."""
-        return self.layer_sizes[1:-1]
-
-    @cached_property
-    def phi(self):
-        """Activation function with its derivatives."""
-        return ACTIVATIONS[self.activation]
-
-    @cached_property
-    def shapes(self):
-        """Shapes ``(fan_in + 1, fan_out)`` of the augmented weight matrices."""
-        return [
-            (fan_in + self.has_biases(layer), fan_out)
-            for layer, (fan_in, fan_out) in enumerate(pairwise(self.layer_sizes))
-        ]
+    def __post_init__(self):
+        shapes, slices, end = [], [], 0
+        for layer, (fan_in, fan_out) in enumerate(pairwise(self.layer_sizes)):
+            rows, start = fan_in + self.has_biases(layer), end
+            end += rows * fan_out
+            shapes.append((rows, fan_out))
+            slices.append(slice(start, end))
+        vars(self).update(
+            hidden_layer_sizes=self.layer_sizes[1:-1],
+            n_outputs=self.layer_sizes[-1],
+            phi=ACTIVATIONS[self.activation],
+            shapes=shapes,
+            slices=slices,
+            n_weights=end,
+        )
 
     def has_biases(self, layer):
         """Return True if layer ``layer`` of the weights (from 0) has biases."""
@@ -72,18 +170,6 @@ class Network:
     def without_biases(self, matrix, layer):
         """Drop the row of the biases of an augmented matrix ``(..., fan_in + 1, fan_out)``."""
         return matrix[..., : self.layer_sizes[layer], :]
-
-    @cached_property
-    def slices(self):
-        """Position of every layer in ``theta``."""
-        ends = np.cumsum([rows * columns for rows, columns in self.shapes])
-        starts = [0, *ends[:-1]]
-        return [slice(int(start), int(end)) for start, end in zip(starts, ends, strict=True)]
-
-    @property
-    def n_weights(self):
-        """Number of weights and biases, ``k`` in the texts."""
-        return self.slices[-1].stop
 
     def layers(self, theta):
         """Views of ``theta`` ``(..., k)`` as augmented matrices ``(..., fan_in + 1, fan_out)``."""
@@ -102,3 +188,92 @@ class Network:
         sizes = list(self.layer_sizes)
         sizes[hidden_layer + 1] -= len(units)
         return replace(self, layer_sizes=tuple(sizes))
+
+
+class Trace(NamedTuple):
+    """Record of a forward pass over some rows; lists have an item for each layer.
+
+    The inputs of a layer have a column of ones where it has biases. The first ones are shared by
+    all networks, without leading axes.
+    """
+
+    network: object
+    layers: list  # augmented weight matrices (..., fan_in + 1, fan_out)
+    inputs: list  # of every layer, (..., n, fan_in + 1)
+    slopes: list  # first derivatives of the hidden units, (..., n, width)
+    bends: list  # second derivatives
+    outputs: np.ndarray  # (..., n, n_outputs)
+
+
+def _augment(z):
+    """Append a column of ones: ``(..., n, d)`` to ``(..., n, d + 1)``."""
+    augmented = np.empty((*z.shape[:-1], z.shape[-1] + 1))
+    augmented[..., :-1] = z
+    augmented[..., -1] = 1.0
+    return augmented
+
+
+def first_inputs(network, X):
+    """Inputs of the first layer, ``X`` with a column of ones if it has biases, ``(n, fan_in)``."""
+    return _augment(X) if network.has_biases(0) else X
+
+
+def forward(network, theta, X, order=0):
+    """Propagate rows ``X`` ``(n, n_features)`` through networks: their `Trace`.
+
+    ``theta`` has the shape ``(..., k)``; ``order`` (0 to 2) is the number of derivatives of the
+    activations that later steps need.
+    """
+    layers = network.layers(theta)
+    inputs, slopes, bends = [first_inputs(network, X)], [], []
+    for layer, weights in enumerate(layers[:-1]):
+        z, *derivatives = network.phi.derivatives(inputs[-1] @ weights, order)
+        inputs.append(_augment(z) if network.has_biases(layer + 1) else z)
+        if order > 0:
+            slopes.append(derivatives[0])
+        if order > 1:
+            bends.append(derivatives[1])
+    return Trace(network, layers, inputs, slopes, bends, inputs[-1] @ layers[-1])
+
+
+def row_blocks(n_rows, doubles_per_row):
+    """Yield consecutive slices of rows that keep the arrays of a block below `BLOCK_DOUBLES`.
+
+    The widest of these has ``doubles_per_row`` numbers for each row. The blocks, and so the last
+    bits of sums over rows, do not depend on the number of networks.
+    """
+    step = int(max(1, BLOCK_DOUBLES // max(1, doubles_per_row)))
+    for start in range(0, n_rows, step):
+        yield slice(start, min(start + step, n_rows))
+
+
+def outputs(network, theta, X):
+    """Network outputs ``f(x; theta)`` of shape ``(..., n, n_outputs)``, blocked over rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.network import Network, outputs
+    >>> network = Network((2, 4, 1))
+    >>> theta = np.random.default_rng(0).standard_normal((5, network.n_weights))
+    >>> outputs(network, theta, np.zeros((3, 2))).shape  # five networks at once
+    (5, 3, 1)
+    """
+    return of_networks(attrgetter("outputs"), network, theta, X)
+
+
+def of_networks(function, network, theta, X, order=0):
+    """Values of a function of traces at all rows, in blocks of rows and networks.
+
+    ``function`` maps a `Trace` to an array ``(..., n, *values)``; the result has that shape.
+    """
+    networks, width, result = theta.reshape(-1, theta.shape[-1]), max(network.layer_sizes), None
+    for rows in row_blocks(len(X), width):
+        step = max(1, CACHED_DOUBLES // (width * (rows.stop - rows.start)))
+        for first in range(0, max(1, len(networks)), step):
+            some = slice(first, first + step)
+            values = function(forward(network, networks[some], X[rows], order))
+            if result is None:
+                result = np.empty((len(networks), len(X), *values.shape[2:]))
+            result[some, rows] = values
+    return result.reshape(*theta.shape[:-1], *result.shape[1:])

@@ -2,11 +2,12 @@
 
 from skbayesnn.posterior._posterior import Energies, Expansion, Hyperparameters, Posterior
 from skbayesnn.posterior.joint._joint import JointPosterior
+from skbayesnn.posterior.joint._joint_censored import CensoredStudentTJoint
 from skbayesnn.posterior.joint._joint_correlated import CorrelatedJoint
 from skbayesnn.posterior.joint._joint_factors import MeasuredJoint, StudentTJoint
 from skbayesnn.posterior.joint._joint_input_dependent import InputDependentJoint
 from skbayesnn.posterior.kernels._compiled import instructions
-from skbayesnn.posterior.likelihoods._censored import CensoredGaussian
+from skbayesnn.posterior.likelihoods._censored import CensoredGaussian, CensoredStudentT
 from skbayesnn.posterior.likelihoods._correlated import (
     CorrelatedGaussian,
     correlation_coordinates,
@@ -32,8 +33,15 @@ from skbayesnn.posterior.likelihoods._measured import MeasuredGaussian
 from skbayesnn.posterior.likelihoods._output_layer import ridge
 from skbayesnn.posterior.likelihoods._student_t import FARTHEST, StudentT, squared_scales
 from skbayesnn.posterior.priors._gaussian_prior import GaussianPrior
-from skbayesnn.posterior.priors._hyperpriors import Gamma, Hyperprior, Hyperpriors, LogUniform
-from skbayesnn.posterior.priors._priors import INTERCEPT, WeightGroups, weight_groups
+from skbayesnn.posterior.priors._priors import (
+    INTERCEPT,
+    Gamma,
+    Hyperprior,
+    Hyperpriors,
+    LogUniform,
+    WeightGroups,
+    weight_groups,
+)
 
 __all__ = [
     "FARTHEST",
@@ -41,6 +49,8 @@ __all__ = [
     "Bernoulli",
     "Categorical",
     "CensoredGaussian",
+    "CensoredStudentT",
+    "CensoredStudentTJoint",
     "CorrelatedGaussian",
     "CorrelatedJoint",
     "Energies",

@@ -173,7 +173,8 @@ class Posterior:
 
     def targets(self, rows=slice(None)):
         """`Targets` of some rows."""
-        factors, known = (None if a is None else a[rows] for a in (self.factors, self.known))
+        factors = None if self.factors is None else self.factors[rows]
+        known = None if self.known is None else self.known[rows]
         return Targets(self.y[rows], self.sample_weight[rows], factors, known)
 
     def energies(self, theta, beta):

@@ -5,20 +5,23 @@ from skbayesnn.predictive._combination import (
     combined,
     ensemble_of_draws,
     ensemble_of_models,
+    evidence_weights,
     noise_variances_of,
+    stacking_weights,
+    tempered_weights,
 )
 from skbayesnn.predictive._counts import CountEnsemble, CountLaws, CountNoise
 from skbayesnn.predictive._ensemble import Ensemble, Rescaled
 from skbayesnn.predictive._leave_one_out import LeftOut, left_out
-from skbayesnn.predictive._marginals import NORMAL, Marginals, StudentTLaw, mixture_quantiles
-from skbayesnn.predictive._members import Draws, Member, Part, class_probabilities
-from skbayesnn.predictive._mixture import (
-    evidence_weights,
+from skbayesnn.predictive._marginals import (
+    NORMAL,
+    Marginals,
+    StudentTLaw,
     log_normal_density,
     mixture_moments,
-    stacking_weights,
-    tempered_weights,
+    mixture_quantiles,
 )
+from skbayesnn.predictive._members import Draws, Member, Part, class_probabilities
 from skbayesnn.predictive._moderation import (
     covariance_root,
     moderated_sigmoid,
@@ -31,6 +34,7 @@ from skbayesnn.predictive._moderation import (
 )
 from skbayesnn.predictive._noise import (
     CensoredNoise,
+    CensoredStudentTNoise,
     CorrelatedNoise,
     GaussianNoise,
     NoiseNetworks,
@@ -43,6 +47,7 @@ from skbayesnn.predictive._variational import closest_gaussian
 __all__ = [
     "NORMAL",
     "CensoredNoise",
+    "CensoredStudentTNoise",
     "CorrelatedNoise",
     "CountEnsemble",
     "CountLaws",

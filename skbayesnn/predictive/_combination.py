@@ -5,10 +5,12 @@ from functools import cache
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import logsumexp
 
 from skbayesnn.inference import OF_SIZE, Method, own_posterior, well_determined
 from skbayesnn.posterior import (
     CensoredGaussian,
+    CensoredStudentT,
     CorrelatedGaussian,
     NegativeBinomial,
     Poisson,
@@ -18,9 +20,9 @@ from skbayesnn.predictive._counts import CountNoise
 from skbayesnn.predictive._ensemble import Ensemble
 from skbayesnn.predictive._leave_one_out import LeftOut, left_out
 from skbayesnn.predictive._members import Draws, Member
-from skbayesnn.predictive._mixture import evidence_weights, stacking_weights, tempered_weights
 from skbayesnn.predictive._noise import (
     CensoredNoise,
+    CensoredStudentTNoise,
     CorrelatedNoise,
     GaussianNoise,
     NoiseNetworks,
@@ -31,6 +33,9 @@ from skbayesnn.predictive._variational import closest_gaussian
 NEGLIGIBLE_WEIGHT = 1e-6  # share of a minimum below which it is left out of predictions
 NEGLIGIBLE_MODEL = 0.002  # share of a sampled model below which it is left out
 PSEUDO_COUNT = 0.5  # rows of a Dirichlet prior of the shares of sampled models
+TEMPERATURE = 0.05  # fall of the log density in nats per row that divides a weight by e
+LEAST_SHARE = 0.01  # of the largest weight; smaller tempered weights are zero
+HOPELESS = 20.0  # nats below the best evidence at which a linear model has no share
 STEP = 1e-5  # of standardised inputs, near the best step of central differences
 
 
@@ -228,18 +233,98 @@ def noise_of(likelihood, beta, state=None, network=None, log_range=None, precisi
         rows, columns = np.tril_indices(beta.shape[-1], -1)
         correlation[:, rows, columns] = correlation[:, columns, rows] = state
         return CorrelatedNoise(squared_scales, 1.0, correlation)
-    if isinstance(likelihood, StudentT):
+    if isinstance(likelihood, StudentT | CensoredStudentT):
         degrees = np.array([likelihood.degrees_of_freedom]) if state is None else state[:, 0]
-        return StudentTNoise(squared_scales, 1.0, degrees)
+        kind = StudentTNoise if isinstance(likelihood, StudentT) else CensoredStudentTNoise
+        return kind(squared_scales, 1.0, degrees)
     kinds = {NegativeBinomial: CountNoise, CensoredGaussian: CensoredNoise}
     return kinds.get(type(likelihood), GaussianNoise)(squared_scales)
+
+
+def stacking_weights(log_densities, sample_weight, pseudo_count=0.0, max_iter=2000, tol=1e-10):
+    """Maximise the mean log of mixed leave-one-out densities over the weights of members.
+
+    The concave problem is solved by expectation maximisation (Yao et al. 2018 use the same
+    criterion).
+
+    Parameters
+    ----------
+    log_densities : ndarray of shape (m, n)
+        Leave-one-out log predictive density of every member for every row.
+    sample_weight : ndarray of shape (n,)
+    pseudo_count : float
+        Number of rows that are added to those of every member, as by a Dirichlet prior. It keeps
+        members whose wide tails no training row needs.
+    max_iter : int
+    tol : float
+        Relative gain of the objective that ends the iteration.
+
+    Returns
+    -------
+    ndarray of shape (m,)
+        Weights, non-negative and summing to 1.
+    """
+    n_members, total = len(log_densities), sample_weight.sum()
+    weights = np.full(n_members, 1.0 / n_members)
+    density = np.exp(log_densities - log_densities.max(axis=0))
+    value = -np.inf
+    for _ in range(max_iter):
+        mixed = weights @ density
+        previous, value = value, sample_weight @ np.log(mixed)
+        if pseudo_count:
+            value += pseudo_count * np.log(weights).sum()
+        if value - previous < tol * max(1.0, abs(value)):
+            break
+        counts = weights * (density @ (sample_weight / mixed)) + pseudo_count
+        weights = counts / (total + n_members * pseudo_count)
+    return weights / weights.sum()
+
+
+def tempered_weights(log_evidences, sample_weight, log_densities=None):
+    """Weights that fall slowly with the expected log predictive density per row.
+
+    The evidence is a product of predictive densities, of every row given those before it. So the
+    log evidence per row estimates how well a row is predicted, and so does the mean leave-one-out
+    density. A weight is proportional to ``exp(s / 0.05)``, with the mean ``s`` of both estimates.
+    Leave-one-out densities are too high for networks of many weights, so none counts for more than
+    that of the member of highest evidence. The posterior probabilities of `evidence_weights` differ
+    far more between members than the accuracy of Laplace's approximation justifies.
+
+    Parameters
+    ----------
+    log_evidences : ndarray of shape (m,)
+    sample_weight : ndarray of shape (n,)
+    log_densities : ndarray of shape (m, n), optional
+        Leave-one-out log predictive density of every member for every row; without, ``s`` is the
+        log evidence per row.
+
+    Returns
+    -------
+    ndarray of shape (m,)
+        Weights, non-negative and summing to 1; those below 1 % of the largest are zero.
+    """
+    score = log_evidences / sample_weight.sum()
+    if log_densities is not None:
+        means = log_densities @ sample_weight / sample_weight.sum()
+        score = 0.5 * (score + np.minimum(means, means[np.argmax(score)]))
+    weights = np.exp((score - score.max()) / TEMPERATURE)
+    weights[weights < LEAST_SHARE] = 0.0
+    return weights / weights.sum()
+
+
+def evidence_weights(log_evidences):
+    """Posterior ``P(H_i | D)`` of equally probable models (MacKay 1992, section 2.2)."""
+    return np.exp(log_evidences - logsumexp(log_evidences))
 
 
 def ensemble_of_models(fit):
     """Networks drawn from the posteriors of several models, weighted by stacking.
 
     The weights maximise the leave-one-out log density of the mixture. Posterior probabilities of
-    the models would depend on errors of evidences by single nats (Yao et al. 2018).
+    the models would depend on errors of evidences by single nats (Yao et al. 2018). The number of
+    networks of a model is proportional to its weight. Linear models far behind are left out, as
+    their evidence is accurate: their noise is wider, so that gross outliers alone would give them a
+    weight.
 
     Parameters
     ----------
@@ -252,14 +337,19 @@ def ensemble_of_models(fit):
         Leave-one-out predictions.
     """
     problem = fit.problem
-    parts = [_draws_of(some.joint, some.theta, some.beta, some.state) for some in fit.drawn]
+    least = fit.drawn[0].log_evidence - HOPELESS
+    drawn = [some for some in fit.drawn if some.hidden_layer_sizes or some.log_evidence >= least]
+    parts = [_draws_of(some.joint, some.theta, some.beta, some.state) for some in drawn]
     left = [LeftOut.of_draws(part, problem.X, problem.y, problem.known) for part in parts]
     shares = stacking_weights(
         np.stack([some.log_density for some in left]), problem.sample_weight, PSEUDO_COUNT
     )
     kept = np.flatnonzero(shares >= NEGLIGIBLE_MODEL)
     shares = shares[kept] / shares[kept].sum()
-    parts, left = [parts[i] for i in kept], [left[i] for i in kept]
+    left, most = [left[i] for i in kept], max(part.size for part in parts)
+    parts = [
+        parts[i].first(int(np.ceil(share * most))) for i, share in zip(kept, shares, strict=True)
+    ]
     weights = [
         np.full(part.size, share / part.size) for part, share in zip(parts, shares, strict=True)
     ]

@@ -21,7 +21,7 @@ COARSEST, MOST_NODES = 0.5, 512  # largest spacing of nodes, in sd of the log ra
 LEAST_DISPERSION = 1e-8  # of a Poisson law among negative binomial ones
 HIGHEST = 300.0  # log rate at which rates are cut off, so that no square overflows
 LARGEST = 2.0**60  # largest quantile of a count, and mean of one that is drawn
-N_VALUES = 256  # values of a count, of equal spacing, over which functions are summed
+N_VALUES = 256  # values of a count that are tabulated, or over which functions are summed
 OMITTED = 1e-9  # probability of the larger values that these sums leave out
 
 
@@ -53,6 +53,23 @@ class CountLaws(NamedTuple):
             else:
                 total = total + share * pdtr(known, mean)
         return np.where(t < 0.0, 0.0, total)
+
+    def table(self, size, weights):
+        """Probabilities of the counts below ``size``, ``(size, n, 1)``, by recursion.
+
+        They are those of the mixture of all networks, of the given ``weights`` ``(m,)``.
+        """
+        table, r = np.zeros((size, *self.log_means.shape[1:])), self._sizes
+        for log_mean, share in self._nodes(float(size)):
+            mean = np.exp(log_mean)
+            p, odds = np.exp(-mean), mean
+            if r is not None:
+                p, odds = (r / (r + mean)) ** r, mean / (r + mean)
+            p = p * share
+            for k in range(size):
+                table[k] += np.tensordot(weights, p, 1)
+                p = p * (odds if r is None else odds * (k + r)) / (k + 1.0)
+        return table
 
     def moments(self):
         """Mean, variance of the expected count, and mean variance given it, ``(m, n, 1)`` each."""
@@ -148,7 +165,12 @@ class CountEnsemble(Ensemble):
         """Smallest counts whose `cdf` reaches given probabilities, ``(n, 1)`` for each."""
 
         def quantiles(laws):
-            return tuple(self._quantile(laws, probability) for probability in probabilities)
+            high = self._bracket(laws, np.max(probabilities))[1]
+            if np.max(high) >= N_VALUES:
+                return tuple(self._quantile(laws, probability) for probability in probabilities)
+            below = np.cumsum(laws.table(int(np.max(high)) + 1, self.member_weights), axis=0)
+            below[-1] = 1.0
+            return tuple(np.argmax(below >= some, axis=0).astype(float) for some in probabilities)
 
         return self._over_laws(quantiles, X, errors)
 
@@ -185,19 +207,20 @@ class CountEnsemble(Ensemble):
 
     def _quantile(self, laws, probability):
         """Smallest counts whose distribution function reaches a probability, by bisection."""
-
-        def reaches(t):
-            return self._mixed(laws.cdf(t)) >= probability
-
-        high = np.maximum(np.ceil(self._mixed(laws.moments()[0])), 1.0)
-        low = np.full_like(high, -1.0)
-        while np.any(short := ~reaches(high) & (high < LARGEST)):
-            low, high = np.where(short, high, low), np.where(short, 2.0 * high, high)
+        low, high = self._bracket(laws, probability)
         while np.any(wide := high - low > np.maximum(1.0, 1e-12 * high)):
             middle = np.where(wide, np.floor(0.5 * (low + high)), high)
-            found = reaches(middle)
+            found = self._mixed(laws.cdf(middle)) >= probability
             low, high = np.where(found, low, middle), np.where(found, middle, high)
         return high
+
+    def _bracket(self, laws, probability):
+        """Counts whose distribution function does not reach a probability, and that reach it."""
+        high = np.maximum(np.ceil(self._mixed(laws.moments()[0])), 1.0)
+        low = np.full_like(high, -1.0)
+        while np.any(short := (self._mixed(laws.cdf(high)) < probability) & (high < LARGEST)):
+            low, high = np.where(short, high, low), np.where(short, 2.0 * high, high)
+        return low, high
 
     def _mixed(self, values):
         return np.tensordot(self.member_weights, values, 1)

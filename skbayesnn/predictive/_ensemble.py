@@ -3,14 +3,19 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.polynomial.hermite_e import hermegauss
 from scipy.special import logsumexp
 
 from skbayesnn._data import Scaling
 from skbayesnn._threads import blas_threads
 from skbayesnn.network import row_blocks
-from skbayesnn.predictive._marginals import mixture_quantiles
+from skbayesnn.predictive._marginals import mixture_moments, mixture_quantiles
 from skbayesnn.predictive._members import Part
-from skbayesnn.predictive._mixture import HERMITE_NODES, HERMITE_WEIGHTS, mixture_moments
+
+HERMITE_NODES, HERMITE_WEIGHTS = hermegauss(40)  # averages over the standard normal
+HERMITE_WEIGHTS = HERMITE_WEIGHTS / HERMITE_WEIGHTS.sum()
+
+LEAST_WITH_MOMENTS = 0.2  # least share of networks whose noise has moments that stand for all
 
 
 @dataclass(frozen=True)
@@ -131,14 +136,14 @@ class Ensemble:
 
     @property
     def with_moments(self):
-        """Select the networks whose noise has all moments; ``None`` if they are a minority.
+        """Select the networks whose noise has all moments; ``None`` if they have a small share.
 
         Under Student-t noise the mean of a function of the target need not exist.
         """
         kept = [not part.noise.heavy_tails for part in self.parts]
         weights = tuple(some for some, keep in zip(self.weights, kept, strict=True) if keep)
         total = sum(some.sum() for some in weights)
-        if all(kept) or total < 0.5:
+        if all(kept) or total < LEAST_WITH_MOMENTS:
             return self if all(kept) else None
         parts = tuple(part for part, keep in zip(self.parts, kept, strict=True) if keep)
         return replace(self, parts=parts, weights=tuple(some / total for some in weights))

@@ -33,7 +33,7 @@ class LeftOut(NamedTuple):
     @classmethod
     def mixed(cls, parts, shares):
         """Mix several leave-one-out predictions."""
-        logs, means, cdfs, stds = (np.stack(some) for some in zip(*parts, strict=True))
+        logs, means, cdfs, stds = map(np.stack, zip(*parts, strict=True))
         mean = np.tensordot(shares, means, 1)
         return cls(
             logsumexp(logs + np.log(shares)[:, None], axis=0),
@@ -56,7 +56,7 @@ class LeftOut(NamedTuple):
         for rows in row_blocks(len(X), draws.doubles_per_row):
             some = None if known is None else known[rows]
             found.append(_of_drawn_rows(draws, X[rows], y[rows], some))
-        return cls(*(np.concatenate(some) for some in zip(*found, strict=True)))
+        return cls(*map(np.concatenate, zip(*found, strict=True)))
 
 
 def _of_drawn_rows(draws, X, y, known):

@@ -1,4 +1,4 @@
-"""Distributions of single targets: mixtures of location-scale laws, and their quantiles."""
+"""Mixtures: of Gaussians, and of location-scale laws of single targets with their quantiles."""
 
 from functools import lru_cache
 from typing import NamedTuple
@@ -269,3 +269,23 @@ def _step(x, values, probability, tolerance):
         found = np.abs(householder - halley) <= tolerance
         found &= np.abs(householder - newton) <= CLOSE * np.abs(newton)
     return x + householder, found
+
+
+def mixture_moments(weights, means, covariances):
+    """Mean ``(..., p)`` and covariance ``(..., p, p)`` of a mixture of ``m`` Gaussians.
+
+    The covariance is the mean of the covariances plus the covariance of the means.
+    """
+    mean = np.tensordot(weights, means, 1)
+    apart = means - mean
+    spread = apart[..., :, None] * apart[..., None, :]
+    return mean, np.tensordot(weights, covariances + spread, 1)
+
+
+def log_normal_density(residual, covariance):
+    """Log density ``ln N(residual; 0, covariance)`` for (..., p) and (..., p, p): shape (...)."""
+    factor = np.linalg.cholesky(covariance)
+    white = np.linalg.solve(factor, residual[..., None])[..., 0]
+    log_det = 2.0 * np.sum(np.log(np.diagonal(factor, axis1=-2, axis2=-1)), axis=-1)
+    dimension = residual.shape[-1]
+    return -0.5 * (np.sum(white**2, axis=-1) + log_det + dimension * np.log(2.0 * np.pi))

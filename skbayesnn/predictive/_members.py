@@ -3,7 +3,7 @@
 Both implement one protocol, `Part`, in standardised units.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import expit, softmax
@@ -314,6 +314,11 @@ class Draws(Part):
     def size(self):
         """Number of draws."""
         return len(self.theta)
+
+    def first(self, size):
+        """Select the first draws."""
+        noise = self.noise and self.noise.of(slice(size))
+        return replace(self, theta=self.theta[:size], noise=noise)
 
     @property
     def n_unknowns(self):

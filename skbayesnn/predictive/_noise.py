@@ -14,8 +14,7 @@ from scipy.special import gammaln, log_ndtr, logsumexp, ndtr
 
 from skbayesnn.network import Network, forward, jacobian, outputs, row_blocks
 from skbayesnn.posterior import FARTHEST, squared_scales
-from skbayesnn.predictive._marginals import NORMAL, StudentTLaw
-from skbayesnn.predictive._mixture import log_normal_density
+from skbayesnn.predictive._marginals import NORMAL, StudentTLaw, log_normal_density
 
 N_SCALES = 80  # Gaussians that make Student-t noise
 LEFT_OUT = 40.0  # nats below the largest weight at which one of them is left out
@@ -43,15 +42,9 @@ class GaussianNoise:
     n_gaussians = 1
     heavy_tails = False  # True if moments of high order do not exist
 
-    @property
-    def laws(self):
-        """Distributions of residuals in units of their scale, each with its networks."""
-        return [(NORMAL, slice(None))]
-
-    @property
-    def widths(self):
-        """Memory per row in doubles for all networks."""
-        return []
+    # distributions of residuals in units of their scale, each with its networks
+    laws = ((NORMAL, slice(None)),)
+    widths = ()  # memory per row in doubles for all networks
 
     def of(self, chosen):
         """Select the noise of some networks, by their indices."""
@@ -322,9 +315,8 @@ class CorrelatedNoise(GaussianNoise):
         return log_normal_density(residual, noise if covariance is None else covariance + noise)
 
 
-@dataclass(frozen=True)
-class CensoredNoise(GaussianNoise):
-    """Gaussian noise of training rows of which some are limits."""
+class _Censored:
+    """Noise of training rows of which some are limits."""
 
     def pointwise(self, y, outputs, covariances, X, known=None):
         """Log probabilities, means, distribution functions and variances; see `GaussianNoise`.
@@ -335,10 +327,22 @@ class CensoredNoise(GaussianNoise):
         as independent.
         """
         logs, mean, cdf, variance = super().pointwise(y, outputs, covariances, X)
-        scale, limit = np.sqrt(variance), known != 0.0
-        z = (y - mean) / scale
-        each = np.where(limit, log_ndtr(-known * z), NORMAL.log_density(z) - np.log(scale))
+        limit, (shares, spreads) = known != 0.0, self.mixture(X)
+        if covariances is not None:
+            spreads = spreads + np.diagonal(covariances, axis1=-2, axis2=-1)[:, None]
+        scales = np.sqrt(spreads)
+        z = (y - mean)[:, None] / scales
+        each = np.where(limit, log_ndtr(-known * z), NORMAL.log_density(z) - np.log(scales))
+        each = logsumexp(each, axis=1, b=shares[..., None, None])
         logs = np.where(limit.any(axis=-1), each.sum(axis=-1), logs)
         inside = np.where(known < 0.0, np.maximum(mean, y), np.minimum(mean, y))
         mean = np.where(limit, inside, mean)
         return logs, mean, np.where(limit, 0.5 * (cdf + (known > 0.0)), cdf), variance
+
+
+class CensoredNoise(_Censored, GaussianNoise):
+    """Gaussian noise of training rows of which some are limits."""
+
+
+class CensoredStudentTNoise(_Censored, StudentTNoise):
+    """Student-t noise of training rows of which some are limits."""

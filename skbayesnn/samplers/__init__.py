@@ -8,8 +8,16 @@ update them.
 
 from skbayesnn.samplers._chains import Chains, Plan, StepSize, advance, sample, warm_up
 from skbayesnn.samplers._diagnostics import bulk_ess, effective_sample_size, r_hat, tail_ess
-from skbayesnn.samplers._dynamics import Metric, Phase, leapfrog, start
-from skbayesnn.samplers._kernels import Info, RandomNumbers, random_walk, transition
+from skbayesnn.samplers._dynamics import (
+    Info,
+    Metric,
+    Phase,
+    RandomNumbers,
+    leapfrog,
+    random_walk,
+    start,
+    transition,
+)
 from skbayesnn.samplers._population import (
     Population,
     Schedule,

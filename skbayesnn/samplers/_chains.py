@@ -4,8 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skbayesnn.samplers._dynamics import Metric, Phase, start
-from skbayesnn.samplers._kernels import RandomNumbers, transition
+from skbayesnn.samplers._dynamics import Metric, Phase, RandomNumbers, start, transition
 
 STAGES = (0.08, 0.2, 0.4, 0.7)  # shares of the warm-up after which the metric is updated
 FIRST_STEP = 0.1
@@ -154,8 +153,8 @@ def is_careful(plan, count):
     return plan.n_steps is None and count % 5 == 0
 
 
-def advance(energy, chains, plan, step_size, move=None):
-    """Make one transition of every chain, followed by ``move`` if given.
+def advance(energy, chains, plan, step_size, moves=()):
+    """Make one transition of every chain, followed by ``moves``.
 
     Step sizes (with a fixed number of steps) or trajectory lengths vary from one transition to the
     next, to prevent periodic trajectories (Neal 2011, section 5.4.2.2). The variation is
@@ -186,13 +185,13 @@ def advance(energy, chains, plan, step_size, move=None):
         plan.persistence,
         plan.metropolis,
     )
-    if move is not None:
+    for move in moves:
         phase = move(energy, phase, chains.rngs)
     return chains._replace(phase=phase, count=count), info
 
 
 def warm_up(
-    energy, chains, plan, n_transitions, curvature=None, move=None, progress=None, is_late=None
+    energy, chains, plan, n_transitions, curvature=None, moves=(), progress=None, is_late=None
 ):
     """Run the chains to the typical set, and adapt step sizes and metric.
 
@@ -205,9 +204,9 @@ def warm_up(
     curvature : callable, optional
         Function from positions (n_chains, d) to positive definite matrices (n_chains, d, d). Their
         mean over each stage defines the next metric. By default the metric is not adapted.
-    move : callable, optional
-        Another transition that leaves the target invariant, made after each transition of the
-        dynamics: a function from the energy, a phase and the chains' generators to a phase.
+    moves : sequence of callable
+        Further transitions that leave the target invariant, made in turn after each transition of
+        the dynamics: functions from the energy, a phase and the chains' generators to a phase.
     progress : callable, optional
         Called after every transition with the chains and its `Info`.
     is_late : callable, optional
@@ -221,7 +220,7 @@ def warm_up(
     total, used, begin = 0.0, 0, 0
     every = max(1, round(0.3 * n_transitions / CURVATURES))
     for i in range(n_transitions):
-        chains, info = advance(energy, chains, brief, chains.steps.current, move)
+        chains, info = advance(energy, chains, brief, chains.steps.current, moves)
         if plan.step_size is None and not is_careful(plan, chains.count):
             steps = chains.steps.updated(plan.pooled(info.acceptance), plan.target)
             chains = chains._replace(steps=steps)
@@ -239,7 +238,7 @@ def warm_up(
     return chains
 
 
-def sample(energy, chains, plan, n_transitions, keep, move=None, progress=None):
+def sample(energy, chains, plan, n_transitions, keep, moves=(), progress=None):
     """Advance the chains with their adapted settings, see `warm_up`.
 
     ``keep`` is called with the chains and the `Info` of every transition.
@@ -261,7 +260,7 @@ def sample(energy, chains, plan, n_transitions, keep, move=None, progress=None):
     1.0
     """
     for _ in range(n_transitions):
-        chains, info = advance(energy, chains, plan, chains.steps.average, move)
+        chains, info = advance(energy, chains, plan, chains.steps.average, moves)
         keep(chains, info)
         if progress is not None:
             progress(chains, info)

@@ -7,17 +7,18 @@ moves are the particles of the next exponent. At exponent 1 the moves continue a
 whose states are draws from the posterior.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from skbayesnn.samplers._dynamics import Metric, start
-from skbayesnn.samplers._kernels import RandomNumbers, transition
+from skbayesnn.samplers._dynamics import Metric, RandomNumbers, start, transition
 
 MIDDLE = 16, 84  # per cent: one standard deviation about the mean of a normal distribution
 FIRST_STEP, LONGEST_STEP = 0.3, 1.0
 ACCEPTANCE = 0.8
 LEAST_SCALE = 1e-3
+HUGE = np.finfo(float).max ** 0.5  # replaces misfits that are not finite
 
 
 def log_sum_exp(values, axis):
@@ -83,7 +84,7 @@ class Population(NamedTuple):
 
 
 class Stage(NamedTuple):
-    """Particles, energy and further move at one exponent.
+    """Particles, energy and further transitions at one exponent.
 
     Attributes
     ----------
@@ -91,13 +92,13 @@ class Stage(NamedTuple):
         Particles, with new draws of the conditions of the energy, if any.
     energy : callable
         Energy at this exponent.
-    move : callable or None
-        Another transition for that energy, see `warm_up`.
+    moves : sequence of callable
+        Further transitions for that energy, see `warm_up`.
     """
 
     position: np.ndarray
     energy: object
-    move: object = None
+    moves: Sequence = ()
 
 
 def anneal(path, rng, schedule):
@@ -138,7 +139,8 @@ def anneal(path, rng, schedule):
     log_evidences = np.zeros(schedule.n_populations)
     while exponent < 1.0:
         with np.errstate(all="ignore"):
-            misfit = _finite(path.misfit(position)).reshape(schedule.n_populations, -1)
+            misfit = path.misfit(position).reshape(schedule.n_populations, -1)
+            misfit = np.where(np.isfinite(misfit), misfit, HUGE)
         following = _next_exponent(misfit, exponent, schedule.effective)
         gains = (exponent - following) * misfit
         totals = log_sum_exp(gains, axis=1)
@@ -166,7 +168,7 @@ def _moved(path, exponent, kept, particles, step, rng, schedule):
     rngs, is_last = [rng] * n, exponent == 1.0
     n_moves = schedule.n_last_moves if is_last else schedule.n_moves
     n_steps = np.full(n, schedule.n_last_steps if is_last else schedule.n_steps)
-    begin, energy, move = path.stage(exponent, kept, rngs)
+    begin, energy, moves = path.stage(exponent, kept, rngs)
     phase, states = start(energy, begin), []
     metric = Metric(np.tile(_scale(phase.gradient, particles), (n, 1)))
     for i in range(n_moves):
@@ -175,7 +177,7 @@ def _moved(path, exponent, kept, particles, step, rng, schedule):
         phase, info = transition(energy, phase, noise, sizes, n_steps, metric)
         change = info.acceptance.mean() - ACCEPTANCE
         step = min(step * np.exp(change / np.sqrt(1 + i * is_last)), LONGEST_STEP)
-        if move is not None:
+        for move in moves:
             phase = move(energy, phase, rngs)
         states.append(phase.position)
     return np.concatenate(np.stack(states, axis=1)), step
@@ -194,11 +196,6 @@ def _scale(gradient, position):
     position = position[:, : gradient.shape[1]]
     spread = 0.5 * np.diff(np.percentile(position, MIDDLE, axis=0), axis=0)[0]
     return np.clip(by_curvature, LEAST_SCALE, np.maximum(spread, LEAST_SCALE))
-
-
-def _finite(misfit):
-    """Replace non-finite misfits by a huge value."""
-    return np.where(np.isfinite(misfit), misfit, np.finfo(float).max ** 0.5)
 
 
 def _next_exponent(misfit, exponent, effective):

@@ -6,8 +6,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.integrate import quad
 from scipy.optimize import Bounds
 from sklearn.base import clone
+from sklearn.compose import make_column_transformer
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor, Prior
 from skbayesnn.active_learning import Straddle, log_expected_improvement, suggest
@@ -102,7 +103,8 @@ def test_pending_measurements_of_linear_models_condition_as_a_refit_does():
     fixed.fit(X, y)
     more = np.vstack([X, pending]), np.append(y, fixed.predict(pending))
     search = _Search(fixed, "upper_confidence_bound", True, None, None)
-    found = search.std(search.prepare(at), search.prepare(pending))
+    left = search.left(search.prepare(at), search.prepare(pending))
+    found = fixed.predict_std(at, "epistemic") * np.sqrt(left)
     assert_allclose(found, fixed.fit(*more).predict_std(at, kind="epistemic"), rtol=1e-6)
 
 
@@ -115,6 +117,22 @@ def test_names_of_columns_are_kept(scaled):
     model = (make_pipeline(StandardScaler(), model) if scaled else model).fit(frame, y)
     for candidates in (frame, LIMITS):  # a warning would be an error
         assert suggest(model, candidates, 2, random_state=0).shape == (2, 2)
+
+
+def test_rows_of_a_data_frame():
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    table = {"load": rng.uniform(0, 1, 40), "material": rng.choice(["steel", "brass"], 40)}
+    table = pandas.DataFrame(table)
+    y = table["load"] + (table["material"] == "brass")
+    scaled = make_column_transformer(("passthrough", ["load"]), (OneHotEncoder(), ["material"]))
+    model = make_pipeline(scaled, EvidenceMLPRegressor((), random_state=0)).fit(table, y)
+    best = table.loc[y.idxmax()]
+    found = suggest(model, table.drop(index=y.idxmax()), 2, random_state=0)
+    assert list(found.columns) == ["load", "material"]
+    assert set(found["material"]) == {best["material"]}
+    cheap = suggest(model, table, constraint=lambda rows: rows["material"] == "steel")
+    assert cheap["material"].item() == "steel"
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,6 @@ from scipy.special import expit
 
 from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor
 from skbayesnn.inference.sampling._population import PathFromPrior
-from skbayesnn.inference.sampling._tempered import NearPrecisions
 from skbayesnn.samplers import Schedule, anneal, combine
 
 KEPT = Path(__file__).parent / "results" / "evidence_truth.csv"
@@ -170,8 +169,8 @@ def print_references():
         fit, rng = model._result, np.random.default_rng(1)
         joint = fit.drawn[0].joint
         eta = fit.drawn[0].position[:, joint.n_sampled : joint.dimension]
-        first = NearPrecisions.about(joint, eta.mean(axis=0), eta.std(axis=0))
-        found = anneal(PathFromPrior(joint, first), rng, schedule)
+        path = PathFromPrior.about(joint, eta.mean(axis=0), eta.std(axis=0))
+        found = anneal(path, rng, schedule)
         log_evidence, its_error = combine(found.log_evidences + fit.problem.log_scale)
         print(
             f"{name:28s}{truth:9.2f} +-{error:4.2f}{log_evidence:9.2f} +-{its_error:4.2f}",

@@ -3,8 +3,8 @@
 `skbayesnn.active_learning.suggest` with a sampled network, beside a Gaussian process of
 scikit-learn (Matern 5/2 with a length scale per input and free noise) with the same suggestions:
 expected improvement, 1,024 quasi-random candidates, the best improved locally. The functions have
-no noise; both models infer theirs, the network at most a tenth of the spread of the targets. Each
-run starts with ``2 d + 1`` points of a Latin hypercube, the same for both.
+no noise; both models infer theirs, the network at most a hundredth of the spread of the targets.
+Each run starts with ``2 d + 1`` points of a Latin hypercube, the same for both.
 
 Run with::
 
@@ -101,7 +101,7 @@ def by_network(X, y, seed):
     """Next row by this library."""
     model = EvidenceMLPRegressor(
         (8,),
-        noise=Noise("constant", hyperprior=LogUniform(1e-3, 0.1)),
+        noise=Noise("constant", hyperprior=LogUniform(1e-3, 0.01)),
         n_restarts=2,
         random_state=seed,
     ).fit(X, y)

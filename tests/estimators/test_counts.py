@@ -10,14 +10,24 @@ from scipy import stats
 from scipy.special import logsumexp
 from sklearn import config_context
 from sklearn.linear_model import PoissonRegressor
-from sklearn.model_selection import cross_val_score
+from sklearn.model_selection import KFold, cross_val_score, cross_validate
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
 
 from skbayesnn import EvidenceMLPRegressor, HMCMLPRegressor, Noise, Prior
-from skbayesnn.active_learning import information_gain
+from skbayesnn.active_learning import information_gain, model_discrimination, select, suggest
 from skbayesnn.estimators import AveragedRegressor, conformal_interval
+from skbayesnn.metrics import (
+    log_density_scorer,
+    make_coverage_scorer,
+    neg_calibration_error_scorer,
+    neg_crps_scorer,
+    quantile_calibration_error,
+)
 
 FIXED = {"prior": Prior(precision=0.7), "standardize": False, "random_state": 0}
 LAPLACE = {"measure_evidence": False, "random_state": 0}
+SCORING = {"log_density": log_density_scorer, "coverage": make_coverage_scorer(0.8)}
 
 
 def make_rows(n=60, dispersion=0.0, seed=0):
@@ -152,8 +162,37 @@ def test_exposure_is_routed():
     with config_context(enable_metadata_routing=True):
         model.set_fit_request(exposure=True).set_score_request(exposure=True)
         scores = cross_val_score(model, X, y, cv=3, params={"exposure": exposure})
+        pipeline = Pipeline([("scale", StandardScaler()), ("poisson", model)])
+        found = cross_validate(pipeline, X, y, cv=3, scoring=SCORING, params={"exposure": exposure})
     plain = cross_val_score(model, X, y, cv=3)
     assert np.mean(scores) > np.mean(plain)
+    for name, scorer in SCORING.items():
+        by_hand = []
+        for train, test in KFold(3).split(X):
+            pipeline.fit(X[train], y[train], poisson__exposure=exposure[train])
+            by_hand.append(scorer(pipeline, X[test], y[test], exposure=exposure[test]))
+        assert_allclose(found[f"test_{name}"], by_hand, rtol=1e-12)
+
+
+def test_exposure_reaches_all_predictions():
+    X, y, exposure = make_rows()
+    model = fit("poisson", (X, y, exposure), **LAPLACE)
+    at, given = model.predict_distribution(X, exposure=exposure), {"exposure": exposure}
+    assert_allclose(model.predict_interval(X, 0.8, **given), at.interval(0.8))
+    assert_allclose(model.predict_std(X, **given), at.std())
+    assert_allclose(model.predict_quantiles(X, 0.3, **given), at.ppf(0.3))
+    assert_allclose(model.predict_expectation(X, np.sqrt, **given), at.expect(np.sqrt)[0])
+    assert_allclose(model.log_predictive_density(X, y, **given), at.logpmf(y))
+    assert_allclose(model.predictive_cdf(X, y, **given), at.cdf(y))
+    assert_allclose(log_density_scorer(model, X, y, **given), np.mean(at.logpmf(y)))
+    k = np.arange(200.0)[:, None]
+    crps = np.sum((np.stack([at.cdf(count) for count in k[:, 0]]) - (k >= y)) ** 2, axis=0)
+    assert_allclose(-neg_crps_scorer(model, X, y, **given), crps.mean(), rtol=0.01)
+    halves = at.cdf(y) - 0.5 * at.pmf(y)
+    error = quantile_calibration_error(halves)
+    assert_allclose(neg_calibration_error_scorer(model, X, y, **given), -error)
+    with pytest.raises(ValueError, match="measurement_std is not for counts"):
+        model.predict_std(X, measurement_std=1.0)
 
 
 def test_score_without_exposures_warns():
@@ -255,6 +294,38 @@ def test_refusals(parameters, y, given, words):
         model.fit(np.arange(3.0)[:, None], y, **given)
 
 
+def test_conformal_intervals_hold_dispersed_counts():
+    held, plain = [], []
+    for seed in range(60):
+        X, y, exposure = make_rows(n=240, dispersion=0.7, seed=seed)
+        model = fit("poisson", (X[:40], y[:40], exposure[:40]), **LAPLACE)
+        for found, ends in (
+            (held, conformal_interval(model, X[40:], 0.8, exposure=exposure[40:])),
+            (plain, model.predict_interval(X[40:], 0.8, exposure=exposure[40:])),
+        ):
+            assert np.array_equal(ends, np.floor(ends))
+            found.append(np.mean((ends[:, 0] <= y[40:]) & (y[40:] <= ends[:, 1])))
+    error = np.std(held, ddof=1) / np.sqrt(len(held))
+    assert 0.8 - 4 * error < np.mean(held) < 0.86 + 4 * error  # ends are whole numbers
+    assert np.mean(plain) < 0.75
+
+
+def test_gain_is_that_of_the_hessian():
+    X, y, exposure = make_rows()
+    model = fit("poisson", (X, y, exposure), **FIXED | LAPLACE)
+    w, b = model.coefs_[0][0, 0], model.intercepts_[0][0]
+    design = np.column_stack([X[:, 0], np.ones(len(X))])
+    A = design.T @ (design * (exposure * np.exp(w * X[:, 0] + b))[:, None]) + 0.7 * np.eye(2)
+    after = A + np.exp(0.5 * w + b) * np.outer([0.5, 1.0], [0.5, 1.0])
+    gain = 0.5 * (np.linalg.slogdet(after)[1] - np.linalg.slogdet(A)[1])
+    assert_allclose(information_gain(model, [[0.5]]), gain, rtol=1e-4)
+    sampler = fit("poisson", (X, y, exposure), HMCMLPRegressor, **FIXED, n_draws=300)
+    assert_allclose(information_gain(sampler, [[0.5]]), gain, rtol=0.2)
+    for some in (model, sampler):
+        assert len(set(select(some, X, 2))) == 2
+        assert suggest(some, X, random_state=0)[0, 0] > 0.8  # the rate grows
+
+
 def test_refusals_of_predictions():
     X, y, exposure = make_rows()
     model = fit("poisson", (X, y, exposure))
@@ -262,9 +333,8 @@ def test_refusals_of_predictions():
         model.predict(X, return_cov=True)
     for name in ("noise_std_", "dispersion_"):
         assert not hasattr(model, name)
-    for call in (information_gain, conformal_interval):
-        with pytest.raises(ValueError, match="not supported for counts"):
-            call(model, X)
+    with pytest.raises(ValueError, match="not supported for counts"):
+        model_discrimination(model, model, X)
     gaussian = EvidenceMLPRegressor(()).fit(X, y)
     with pytest.raises(ValueError, match="exposure is for counts"):
         gaussian.predict(X, exposure=exposure)

@@ -17,7 +17,7 @@ from skbayesnn import (
     Noise,
     Prior,
 )
-from skbayesnn.inference.evidence._symmetries import symmetries
+from skbayesnn.inference.evidence._evidence import symmetries
 from skbayesnn.inference.minima._redundancy import prune
 from skbayesnn.network import Network, forward, hessian_product, jacobian, jacobian_vector, outputs
 from tests.tools import DEPTHS, assert_near, difference, make_problem

@@ -9,7 +9,8 @@ from scipy import stats
 from scipy.optimize import minimize
 from scipy.special import log_ndtr, logsumexp
 
-from skbayesnn import EvidenceMLPRegressor, HMCMLPRegressor, Prior
+from skbayesnn import EvidenceMLPRegressor, HMCMLPRegressor, Noise, Prior
+from skbayesnn.estimators import conformal_interval
 from skbayesnn.predictive import CensoredNoise
 
 FIXED = {"prior": Prior(precision=0.7), "standardize": False, "random_state": 0}
@@ -92,6 +93,70 @@ def test_inferred_level_by_quadrature():
     assert_allclose(sampler.predict(rows[0]), model.predict(rows[0]), atol=0.03)
 
 
+DEGREES = np.array([2.5, 5.0, 10.0, 20.0, 40.0])  # of equal prior probability
+
+
+def grid_of_heavy_tails(rows, nu, sd, n=121):
+    """As `grid`, with Student-t noise of given standard deviation."""
+    W, B, _ = grid(rows, 1.0, n)
+    X, y, sides = rows
+    scale = sd * np.sqrt((nu - 2.0) / nu)
+    z = (y - W[:, None] * X[:, 0] - B[:, None]) / scale
+    law = stats.t(nu)
+    logs = np.where(sides == 0, law.logpdf(z) - np.log(scale), law.logcdf(-sides * z)).sum(axis=1)
+    prior = stats.norm.logpdf(W, 0, 0.7**-0.5) + stats.norm.logpdf(B, 0, 0.7**-0.5)
+    return W, B, logs + prior + np.log(np.diff(np.unique(W))[0] * np.diff(np.unique(B))[0])
+
+
+def test_student_t_noise_by_quadrature():
+    rows = make_rows(n=60)
+    _, y, sides = rows
+    y[np.flatnonzero(sides == 0)[:3]] += (8.0, -6.0, 5.0)
+    sides[np.flatnonzero(sides == 0)[3]] = -1  # a limit on the wrong side of the line
+    found = [grid_of_heavy_tails(rows, nu, 1.0) for nu in DEGREES]
+    logs = np.stack([some[2] for some in found])
+    exact = logsumexp(logs) - np.log(len(DEGREES))
+    options = {"noise": Noise("student_t", std=1.0)} | FIXED
+    model = fit(rows, **options | LAPLACE)
+    assert model.log_evidence_ == pytest.approx(exact, abs=0.05)
+    best = np.argmax(logsumexp(logs, axis=1))
+    assert model.degrees_of_freedom_ == DEGREES[best]
+    W, B = found[0][:2]
+    share = np.exp(logs[best] - logsumexp(logs[best]))
+    mean = share @ (0.5 * W + B)
+    assert model.predict([[0.5]])[0] == pytest.approx(mean, abs=0.01)
+    spread = np.sqrt(share @ (0.5 * W + B - mean) ** 2)
+    assert model.predict_std([[0.5]], "epistemic")[0] == pytest.approx(spread, rel=0.05)
+    draws = {"n_warmup": 100, "n_draws": 200, "measure_evidence": True}
+    sampler = fit(rows, HMCMLPRegressor, **options | draws)
+    assert abs(sampler.log_evidence_ - exact) < 4.0 * sampler.log_evidence_std_ + 0.05
+    shares = np.exp(logs - logsumexp(logs)).sum(axis=0)
+    mean = shares @ (0.5 * W + B)
+    spread = np.sqrt(shares @ (0.5 * W + B - mean) ** 2)
+    assert_allclose(sampler.predict([[0.5]]), mean, atol=0.2 * spread)
+    assert_allclose(sampler.predict_std([[0.5]], "epistemic"), spread, rtol=0.15)
+
+
+def test_level_of_student_t_noise_by_quadrature():
+    rows = make_rows(n=60)
+    _, y, sides = rows
+    y[np.flatnonzero(sides == 0)[:3]] += (8.0, -6.0, 5.0)
+    log_scale = np.linspace(-3, 3, 121) * np.log(10.0)  # of the noise, log-uniform
+    near = np.abs(log_scale - np.log(0.4)) < 1.3
+    logs = np.full((len(DEGREES), len(log_scale)), -np.inf)
+    for place in np.flatnonzero(near):
+        for row, nu in zip(logs, DEGREES, strict=True):
+            sd = np.exp(log_scale[place]) * np.sqrt(nu / (nu - 2.0))
+            row[place] = logsumexp(grid_of_heavy_tails(rows, nu, sd, n=41)[2])
+    exact = logsumexp(logs) - np.log(len(DEGREES) * (len(log_scale) - 1))
+    options = {"noise": "student_t"} | FIXED
+    model = fit(rows, **options | LAPLACE)
+    assert model.log_evidence_ == pytest.approx(exact, abs=0.15)  # nats: Laplace's approximation
+    draws = {"n_warmup": 100, "n_draws": 200, "measure_evidence": True}
+    sampler = fit(rows, HMCMLPRegressor, **options | draws)
+    assert abs(sampler.log_evidence_ - exact) < 4.0 * sampler.log_evidence_std_ + 0.05
+
+
 def test_left_out_rows_against_fits_without_them():
     rows = make_rows(n=50)
     full = fit(rows, noise=0.5, **FIXED | LAPLACE)
@@ -168,7 +233,7 @@ def test_left_out_limit_is_in_the_middle_of_what_it_allows():
         ({}, {"censored": [0, 1]}, "shape"),
         ({}, {"censored": [0, 2, 0]}, "lies below"),
         ({}, {"censored": [-1, 1, 1]}, "at least some"),
-        ({"noise": "student_t"}, {"censored": [0, 0, 1]}, "censored is not possible"),
+        ({"noise": "input_dependent"}, {"censored": [0, 0, 1]}, "censored is not possible"),
         ({"noise": "poisson"}, {"censored": [0, 0, 1]}, "censored is not possible"),
         ({}, {"censored": [0, 0, 1], "measurement_std": 1.0}, "not both"),
     ],
@@ -177,3 +242,13 @@ def test_refusals(parameters, given, words):
     X, y = np.arange(3.0)[:, None], [1.0, 2.0, 3.0]
     with pytest.raises(ValueError, match=words):
         EvidenceMLPRegressor((), **parameters).fit(X, y, **given)
+
+
+def test_refusals_of_unknown_targets():
+    X, y, sides = make_rows(n=30)
+    with pytest.raises(ValueError, match="for one output"):
+        EvidenceMLPRegressor((), noise="student_t").fit(
+            X, np.column_stack([y, y]), censored=np.column_stack([sides, sides])
+        )
+    with pytest.raises(ValueError, match="only limits are known"):
+        conformal_interval(fit((X, y, sides), **LAPLACE), X)

@@ -6,7 +6,8 @@ from numpy.testing import assert_allclose
 
 from skbayesnn import EvidenceMLPRegressor, HMCMLPRegressor
 from skbayesnn._data import Scaling, canonical_rows
-from skbayesnn.estimators.inputs._unusual_targets import outliers_of
+from skbayesnn.estimators.inputs._rows import outliers_of
+from tests.tools import parts_of
 
 pytestmark = [
     pytest.mark.usefixtures("laplace"),
@@ -107,6 +108,16 @@ def test_default_fit_and_sampler():
     assert model.noise_log_evidences_ == {"student_t": model.log_evidence_}
     sampler = HMCMLPRegressor((4,), n_draws=100, measure_evidence=False, random_state=0)
     assert error(sampler.fit(X, y)) < 0.05
+
+
+@pytest.mark.usefixtures("as_users_fit")
+@pytest.mark.parametrize(("size", "seed"), [(1000.0, 1), (30.0, 5)])
+def test_drawn_fits(size, seed):
+    """Linear models, which explain outliers by their wide noise, have no share."""
+    X, y, _ = make_rows(100, 0.3, size, seed)
+    model = EvidenceMLPRegressor(random_state=0).fit(X, y)
+    assert error(model) < 0.05
+    assert [part.network.hidden_layer_sizes for part in parts_of(model)] == [(16,)]
 
 
 def test_units_of_y_follow():

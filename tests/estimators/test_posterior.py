@@ -254,7 +254,7 @@ def test_what_is_not_there_is_told(monkeypatch):
     posterior = fit_regressor(()).posterior_[0]
     with pytest.raises(ValueError, match="units must be 'user' or 'standardised', got 'metres'"):
         posterior.in_units("metres")
-    monkeypatch.setattr("skbayesnn.inference.curvature._memory.machine_memory", lambda: 100.0)
+    monkeypatch.setattr("skbayesnn.inference.curvature._method.machine_memory", lambda: 100.0)
     for name in ("covariance", "precision", "directions"):
         with pytest.raises(MemoryError, match="of 3 weights needs about"):
             getattr(posterior, name)

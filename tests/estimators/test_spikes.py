@@ -4,9 +4,10 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn.linear_model import BayesianRidge
 
-from skbayesnn import EvidenceMLPRegressor
-from skbayesnn.estimators.inputs._unusual_targets import Spike
+from skbayesnn import EvidenceMLPRegressor, HMCMLPRegressor
+from skbayesnn.estimators.inputs._rows import Spike
 from tests.tools import result_of
 
 pytestmark = pytest.mark.usefixtures("laplace")
@@ -66,6 +67,7 @@ def test_zeros_are_named_and_intervals_stay_sane():
     model, messages = fit(ZEROS)
     (words,) = messages
     assert words.startswith("71 % of the targets equal 0, the lowest value.")
+    assert "so only constant noise and linear models are tried" in words
     assert "classifier" in words
     assert model.noise_model_ == "constant"
     assert list(model.noise_log_evidences_) == ["constant"]
@@ -75,6 +77,26 @@ def test_zeros_are_named_and_intervals_stay_sane():
     assert interval.max() < ZEROS.max() + reach
     assert 0.9 < np.mean((interval[:, 0] <= y) & (y <= interval[:, 1])) < 0.99
     assert np.all(model.log_predictive_density(X[TEST], y) > -200)
+
+
+@pytest.mark.parametrize("kind", [EvidenceMLPRegressor, HMCMLPRegressor])
+@pytest.mark.parametrize("seed", [1, 2, 9])
+@pytest.mark.filterwarnings("ignore:.* of the targets equal 0", "ignore:.*R-hat")
+def test_zeros_are_predicted_as_well_as_by_ridge_regression(kind, seed):
+    """Networks would fit the largest targets: with them R2 is below 0."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(1200, 3))
+    y = np.where(rng.random(1200) < 0.7, 0.0, np.exp(1 + X[:, 0] + 0.3 * rng.normal(size=1200)))
+    model = kind(random_state=0).fit(X[TRAIN], y[TRAIN])
+    assert model.hidden_layer_sizes_ == ()
+    ridge = BayesianRidge().fit(X[TRAIN], y[TRAIN])
+    assert model.score(X[TEST], y[TEST]) > ridge.score(X[TEST], y[TEST]) - 0.02
+
+
+def test_layers_that_were_asked_for():
+    model, _ = fit(ZEROS, hidden_layer_sizes=(2,))
+    assert model.hidden_layer_sizes_ == (2,)
+    assert fit(CEILING)[0].hidden_layer_sizes_ != ()
 
 
 def test_levels_of_asked_for_noise_are_bounded_too():

@@ -5,7 +5,7 @@ import numpy as np
 from skbayesnn.inference import Method
 from skbayesnn.inference.optimise._steps import find_mode
 from skbayesnn.inference.sampling._population import sample_population
-from skbayesnn.inference.task._settings import FreeHyperparameters, Settings
+from skbayesnn.inference.task._problem import FreeHyperparameters, Settings
 from skbayesnn.posterior import Hyperparameters, LogUniform
 
 

@@ -64,7 +64,7 @@ def test_several_outputs_and_blocks_of_rows(monkeypatch):
     y = RNG.normal(size=(7, 2))
     samples = RNG.normal(size=(7, 2, 5))
     single = [[crps_samples(y[[i], o], samples[[i], o])[0] for o in range(2)] for i in range(7)]
-    monkeypatch.setattr("skbayesnn.network._forward.BLOCK_DOUBLES", 25)
+    monkeypatch.setattr("skbayesnn.network._network.BLOCK_DOUBLES", 25)
     assert_allclose(crps_samples(y, samples), single, rtol=1e-12)
     mean, std = samples.mean(axis=-1), samples.std(axis=-1)
     assert crps_gaussian(y, mean, std).shape == (7, 2)

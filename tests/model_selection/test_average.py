@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, SplineTransformer
 
 from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor, Sampler, Solver
-from skbayesnn.estimators import ask
+from skbayesnn.estimators._pipeline import ask
 from skbayesnn.model_selection import EvidenceSearch
 
 RNG = np.random.default_rng(1)

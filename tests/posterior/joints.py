@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from skbayesnn.inference.noise._noise_network import NoisePlan
-from skbayesnn.inference.task._settings import FreeHyperparameters
+from skbayesnn.inference.task._problem import FreeHyperparameters
 from skbayesnn.posterior import (
     CorrelatedJoint,
     Gaussian,

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
-from skbayesnn.inference.sampling._scale_moves import ScaleMoves
-from skbayesnn.inference.sampling._unit_moves import UnitMoves
+from skbayesnn.inference.sampling._moves import ScaleMoves, UnitMoves
 from skbayesnn.network import outputs
 from skbayesnn.posterior import (
     Gamma,
@@ -180,7 +179,7 @@ def both_joints(
     joint, q = make_joint(name, hidden, prior, integrate, fixed=fixed, n=n, size=5, **options)
     kinds = [LogUniform()] if wide else [LogUniform(0.05, 20.0), Gamma(1.5, 0.7, 0.02, 30.0)]
     size = len(joint.free.alpha) + len(joint.free.beta)
-    free = joint.free._replace(prior=Hyperpriors.of((kinds * size)[:size]))
+    free = replace(joint.free, prior=Hyperpriors.of((kinds * size)[:size]))
     joint = replace(joint, free=free)
     plain = replace(joint, posterior=without_core(joint.posterior))
     vars(plain)["compiled"] = None

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.integrate import quad
 from scipy.stats import gamma, kstest, loguniform
 
-from skbayesnn.inference.task._settings import FreeHyperparameters
+from skbayesnn.inference.task._problem import FreeHyperparameters
 from skbayesnn.posterior import Gamma, Hyperpriors, LogUniform
 from tests.posterior.joints import make_joint
 from tests.tools import assert_near, difference
@@ -123,7 +123,7 @@ def gamma_joint(name="gaussian", **options):
     n_groups, n_levels = len(joint.free.alpha), len(joint.free.beta)
     kinds = [Gamma(1.5, 0.7, 0.05, 20.0), LogUniform(0.05, 20.0), Gamma(0.3, 2.0, 0.1, 30.0)]
     prior = Hyperpriors.of((kinds * (n_groups + n_levels))[: n_groups + n_levels])
-    return replace(joint, free=joint.free._replace(prior=prior)), q
+    return replace(joint, free=replace(joint.free, prior=prior)), q
 
 
 @pytest.mark.parametrize("fixed", [False, True])

@@ -6,7 +6,7 @@ from scipy.integrate import quad
 from scipy.special import expit, log_softmax
 from scipy.stats import kstest, multivariate_normal, norm
 
-from skbayesnn.inference.task._settings import FreeHyperparameters
+from skbayesnn.inference.task._problem import FreeHyperparameters
 from skbayesnn.network import forward, outputs
 from skbayesnn.posterior import Hyperparameters, LogUniform
 from tests.posterior.joints import ALL_JOINTS, CORRELATED, RANGE, make_joint
@@ -458,7 +458,9 @@ def marginal_by_singular_values(joint, q):
 def test_precisions_many_orders_of_magnitude_apart(n, width, log_ratio):
     # the prior allows 12 orders of magnitude between noise and weights
     joint, _ = make_joint("gaussian", (width,), n=n)
-    joint = replace(joint, free=FreeHyperparameters.sharing(*joint.free[:2], LogUniform()))
+    joint = replace(
+        joint, free=FreeHyperparameters.sharing(joint.free.alpha, joint.free.beta, LogUniform())
+    )
     alpha, beta = np.ones(len(joint.free.alpha)), np.full(2, 10.0 ** (0.4995 * log_ratio))
     alpha[-1] = 10.0 ** (-0.4995 * log_ratio)
     theta = np.random.default_rng(0).standard_normal(joint.posterior.network.n_weights)
@@ -468,7 +470,7 @@ def test_precisions_many_orders_of_magnitude_apart(n, width, log_ratio):
     assert terms.data == pytest.approx(value, rel=1e-9, abs=1e-6)
     assert_near(terms.data_gradient, difference(lambda q: joint.terms(q).data, q), 1e-5)
     # draws are the mean plus a factor of the covariance times normal numbers: read the factor off
-    place, (n_outputs, units) = joint.place(q), joint._output_shape
+    place, (n_outputs, units) = joint.place(q), joint._output_labels.shape
     mean = joint.mean_weights(q)
     columns = [joint._with_outputs(place, np.tile(e, (n_outputs, 1))) - mean for e in np.eye(units)]
     factors = np.array(columns)[:, joint.n_sampled :].reshape(units, units, n_outputs)

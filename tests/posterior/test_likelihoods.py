@@ -9,6 +9,7 @@ from skbayesnn.posterior import (
     Bernoulli,
     Categorical,
     CensoredGaussian,
+    CensoredStudentT,
     CorrelatedGaussian,
     Gaussian,
     MeasuredGaussian,
@@ -57,9 +58,11 @@ def log_probability(likelihood, f, targets, beta):
         covariance = sd[:, None] * likelihood.correlation * sd
         return stats.multivariate_normal(cov=covariance).logpdf(y - f)
     if isinstance(likelihood, CensoredGaussian):
+        heavy = isinstance(likelihood, CensoredStudentT)
+        law = stats.t(likelihood.degrees_of_freedom) if heavy else stats.norm()
         z = (y - f) / np.sqrt(variance)
-        limits = np.where(known > 0, stats.norm.logsf(z), stats.norm.logcdf(z))
-        measured = stats.norm.logpdf(y, f, np.sqrt(variance))
+        limits = np.where(known > 0, law.logsf(z), law.logcdf(z))
+        measured = law.logpdf(z) - 0.5 * np.log(variance)
         return np.where(known == 0, measured, limits).sum(axis=1)
     if isinstance(likelihood, MeasuredGaussian):
         variance = variance + known

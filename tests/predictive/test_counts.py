@@ -73,9 +73,11 @@ def test_ensemble_is_the_mixture(dispersions):
     assert_allclose(mean[:, 0], expected)
     assert_allclose(variance[:, 0, 0], squares - np.square(expected))
     levels = 0.01, 0.5, 0.9
-    for q, found in zip(levels, ensemble.quantiles(X, levels, exposures), strict=True):
-        assert np.all(ensemble.cdf(X, found, exposures) >= q)
-        assert np.all(ensemble.cdf(X, found - 1.0, exposures) < q)
+    for factor in (0.3, 1.0, 100.0):  # tabulated, and by bisection
+        given = factor * exposures
+        for q, found in zip(levels, ensemble.quantiles(X, levels, given), strict=True):
+            assert np.all(ensemble.cdf(X, found, given) >= q)
+            assert np.all(ensemble.cdf(X, found - 1.0, given) < q)
     means = ensemble.function_moments(X, np.sqrt, exposures)
     k = np.arange(3000.0)
     for i, row in enumerate(parts):

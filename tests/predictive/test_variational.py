@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 from scipy.special import expit, log_expit
 
 from skbayesnn.inference import DensePrecision, DualPrecision, Limits, Problem
-from skbayesnn.inference.task._settings import Settings
+from skbayesnn.inference.task._problem import Settings
 from skbayesnn.network import forward
 from skbayesnn.posterior import Bernoulli, Categorical, Hyperparameters, Posterior
 from skbayesnn.predictive import (

@@ -15,7 +15,7 @@ from scipy.stats import chi2
 from skbayesnn.inference.noise._noise_network import NoisePlan
 from skbayesnn.inference.sampling._moves import Renewals
 from skbayesnn.inference.sampling._slice_moves import SliceMoves
-from skbayesnn.inference.task._settings import FreeHyperparameters
+from skbayesnn.inference.task._problem import FreeHyperparameters
 from skbayesnn.network import Network, forward, outputs, vector_jacobian
 from skbayesnn.posterior import (
     Bernoulli,
@@ -117,6 +117,8 @@ class OneByOne(ManyPosteriors):
     def energy(self):
         return self
 
+    core = energy
+
     def draw_targets(self, q, theta, rng):
         super().draw_targets(q, theta, rng)
         given = [replace(self.joint.posterior, y=y) for y in self.y]
@@ -148,7 +150,7 @@ class OneByOne(ManyPosteriors):
 
     def rescalings(self, phase, shifts, log_uniform, done):
         def move(joint, one, i):
-            return joint.rescalings(one, shifts[i], log_uniform[i], done[i])
+            return joint.core.rescalings(one, shifts[i], log_uniform[i], done[i])
 
         return np.concatenate(self._moved(phase, move))
 

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from skbayesnn.inference.sampling._scale_moves import ScaleMoves
-from skbayesnn.inference.sampling._unit_moves import UnitMoves
+from skbayesnn.inference.sampling._moves import ScaleMoves, UnitMoves
 from skbayesnn.posterior import JointPosterior, instructions
 from skbayesnn.samplers import random_walk, transition
 from tests.samplers import geweke

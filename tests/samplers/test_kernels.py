@@ -486,8 +486,8 @@ def test_another_kind_of_move():
 
     plan = Plan(step_size=0.3, n_steps=2)
     chains = Chains.start(energy, np.ones((2, 3)), generators(2), plan)
-    chains = warm_up(energy, chains, plan, 4, move=move)
-    chains, x, _ = collect(energy, chains, plan, 3, move=move)
+    chains = warm_up(energy, chains, plan, 4, moves=[move])
+    chains, x, _ = collect(energy, chains, plan, 3, moves=[move])
     assert len(calls) == 7
     np.testing.assert_array_equal(x[1, :, 2], [5.0, 6.0, 7.0])
     np.testing.assert_array_equal(chains.phase.value, energy(np.full((2, 3), 7.0))[0])

@@ -72,7 +72,7 @@ class WithCondition(OneMeasurement):
             assert len(rngs) == len(phase.position)
             return phase
 
-        return Stage(q, energy, move)
+        return Stage(q, energy, [move])
 
 
 def test_evidence_and_draws_of_one_measurement():

@@ -3,7 +3,9 @@
 from contextlib import contextmanager
 from functools import wraps
 
-from skbayesnn.inference import Lines
+import numpy as np
+
+from skbayesnn.inference import Progress
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
@@ -40,11 +42,11 @@ def progress_of(estimator, deadline):
     """Make the progress reporter of a fit: printed lines, and callbacks if any are set."""
     root = getattr(estimator, "_callback_fit_ctx", None)
     if root is None:
-        return Lines(estimator.verbose, deadline)
+        return Progress(estimator.verbose, deadline)
     return CallbackTasks(estimator, root, deadline)
 
 
-class CallbackTasks(Lines):
+class CallbackTasks(Progress):
     """Progress lines, with a callback task for every stage of a fit and a subtask for every step.
 
     Stages within steps are left out: scikit-learn requires a task to exist before its subtasks.
@@ -52,26 +54,26 @@ class CallbackTasks(Lines):
 
     def __init__(self, estimator, root, deadline):
         super().__init__(estimator.verbose, deadline)
-        self._estimator, self._root, self._stage = estimator, root, None
+        self._estimator, self._root = estimator, root
 
-    def begin(self, stage, seconds):
-        """Begin a task; the number of its steps is fixed unless there may be more."""
-        super().begin(stage, seconds)
-        if stage.depth == 1:
-            n_steps = None if stage.is_open or not len(stage.works) else len(stage.works)
-            self._stage = self._root.subcontext(stage.name, max_subtasks=n_steps)
-            self._stage.call_on_fit_task_begin(estimator=self._estimator)
+    @contextmanager
+    def over(self, name, works=(), is_open=False, seconds=np.nan):
+        """Open a stage as a task; the number of its steps is fixed unless there may be more."""
+        with super().over(name, works, is_open, seconds) as step:
+            if self.depth > 1:
+                yield step
+                return
+            n_steps = None if is_open or not len(works) else len(works)
+            task = self._root.subcontext(name, max_subtasks=n_steps)
+            task.call_on_fit_task_begin(estimator=self._estimator)
 
-    def step(self, stage, text):
-        """Report a completed step of the current task."""
-        super().step(stage, text)
-        if stage.depth == 1:
-            part = self._stage.subcontext(text or "step")
-            part.call_on_fit_task_begin(estimator=self._estimator)
-            part.call_on_fit_task_end(estimator=self._estimator)
+            def step_of_task(text=None):
+                step(text)
+                part = task.subcontext(text or "step")
+                part.call_on_fit_task_begin(estimator=self._estimator)
+                part.call_on_fit_task_end(estimator=self._estimator)
 
-    def end(self, stage):
-        """End the current task."""
-        if stage.depth == 1:
-            self._stage.call_on_fit_task_end(estimator=self._estimator)
-            self._stage = None
+            try:
+                yield step_of_task
+            finally:
+                task.call_on_fit_task_end(estimator=self._estimator)

@@ -1,101 +1,77 @@
 """Invalid combinations of two choices that are each valid alone."""
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 from sklearn.base import BaseEstimator
 
-from skbayesnn.estimators.inputs._prior import of_levels
 from skbayesnn.estimators.inputs._settings import COUNTS
 from skbayesnn.posterior import INTERCEPT, Gamma
 
 
-class Choice(NamedTuple):
-    """Choice of some values of a parameter, of a method or of an argument.
+class Refusal(NamedTuple):
+    """Two choices that cannot be combined, the reason, and what to do instead.
 
-    Its words in messages may hold ``{estimator}``; ``made`` tells if an estimator makes the choice.
+    Each is a set of alternatives, of which an estimator makes one at most: words of messages.
     """
 
-    words: str
-    made: Callable = lambda estimator: False
-
-
-class Refusal(NamedTuple):
-    """Two choices that cannot be combined, the reason, and what to do instead."""
-
-    one: Choice
-    other: Choice
+    one: set
+    other: set
     why: str
     instead: str
 
 
-def _noise_is(*kinds):
+def noise_is(*kinds):
     """Choice of one of some kinds of noise."""
-    return Choice(
-        "noise={estimator._noise.kind!r}",
-        lambda estimator: estimator._noise is not None and estimator._noise.kind in kinds,
-    )
-
-
-def _prior_has(name):
-    """Choice of any value but ``None`` for a parameter of the prior."""
-    return Choice(f"prior.{name}", lambda e: getattr(e._prior, name) is not None)
-
-
-def _makes_one_group(estimator):
-    given = estimator._prior.base_precision
-    return given is not None and not isinstance(given, dict)
-
-
-def _has_intercept_group(estimator):
-    kind = estimator._prior.kind
-    return isinstance(kind, str) and kind.endswith(INTERCEPT)
-
-
-def _has_labels(estimator):
-    kind = estimator._prior.kind
-    return not isinstance(kind, str | BaseEstimator)
+    return {f"noise={kind!r}" for kind in kinds}
 
 
 # choices made by a call
-MEASUREMENTS = Choice("measurement_std")
-CENSORED = Choice("censored")
-PARTIAL_FIT = Choice("partial_fit")
+MEASUREMENTS, CENSORED, PARTIAL_FIT = "measurement_std", "censored", "partial_fit"
 
-PRIOR_MEAN, PRIOR_PRECISION = _prior_has("mean"), _prior_has("base_precision")
-EARLIER = Choice(
-    "an estimator as prior", lambda estimator: isinstance(estimator._prior.kind, BaseEstimator)
-)
-MEASURED = Choice(
-    "measure_evidence=True",
-    lambda estimator: hasattr(estimator, "combine") and estimator.measure_evidence is True,
-)
-GROWN = Choice(
-    "hidden_layer_sizes='auto'",
-    lambda e: isinstance(e.hidden_layer_sizes, str) and e.hidden_layer_sizes == "auto",
-)
-FIXED_NOISE = Choice("noise.std", lambda e: e._noise is not None and e._noise._is_known)
-GAMMA_NOISE = Choice(
-    "A Gamma prior of the noise level",
-    lambda estimator: any(isinstance(prior, Gamma) for prior in of_levels(estimator._noise)),
-)
-CORRELATED = _noise_is("correlated")
-COUNTED = _noise_is(*COUNTS)
-WITHOUT_LEVEL = _noise_is("input_dependent", "student_t", "correlated")
-ARRAY = Choice("an array as prior", _has_labels)
-ONE_GROUP = Choice("prior.base_precision as a number or an array", _makes_one_group)
-OWN_GROUPS = Choice(
-    "prior={estimator._prior.kind!r}",
-    lambda e: _has_labels(e) or e._prior.kind not in ("layer", "single"),
-)
+PRIOR_MEAN, PRIOR_PRECISION = {"prior.mean"}, {"prior.base_precision"}
+ARRAY, EARLIER = {"an array as prior"}, {"an estimator as prior"}
+ONE_GROUP = {"prior.base_precision as a number or an array"}
+INTERCEPT_GROUP = {f"prior={kind + INTERCEPT!r}" for kind in ("single", "layer", "ard")}
+OWN_GROUPS = {"prior='ard'"} | INTERCEPT_GROUP | ARRAY
+GROWN, MEASURED = {"hidden_layer_sizes='auto'"}, {"measure_evidence=True"}
+NO_INTERCEPT = {"fit_intercept=False"}
+FIXED_NOISE, GAMMA_NOISE = {"noise.std"}, {"A Gamma prior of the noise level"}
+CORRELATED, COUNTED = noise_is("correlated"), noise_is(*COUNTS)
+WITHOUT_LEVEL = noise_is("input_dependent", "student_t", "correlated")
+
+
+def choices_of(estimator):
+    """Choices of an estimator that exclude others."""
+    prior, noise, sizes = estimator._prior, estimator._noise, estimator.hidden_layer_sizes
+    named, learnt = isinstance(prior.kind, str), isinstance(prior.kind, BaseEstimator)
+    base, levels = prior.base_precision, [] if noise is None else noise._hyperpriors
+    made = {f"prior={prior.kind!r}"} if named else set()
+    if noise is not None:
+        made.add(f"noise={noise.kind!r}")
+    for choice, is_made in (
+        (EARLIER, learnt),
+        (ARRAY, not named and not learnt),
+        (PRIOR_MEAN, prior.mean is not None),
+        (PRIOR_PRECISION, base is not None),
+        (ONE_GROUP, base is not None and not isinstance(base, dict)),
+        (GROWN, isinstance(sizes, str) and sizes == "auto"),
+        (NO_INTERCEPT, not estimator.fit_intercept),
+        (MEASURED, hasattr(estimator, "combine") and estimator.measure_evidence is True),
+        (FIXED_NOISE, noise is not None and noise._is_known),
+        (GAMMA_NOISE, Gamma in map(type, levels)),
+    ):
+        if is_made:
+            made |= choice
+    return made
+
 
 LEVELS = "Use noise='constant' or 'shared'"
 NOT_MEASURED = "Use measure_evidence='auto' or False"
 
 REFUSALS = (
     Refusal(
-        Choice("prior={estimator._prior.kind!r}", _has_intercept_group),
-        Choice("fit_intercept=False", lambda estimator: not estimator.fit_intercept),
+        INTERCEPT_GROUP,
+        NO_INTERCEPT,
         "it is for outputs with intercepts",
         "Use fit_intercept=True, or the same prior without '+intercept'",
     ),
@@ -108,7 +84,7 @@ REFUSALS = (
     # noise
     Refusal(
         FIXED_NOISE,
-        _noise_is("input_dependent"),
+        noise_is("input_dependent"),
         "it fixes one noise level for all inputs",
         "Leave noise.std at 'auto'",
     ),
@@ -120,27 +96,24 @@ REFUSALS = (
     ),
     Refusal(
         GAMMA_NOISE,
-        _noise_is("input_dependent", "correlated"),
+        noise_is("input_dependent", "correlated"),
         "there the noise has no level of its own",
         "Use noise='constant', 'shared' or 'student_t', or a LogUniform prior",
     ),
     Refusal(
-        MEASUREMENTS,
+        {MEASUREMENTS},
         WITHOUT_LEVEL,
         "it adds to Gaussian noise of a constant level",
         f"{LEVELS}, or leave measurement_std out",
     ),
-    *(
-        Refusal(
-            CENSORED,
-            others,
-            "limits are for Gaussian noise of a constant level",
-            f"{LEVELS}, or leave censored out",
-        )
-        for others in (WITHOUT_LEVEL, COUNTED)
+    Refusal(
+        {CENSORED},
+        noise_is("input_dependent", "correlated") | COUNTED,
+        "limits are for Gaussian or Student-t noise of a constant level",
+        f"{LEVELS}, or leave censored out",
     ),
     Refusal(
-        MEASUREMENTS,
+        {MEASUREMENTS},
         COUNTED,
         "it adds to Gaussian noise",
         "Leave measurement_std out",
@@ -181,13 +154,13 @@ REFUSALS = (
     ),
     # ways to fit
     Refusal(
-        _noise_is("negative_binomial"),
-        PARTIAL_FIT,
+        noise_is("negative_binomial"),
+        {PARTIAL_FIT},
         "the dispersion has no prior that earlier batches could give",
         "Use noise='poisson'",
     ),
-    Refusal(WITHOUT_LEVEL, PARTIAL_FIT, "it needs constant noise levels", LEVELS),
-    Refusal(MEASURED, PARTIAL_FIT, "sampling does not include earlier batches", NOT_MEASURED),
+    Refusal(WITHOUT_LEVEL, {PARTIAL_FIT}, "it needs constant noise levels", LEVELS),
+    Refusal(MEASURED, {PARTIAL_FIT}, "sampling does not include earlier batches", NOT_MEASURED),
 )
 
 
@@ -196,12 +169,11 @@ def refusal(estimator, asked=None):
 
     With a choice ``asked`` by a call, only its combinations are checked.
     """
+    made = choices_of(estimator) | {asked}
     for row in REFUSALS:
-        pair = row.one, row.other
-        meant = asked is None or any(choice is asked for choice in pair)
-        if meant and all(choice is asked or choice.made(estimator) for choice in pair):
-            words = f"{row.one.words} is not possible with {row.other.words}"
-            return f"{words.format(estimator=estimator)}: {row.why}. {row.instead}."
+        one, other = made & row.one, made & row.other
+        if one and other and (asked is None or asked in one | other):
+            return f"{one.pop()} is not possible with {other.pop()}: {row.why}. {row.instead}."
     return None
 
 

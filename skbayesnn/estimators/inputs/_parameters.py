@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn.frozen import FrozenEstimator
 
 from skbayesnn._typing import Array
+from skbayesnn.inference import NOISE_MODELS
 from skbayesnn.network import ACTIVATIONS
 from skbayesnn.posterior import INTERCEPT
 from skbayesnn.samplers import Plan, random_walk
@@ -32,18 +33,18 @@ def thawed(estimator):
 
 def check_parameters(estimator):
     """Return the hidden layer sizes, or ``"auto"``; raise for the first invalid parameter."""
-    one_of(estimator, "activation", tuple(ACTIVATIONS))
+    check(estimator, activation=tuple(ACTIVATIONS))
     if isinstance(estimator._prior.kind, str):
-        one_of(estimator._prior, "kind", PRIORS)
+        check(estimator._prior, kind=PRIORS)
     if estimator._noise is not None:
-        estimator._check_noise()
+        check(estimator._noise, kind=(*NOISE_MODELS, "auto"))
+        layer_sizes(estimator._noise)
     if hasattr(estimator, "class_weight"):
         estimator._check_class_weight()
     estimator._check_engine_parameters()
     if estimator.max_time is not None:
-        positive(estimator, "max_time")
-    for name in ("fit_intercept", "standardize", "warm_start"):
-        is_boolean(estimator, name)
+        check(estimator, max_time=float)
+    check(estimator, fit_intercept=bool, standardize=bool, warm_start=bool)
     if estimator.n_jobs is not None and not (_is_integer(estimator.n_jobs) and estimator.n_jobs):
         raise ValueError(
             f"n_jobs must be None or an integer other than 0 (-1 for all processors), got "
@@ -56,9 +57,9 @@ def check_parameters(estimator):
 
 def check_transitions(sampler):
     """Raise ``ValueError`` or ``TypeError`` for an invalid parameter of a `Sampler`."""
-    one_of(sampler, "kind", ("auto", *CLASSICS))
+    check(sampler, kind=("auto", *CLASSICS))
     if sampler.step_size is not None:
-        positive(sampler, "step_size")
+        check(sampler, step_size=float)
     if isinstance(sampler.n_steps, tuple | list):
         if len(sampler.n_steps) != 2:
             raise ValueError(
@@ -68,7 +69,7 @@ def check_transitions(sampler):
         low, high = sampler.n_steps
         count(high, "sampler.n_steps", count(low, "sampler.n_steps"))
     elif sampler.n_steps is not None:
-        integer(sampler, "n_steps", 1)
+        check(sampler, n_steps=1)
     given = sampler.persistence
     if given is not None and not (isinstance(given, numbers.Real) and 0 <= given < 1):
         raise ValueError(
@@ -76,7 +77,7 @@ def check_transitions(sampler):
             f"got {given!r}."
         )
     if not sampler._thins_itself:
-        integer(sampler, "thin", 1)
+        check(sampler, thin=1)
     if sampler.dtype not in DTYPES:
         raise ValueError(f"sampler.dtype must be float32 or float64, got {sampler.dtype!r}.")
     if sampler.kind == "auto" and _given(sampler):
@@ -93,10 +94,12 @@ def check_transitions(sampler):
 
 def _given(sampler):
     """Given parameters of the transitions, by name."""
-    given = {name: getattr(sampler, name) for name in ("step_size", *OF_THE_DYNAMICS)}
-    if isinstance(sampler.n_steps, tuple | list):
-        given["n_steps"] = tuple(map(int, sampler.n_steps))
-    return {name: value for name, value in given.items() if value is not None}
+    given = {}
+    for name in ("step_size", *OF_THE_DYNAMICS):
+        value = getattr(sampler, name)
+        if value is not None:
+            given[name] = tuple(map(int, value)) if isinstance(value, tuple | list) else value
+    return given
 
 
 def classic_plan(sampler):
@@ -162,30 +165,33 @@ def layer_sizes(owner):
             f"{name} must be a tuple of positive integers, one per hidden layer (() for none)"
             f"{auto}. Got {given!r}."
         )
-    return tuple(int(size) for size in sizes)
+    return tuple(map(int, sizes))
 
 
-def one_of(owner, name, options):
-    """Raise unless a parameter is one of the allowed strings."""
-    value, name = getattr(owner, name), label(owner, name)
-    if not (isinstance(value, str) and value in options):
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, options))}; got {value!r}.")
+def check(owner, **rules):
+    """Raise for the first parameter that breaks its rule.
 
-
-def is_boolean(owner, name):
-    """Raise unless a parameter is a boolean."""
-    value = getattr(owner, name)
-    if not isinstance(value, bool | np.bool_):
-        raise TypeError(f"{name} must be True or False, got {value!r}.")
+    A rule is a tuple of the allowed strings, ``bool`` for True or False, ``float`` for a positive
+    finite number, or an integer for integers that are not less.
+    """
+    for parameter, rule in rules.items():
+        value, name = getattr(owner, parameter), label(owner, parameter)
+        if isinstance(rule, tuple):
+            if not (isinstance(value, str) and value in rule):
+                options = ", ".join(map(repr, rule))
+                raise ValueError(f"{name} must be one of {options}; got {value!r}.")
+        elif rule is bool:
+            if not isinstance(value, bool | np.bool_):
+                raise TypeError(f"{name} must be True or False, got {value!r}.")
+        elif rule is float:
+            if not (isinstance(value, numbers.Real) and np.isfinite(value) and value > 0):
+                raise ValueError(f"{name} must be a positive number, got {value!r}.")
+        else:
+            count(value, name, rule)
 
 
 def _is_integer(value):
     return isinstance(value, numbers.Integral) and not isinstance(value, bool | np.bool_)
-
-
-def integer(owner, name, least):
-    """Raise unless a parameter is an integer of at least ``least``."""
-    count(getattr(owner, name), label(owner, name), least)
 
 
 def count(value, name, least=1):
@@ -205,34 +211,8 @@ def floats(given, name):
         raise TypeError(f"{name} must hold numbers, got {given!r}.") from error
 
 
-def positive(owner, name):
-    """Raise unless a parameter is a positive finite number."""
-    value, name = getattr(owner, name), label(owner, name)
-    if not (isinstance(value, numbers.Real) and np.isfinite(value) and value > 0):
-        raise ValueError(f"{name} must be a positive number, got {value!r}.")
-
-
 def probabilities(given: ArrayLike, name: str) -> Array:
-    """Convert to an array of numbers; raise unless all lie strictly between 0 and 1.
-
-    Parameters
-    ----------
-    given : float or array-like
-        Probabilities given by the user.
-    name : str
-        Name of the parameter, for the message.
-
-    Returns
-    -------
-    ndarray
-        Probabilities, of the shape of ``given``.
-
-    Examples
-    --------
-    >>> from skbayesnn.estimators import probabilities
-    >>> probabilities([0.1, 0.9], "q")
-    array([0.1, 0.9])
-    """
+    """Convert to an array of numbers; raise unless all lie strictly between 0 and 1."""
     values = np.asarray(given)
     if values.dtype.kind != "f" or values.size == 0 or not np.all((values > 0) & (values < 1)):
         raise ValueError(f"{name} must lie between 0 and 1, got {given!r}.")
@@ -240,23 +220,6 @@ def probabilities(given: ArrayLike, name: str) -> Array:
 
 
 def tails(coverage: ArrayLike) -> Array:
-    """Lower-tail probabilities of the ends of central intervals.
-
-    Parameters
-    ----------
-    coverage : float or array-like
-        Probability inside, between 0 and 1.
-
-    Returns
-    -------
-    ndarray of shape (..., 2)
-        Probabilities below the lower and the upper end.
-
-    Examples
-    --------
-    >>> from skbayesnn.estimators import tails
-    >>> tails(0.5)
-    array([0.25, 0.75])
-    """
+    """Lower-tail probabilities ``(..., 2)`` of the ends of central intervals of coverages."""
     inside = probabilities(coverage, "coverage")
     return np.stack([0.5 * (1.0 - inside), 0.5 * (1.0 + inside)], axis=-1)

@@ -24,21 +24,14 @@ def check_hyperpriors(prior, noise):
             "prior.hyperprior must be None, or a dict from names of weight groups to LogUniform or "
             f"Gamma; got {given!r}."
         )
-    named = [(f"prior.hyperprior[{name!r}]", one) for name, one in (given or {}).items()]
-    named += [("noise.hyperprior", one) for one in of_levels(noise)]
-    for name, one in named:
-        if not isinstance(one, LogUniform | Gamma):
-            raise TypeError(
-                f"{name} must be a LogUniform or Gamma of skbayesnn.posterior, got {one!r}."
-            )
-
-
-def of_levels(noise):
-    """List the priors of noise levels that a `Noise` has."""
-    given = None if noise is None else noise.hyperprior
-    if given is None:
-        return []
-    return list(given) if isinstance(given, list | tuple) else [given]
+    named = {f"prior.hyperprior[{name!r}]": [one] for name, one in (given or {}).items()}
+    named["noise.hyperprior"] = [] if noise is None else noise._hyperpriors
+    for name, priors in named.items():
+        for one in priors:
+            if not isinstance(one, LogUniform | Gamma):
+                raise TypeError(
+                    f"{name} must be a LogUniform or Gamma of skbayesnn.posterior, got {one!r}."
+                )
 
 
 def hyperpriors_of_groups(given, n_rows, names, free):
@@ -55,17 +48,18 @@ def hyperpriors_of_groups(given, n_rows, names, free):
                 f"prior.hyperprior names {name!r}, whose precision is fixed. Leave it out, or do "
                 "not fix the precision of this group."
             )
-    default = dict.fromkeys(names, LogUniform())
-    inputs = [name for name in names if name.startswith("input_")]
-    if n_rows < ROWS_PER_INPUT * len(inputs):
-        # variances have a Lévy distribution, and so has their sum, whatever the number of inputs
-        default |= dict.fromkeys(inputs, Gamma(0.5, 0.05 / len(inputs) ** 2))
-    return [given.get(name, default[name]) for name in names]
+    priors = dict.fromkeys(names, LogUniform())
+    if np.isfinite(n_rows):
+        inputs = [name for name in names if name.startswith("input_")]
+        if n_rows < ROWS_PER_INPUT * len(inputs):
+            # variances have a Lévy distribution, and so has their sum, whatever their number
+            priors |= dict.fromkeys(inputs, Gamma(0.5, 0.05 / len(inputs) ** 2))
+    return list((priors | given).values())
 
 
 def hyperpriors_of_noise(noise, free):
     """Prior of every noise level, as a tuple; ``free``, (n_levels,), marks inferred levels."""
-    priors = of_levels(noise)
+    priors = noise._hyperpriors
     if not priors:
         return (LogUniform(),) * len(free)
     if len(priors) not in (1, len(free)):

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.base import BaseEstimator, is_classifier
+from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from skbayesnn._data import Scaling
@@ -128,13 +128,12 @@ def _row_attributes(fitted):
     return {name: getattr(fitted, name) for name in KEPT if hasattr(fitted, name)}
 
 
-def earlier_of_prior(estimator, kind, hidden_layer_sizes):
-    """Extract the result of the estimator, of class ``kind``, given as ``prior``, if one is."""
+def earlier_of_prior(estimator, hidden_layer_sizes):
+    """Extract the result of the evidence estimator given as ``prior``, if one is."""
     prior = estimator._prior
-    if not isinstance(prior.kind, BaseEstimator):
-        return None
     given = thawed(prior.kind)
-    if not isinstance(given, kind) or is_classifier(given) != is_classifier(estimator):
+    of_evidence = hasattr(given, "combine") and hasattr(given, "partial_fit")
+    if not of_evidence or is_classifier(given) != is_classifier(estimator):
         raise ValueError(
             f"prior must be an evidence estimator of the same task if it is an estimator; got "
             f"{given!r}."

@@ -18,6 +18,8 @@ class Setting(BaseEstimator):
     ``get_params``, ``set_params``, `sklearn.base.clone` and ``repr`` are those of scikit-learn.
     """
 
+    _number: str | None = None  # parameter that a number is short for, if not the first one
+
     @classmethod
     def of(cls, value: Any) -> Self:
         """Return an object of this class, made from a short value if need be.
@@ -33,11 +35,11 @@ class Setting(BaseEstimator):
         Setting
             Object of this class.
         """
-        return value if isinstance(value, cls) else cls._of_short(value)
-
-    @classmethod
-    def _of_short(cls, value):
-        return cls(value)
+        if isinstance(value, cls):
+            return value
+        if cls._number is None or value is None or isinstance(value, str | bool):
+            return cls(value)
+        return cls(**{cls._number: value})
 
 
 class Prior(Setting):
@@ -192,6 +194,7 @@ class Noise(Setting):
     """
 
     _role = "noise"
+    _number = "std"
 
     def __init__(
         self,
@@ -206,10 +209,6 @@ class Noise(Setting):
         self.hidden_layer_sizes = hidden_layer_sizes
         self.hyperprior = hyperprior
 
-    @classmethod
-    def _of_short(cls, value):
-        return cls(value) if value is None or isinstance(value, str | bool) else cls(std=value)
-
     @property
     def _is_of_counts(self):
         """True if the targets are counts."""
@@ -219,6 +218,14 @@ class Noise(Setting):
     def _is_known(self):
         """True if a level is given."""
         return not (isinstance(self.std, str) and self.std == "auto")
+
+    @property
+    def _hyperpriors(self):
+        """Given priors of the noise levels, as a list."""
+        given = self.hyperprior
+        if given is None:
+            return []
+        return list(given) if isinstance(given, list | tuple) else [given]
 
 
 class Solver(Setting):

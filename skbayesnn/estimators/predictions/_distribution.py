@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -168,9 +169,9 @@ class PredictiveDistribution(Distribution):
         """
         return self._std_of(self._moments(kind)[1])
 
-    def _mean_and_std(self) -> tuple[Array, Array]:
+    def _mean_and_std(self, kind: str = "total") -> tuple[Array, Array]:
         """Compute the mean and the standard deviation together, in the time of the latter."""
-        mean, covariance = self._moments("total")
+        mean, covariance = self._moments(kind)
         return self._shaped(self.scaling.inverse(mean)), self._std_of(covariance)
 
     def cov(self, kind: str = "total") -> Array:
@@ -269,8 +270,8 @@ class PredictiveDistribution(Distribution):
         Raises
         ------
         ValueError
-            If most networks have Student-t noise; or if ``function`` does not return finite numbers
-            of the shape that it was given.
+            If more than 80 % of the networks have Student-t noise; or if ``function`` does not
+            return finite numbers of the shape that it was given.
         """
         ensemble = self.ensemble.with_moments
         if ensemble is None:
@@ -368,7 +369,7 @@ class CountDistribution(PredictiveDistribution):
     errors : ndarray of shape (n_samples, 1)
         Exposures times the rate at which the outputs of the networks are zero.
     needs_errors : bool, default=False
-        Not used.
+        Whether the model was fitted with exposures, and is asked without.
 
     Examples
     --------
@@ -399,6 +400,16 @@ class CountDistribution(PredictiveDistribution):
         """
         terms = self.ensemble.summed(self.X, lambda t, logs: -logs * np.exp(logs), self.errors)
         return self._shaped(terms)
+
+    def _targets(self, y):
+        if self.needs_errors and np.ndim(y) > 0:
+            warnings.warn(
+                "The model was fitted with exposures, but every count is taken here as one of "
+                "exposure 1. Pass exposure; in cross-validation by metadata routing: "
+                "set_fit_request(exposure=True).set_score_request(exposure=True).",
+                stacklevel=3,
+            )
+        return super()._targets(y)
 
 
 def _applied(function, targets):

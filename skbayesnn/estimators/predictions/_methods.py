@@ -15,14 +15,12 @@ class Predictions:
 
     predict_distribution: Callable[..., Any]
 
-    def _warn_of_exposures(self, remedy):
-        """Warn if counts are scored without the exposures that the model knows of."""
-
     def predict_std(
         self,
         X: ArrayLike,
         kind: str = "total",
         measurement_std: float | ArrayLike | None = None,
+        exposure: float | ArrayLike | None = None,
     ) -> Array:
         """Predict the standard deviation, or one of its parts.
 
@@ -36,19 +34,22 @@ class Predictions:
             Known standard deviations of measurement errors at these rows, in units of y, which add
             to the noise; of shape (n_samples, n_outputs) if outputs differ. Errors of the
             training rows do not carry over to other rows.
+        exposure : float or array-like of shape (n_samples,), optional
+            Exposures of counts, which multiply the predicted rates; by default 1.
 
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
             Standard deviation, in units of y. The squares of the parts sum to that of the total.
         """
-        return self.predict_distribution(X, measurement_std).std(kind)
+        return self.predict_distribution(X, measurement_std, exposure).std(kind)
 
     def predict_interval(
         self,
         X: ArrayLike,
         coverage: ArrayLike = 0.95,
         measurement_std: float | ArrayLike | None = None,
+        exposure: float | ArrayLike | None = None,
     ) -> Array:
         """Predict a central interval of the predictive distribution.
 
@@ -58,21 +59,22 @@ class Predictions:
             Inputs.
         coverage : float or array-like of shape (n_coverages,), default=0.95
             Probability inside, between 0 and 1.
-        measurement_std : float or array-like, optional
-            Measurement errors as in `predict_std`.
+        measurement_std, exposure : float or array-like, optional
+            Measurement errors, and exposures of counts, as in `predict_std`.
 
         Returns
         -------
         ndarray of shape (n_samples, 2) or (n_samples, n_outputs, 2)
             Lower and upper end, in units of y; of several coverages of shape (..., n_coverages, 2).
         """
-        return self.predict_distribution(X, measurement_std).interval(coverage)
+        return self.predict_distribution(X, measurement_std, exposure).interval(coverage)
 
     def predict_quantiles(
         self,
         X: ArrayLike,
         q: ArrayLike = 0.5,
         measurement_std: float | ArrayLike | None = None,
+        exposure: float | ArrayLike | None = None,
     ) -> Array:
         """Predict quantiles of the predictive distribution.
 
@@ -82,18 +84,22 @@ class Predictions:
             Inputs.
         q : float or array-like, default=0.5
             Lower-tail probabilities, between 0 and 1; 0.5 is the median.
-        measurement_std : float or array-like, optional
-            Measurement errors as in `predict_std`.
+        measurement_std, exposure : float or array-like, optional
+            Measurement errors, and exposures of counts, as in `predict_std`.
 
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
             Quantiles, in units of y, for each output by itself; the axes of ``q`` come last.
         """
-        return self.predict_distribution(X, measurement_std).ppf(q)
+        return self.predict_distribution(X, measurement_std, exposure).ppf(q)
 
     def predict_expectation(
-        self, X: ArrayLike, function: Callable[..., Any], return_std: bool = False
+        self,
+        X: ArrayLike,
+        function: Callable[..., Any],
+        return_std: bool = False,
+        exposure: float | ArrayLike | None = None,
     ) -> Any:
         """Predict the mean of a function of the target, such as a cost or a change of units.
 
@@ -111,6 +117,8 @@ class Predictions:
             that shape; it treats every target by itself, and is smooth.
         return_std : bool, default=False
             Also return the standard deviation of the function.
+        exposure : float or array-like of shape (n_samples,), optional
+            Exposures of counts, as in `predict_std`.
 
         Returns
         -------
@@ -125,7 +133,7 @@ class Predictions:
             If most networks have Student-t noise; or if ``function`` does not return finite numbers
             of the shape that it was given.
         """
-        mean, std = self.predict_distribution(X).expect(function)
+        mean, std = self.predict_distribution(X, exposure=exposure).expect(function)
         return (mean, std) if return_std else mean
 
     def log_predictive_density(
@@ -133,6 +141,7 @@ class Predictions:
         X: ArrayLike,
         y: ArrayLike,
         measurement_std: float | ArrayLike | None = None,
+        exposure: float | ArrayLike | None = None,
     ) -> Array:
         """Compute the log density of targets under their predictive distribution.
 
@@ -142,23 +151,23 @@ class Predictions:
             Inputs.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Targets.
-        measurement_std : float or array-like, optional
-            Measurement errors as in `predict_std`; needed if the model was fitted with
-            ``noise=0``.
+        measurement_std, exposure : float or array-like, optional
+            Measurement errors, and exposures of counts, as in `predict_std`; needed if the model
+            was fitted with ``noise=0``, or with exposures.
 
         Returns
         -------
         ndarray of shape (n_samples,)
             Log density in nats, y in its own units; joint over the outputs.
         """
-        self._warn_of_exposures("Call predict_distribution(X, exposure=...).logpmf(y).")
-        return self.predict_distribution(X, measurement_std).joint_logpdf(y)
+        return self.predict_distribution(X, measurement_std, exposure).joint_logpdf(y)
 
     def predictive_cdf(
         self,
         X: ArrayLike,
         y: ArrayLike,
         measurement_std: float | ArrayLike | None = None,
+        exposure: float | ArrayLike | None = None,
     ) -> Array:
         """Compute the predictive probability of a target no larger than ``y``.
 
@@ -171,13 +180,12 @@ class Predictions:
             Inputs.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Targets.
-        measurement_std : float or array-like, optional
-            Measurement errors as in `log_predictive_density`.
+        measurement_std, exposure : float or array-like, optional
+            Measurement errors, and exposures of counts, as in `log_predictive_density`.
 
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
             Probabilities between 0 and 1, for each output by itself.
         """
-        self._warn_of_exposures("Call predict_distribution(X, exposure=...).cdf(y).")
-        return self.predict_distribution(X, measurement_std).cdf(y)
+        return self.predict_distribution(X, measurement_std, exposure).cdf(y)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, Literal, overload
 
 import numpy as np
@@ -152,23 +151,11 @@ class Regression(Predictions, RegressorMixin):
         """
         if not self._counts:
             return super().score(X, y, sample_weight)
-        if exposure is None:
-            self._warn_of_exposures(
-                "Pass exposure; in cross-validation request it by set_fit_request(exposure=True)"
-                ".set_score_request(exposure=True), with scikit-learn's metadata routing."
-            )
+        at = self.predict_distribution(X, exposure=exposure)
         exposure = checked_exposure(exposure, len(y))[:, 0]
         weight = exposure * checked_weights(sample_weight, len(y))
-        rates = np.ravel(y) / exposure
-        return d2_tweedie_score(rates, np.ravel(self.predict(X)), sample_weight=weight, power=1)
-
-    def _warn_of_exposures(self, remedy):
-        if self._has_exposures:
-            warnings.warn(
-                "The model was fitted with exposures, but every count is taken here as one of "
-                f"exposure 1. {remedy}",
-                stacklevel=3,
-            )
+        rates, predicted = np.ravel(at._targets(y)) / exposure, np.ravel(at.mean()) / exposure
+        return d2_tweedie_score(rates, predicted, sample_weight=weight, power=1)
 
     def predict_distribution(
         self,
@@ -195,9 +182,13 @@ class Regression(Predictions, RegressorMixin):
         """
         X = self._check_X(X)
         if self._counts:
+            if measurement_std is not None:
+                raise ValueError("measurement_std is not for counts. Leave it out.")
+            left_out = self._has_exposures and exposure is None
             exposure = checked_exposure(exposure, len(X)) * np.exp(self._y_scaling.shift)
             ensemble = CountEnsemble(self._ensemble.parts, self._ensemble.weights)
-            return CountDistribution(ensemble, X, Scaling.none(1), self._y_is_1d, exposure)
+            scaling = Scaling.none(1)
+            return CountDistribution(ensemble, X, scaling, self._y_is_1d, exposure, left_out)
         if exposure is not None:
             raise ValueError("exposure is for counts; this model was fitted to other targets.")
         errors = self._variances(X, measurement_std)

@@ -15,20 +15,22 @@ from skbayesnn.estimators.inputs._combinations import (
     GAMMA_NOISE,
     MEASUREMENTS,
     check_combinations,
+    choices_of,
 )
-from skbayesnn.estimators.inputs._parameters import fixed_values, layer_sizes, one_of
+from skbayesnn.estimators.inputs._parameters import fixed_values, layer_sizes
 from skbayesnn.estimators.inputs._prior import hyperpriors_of_noise
 from skbayesnn.estimators.inputs._rows import (
+    Spike,
     check_counts,
     checked_errors,
     checked_exposure,
     checked_sides,
     numeric,
+    outliers_of,
 )
 from skbayesnn.estimators.inputs._settings import Noise
-from skbayesnn.estimators.inputs._unusual_targets import outliers_of, spikes_of
 from skbayesnn.estimators.tasks._regression import Regression, without_noise
-from skbayesnn.inference import FOR_OUTLIERS, NOISE_MODELS
+from skbayesnn.inference import FOR_OUTLIERS
 from skbayesnn.posterior import (
     CensoredGaussian,
     Gaussian,
@@ -76,7 +78,7 @@ class RegressionFit(Regression):
             is its exposure times the rate, whose logarithm is the output of the network.
         censored : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
             Targets of which only a limit is known: -1 if the value lies below ``y``, 1 if it lies
-            above, 0 where it was measured. For Gaussian noise of constant level.
+            above, 0 where it was measured. For Gaussian or Student-t noise of constant level.
 
         Returns
         -------
@@ -100,6 +102,10 @@ class RegressionFit(Regression):
             check_combinations(self, CENSORED)
             if measurement_std is not None:
                 raise ValueError("Give either measurement_std or censored, not both.")
+            if self._noise.kind == "student_t" and y.shape[1] > 1:
+                raise ValueError(
+                    "Limits with Student-t noise are for one output. Fit one model for each."
+                )
             return X, y, sample_weight, checked_sides(censored, y.shape)
         if self._noise._is_of_counts and measurement_std is None:
             check_counts(y)
@@ -122,8 +128,10 @@ class RegressionFit(Regression):
             raise ValueError(
                 "noise='correlated' is for several outputs; y has one. Use noise='constant'."
             )
-        asked = scaling is None and rows.known is None and self._may_have_outliers
-        self._outliers = outliers_of(rows) if asked else np.zeros(len(rows.y), dtype=bool)
+        level_is_open = choices_of(self).isdisjoint(FIXED_NOISE | GAMMA_NOISE)
+        self._outliers = np.zeros(len(rows.y), dtype=bool)
+        if kind in ("auto", "student_t") and level_is_open and scaling is rows.known is None:
+            self._outliers = outliers_of(rows)
         weight = rows.weight * ~self._outliers
         scaling, y = standardised(rows.y, weight, self.standardize, scaling, self.fit_intercept)
         likelihood = Gaussian.per_output(n_outputs)
@@ -155,12 +163,6 @@ class RegressionFit(Regression):
         """Parameters of the noise."""
         return Noise.of(self.noise)
 
-    @property
-    def _may_have_outliers(self):
-        """True if Student-t noise is possible, and nothing about its level is given."""
-        known = any(choice.made(self) for choice in (FIXED_NOISE, GAMMA_NOISE))
-        return self._noise.kind in ("auto", "student_t") and not known
-
     def _noise_options(self, y_scaling, likelihood, rows):
         """Options of the problem: given noise levels, the noise network, and the units of y."""
         if self._noise._is_of_counts:
@@ -177,7 +179,7 @@ class RegressionFit(Regression):
         errors = None if self._has_limits else rows.known
         measured, spikes = errors is not None, self._spikes(rows)
         free, values = fixed_values(self._noise.std, names, "noise.std", may_be_zero=measured)
-        first = [int(np.flatnonzero(likelihood.levels == level)[0]) for level in names]
+        first = np.unique(likelihood.levels, return_index=True)[1]
         scale = y_scaling.scale[first] / np.sqrt(likelihood.relative[first])
         ratio = np.where(free, 1.0, values / scale)
         ratio[~free & (values == 0)] = 1.0 / MOST_APART  # practically zero
@@ -205,7 +207,12 @@ class RegressionFit(Regression):
         """Spikes of all outputs; ``None`` for counts and with limits, which explain them."""
         if self._has_limits or self._noise._is_of_counts:
             return [None] * rows.y.shape[1]
-        return spikes_of(rows)
+        return [Spike.of(rows.X, column, rows.weight) for column in rows.y.T]
+
+    def _possible_layers(self, rows, hidden_layer_sizes):
+        """Hidden layers to fit: none instead of ``"auto"`` where spikes hide all structure."""
+        hidden = all(spike and spike.hides_structure for spike in self._spikes(rows))
+        return () if hidden and hidden_layer_sizes == "auto" else hidden_layer_sizes
 
     def _noise_hyperpriors(self, spikes, likelihood, free):
         """Hyperpriors of the noise levels, with larger lower bounds where targets have spikes."""
@@ -216,8 +223,9 @@ class RegressionFit(Regression):
         return tuple(priors)
 
     def _trouble_with_targets(self, rows):
-        spikes = filter(None, self._spikes(rows))
-        return next(((str(spike), UserWarning) for spike in spikes), None)
+        for spike in filter(None, self._spikes(rows)):
+            return str(spike), UserWarning
+        return None
 
     def _noise_model(self, problem):
         """Noise model to fit; known errors or gross outliers leave a single choice."""
@@ -226,17 +234,13 @@ class RegressionFit(Regression):
         kind = self._noise.kind
         return "constant" if kind == "auto" and problem.known is not None else kind
 
-    def _check_noise(self):
-        """Raise ``ValueError`` if a parameter of the noise is invalid."""
-        one_of(self._noise, "kind", (*NOISE_MODELS, "auto"))
-        layer_sizes(self._noise)
-
     def _as_levels(self, noise):
         """Noise levels of all outputs, exactly 0 where there is no noise but known errors."""
         return np.where(without_noise(self._result.problem), 0.0, noise)
 
-    def _keep_noise(self, result):
-        """Set the attributes that describe the noise model."""
+    def _keep_common(self, result):
+        """Set the attributes that all regressors have."""
+        super()._keep_common(result)
         kind = self._noise.kind
         self.noise_model_ = "shared" if kind == "shared" else result.noise
         found = result.noise_log_evidences

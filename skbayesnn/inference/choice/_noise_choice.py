@@ -66,8 +66,12 @@ def suspected(problem, p_values):
     if problem.deadline.passed:
         return []
     strict = min(1.0, FEW_ROWS / len(problem.X))
-    found = [noise for noise, p in p_values.items() if p < strict * NOISE_MODELS[noise].tried_below]
-    return [noise for noise in found if problem.laws is None or noise in problem.laws]
+    allowed = problem.laws or NOISE_MODELS
+    return [
+        noise
+        for noise, p_value in p_values.items()
+        if noise in allowed and p_value < strict * NOISE_MODELS[noise].tried_below
+    ]
 
 
 def while_there_is_time(names, problem):
@@ -117,8 +121,9 @@ def p_values(posterior, residuals, gamma, beta):
     n_outputs), the noise precisions ``beta`` (n_outputs,).
     """
     residuals = residuals * np.sqrt(beta / np.maximum(gamma, CLOSELY_FITTED))
-    found = {
-        name: model.p_value(posterior.X, residuals, posterior.sample_weight)
-        for name, model in NOISE_MODELS.items()
-    }
-    return {name: p_value for name, p_value in found.items() if p_value is not None}
+    found = {}
+    for name, model in NOISE_MODELS.items():
+        p_value = model.p_value(posterior.X, residuals, posterior.sample_weight)
+        if p_value is not None:
+            found[name] = p_value
+    return found

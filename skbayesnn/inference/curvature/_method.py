@@ -1,21 +1,35 @@
-"""Choice of the numerical method of a search, from problem size and settings."""
+"""Choice of the numerical method of a search, from problem size and settings, and its memory."""
 
+import os
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import NamedTuple
 
 import numpy as np
+from joblib import effective_n_jobs
 
 from skbayesnn._threads import blas_threads, one_blas_thread
 from skbayesnn.inference.curvature._precision import DensePrecision
 from skbayesnn.inference.curvature._precision_dual import DualPrecision, SpectralPrecision
 from skbayesnn.inference.curvature._precision_kronecker import KroneckerPrecision
-from skbayesnn.inference.curvature._stochastic import total_determined
-from skbayesnn.inference.task._deadline import NEVER, Deadline
+from skbayesnn.inference.task._progress import NEVER, Deadline
+from skbayesnn.network import BLOCK_DOUBLES, hessian_width
 from skbayesnn.posterior import Energies, Hyperparameters
 
+MOST_PROBES, ENOUGH_SIGNS = 8, 8000  # random signs; the error of a trace is about sqrt(2 / signs)
+FEW_ROWS, ROWS = 1024, 4096  # least and most rows of the sample that is used
+ROWS_PER_WEIGHT = 4  # rows of the sample for every weight, within these bounds
+DOUBLES = 5e6  # largest number of doubles of the outputs' curvatures on the sample
+MOST_ITERATIONS = 80  # most iterations of conjugate gradients
+SETTLED = 5e-4  # relative change of the trace by one iteration at convergence
+ANEW = 0.3  # relative change of the Kronecker-factored count after which it is checked
 TINY = np.finfo(float).tiny
 NOTHING_PER_ROW = 1e-4  # difference of M per row (nats) without effect on predictions
+FIXED = 2**20  # bytes of small arrays and objects
+ROW_COPIES = 6  # copies of X and y: given, sorted, distinct, standardised, temporary
+PER_UNIT = 5  # doubles per row and unit: activations, their derivatives, back-propagated ones
+JACOBIANS = 2  # Jacobians of a block of training rows, for predictions at the end
+MATRICES = 6  # matrices of the size of a Hessian during its assembly, factorisation, inverse
 
 
 class Curvature(Enum):
@@ -222,3 +236,129 @@ class Method:
         """Return True if an indefinite matrix can only be due to rounding."""
         linear = not posterior.network.hidden_layer_sizes
         return not exact or (linear and posterior.likelihood.one_curvature)
+
+
+def total_determined(posterior, point):
+    """Effective number of parameters ``gamma`` of one network (MacKay 1992, equation 2.23).
+
+    In ``gamma = k - Tr(diag(alpha) A^-1)`` the trace is the mean of ``b^T A^-1 b``, ``b =
+    diag(alpha)^(1/2) z``, over random signs ``z`` (Hutchinson 1990). ``A^-1 b`` is found by
+    conjugate gradients, preconditioned by the Kronecker-factored curvature. That curvature on its
+    own assumes inputs and derivatives to be independent, and overestimates ``gamma`` by half with
+    softmax outputs.
+
+    The point has a `KroneckerPrecision`.
+    """
+    k, n = len(point.theta), len(posterior.X)
+    rows = min(ROWS, max(FEW_ROWS, ROWS_PER_WEIGHT * k))
+    rows = min(rows, int(np.ceil(DOUBLES / posterior.network.n_outputs**2)))
+    if n > rows:
+        sample = posterior.of_rows(np.random.default_rng(0).choice(n, rows, replace=False))
+        posterior = sample.scaled(posterior.n_rows / sample.n_rows)
+    root = np.sqrt(posterior.groups.diagonal(point.hyper.alpha))
+    n_probes = min(MOST_PROBES, -(-ENOUGH_SIGNS // k))
+    probes = root * np.random.default_rng(0).choice([-1.0, 1.0], (n_probes, k))
+    found, residual = np.zeros_like(probes), probes.copy()
+    near = point.precision.solve(residual.T).T
+    direction, length, trace = near, np.sum(residual * near, axis=1), 0.0
+    times_matrix = posterior.hessian_operator(point.theta, point.hyper, exact=False)
+    for _ in range(MOST_ITERATIONS):
+        product = np.stack(times_matrix(direction))
+        step = (length / np.maximum(np.sum(direction * product, axis=1), TINY))[:, None]
+        found, residual = found + step * direction, residual - step * product
+        before, trace = trace, np.mean(np.sum(probes * found, axis=1))
+        if abs(trace - before) < SETTLED * (k - trace):
+            break
+        near = point.precision.solve(residual.T).T
+        shorter = np.sum(residual * near, axis=1)
+        direction = near + (shorter / np.maximum(length, TINY))[:, None] * direction
+        length = shorter
+    return float(k - trace)
+
+
+class CheckedCounts:
+    """Effective number of parameters by Kronecker factors, corrected by `total_determined`.
+
+    ``share`` is the ratio of the checked number to that of the Kronecker factors, at the last
+    check.
+    """
+
+    def __init__(self):
+        self.share, self._counted = 1.0, 0.0
+
+    def total(self, posterior, point):
+        """Effective number of parameters at a point with a `KroneckerPrecision`."""
+        counted = point.precision.determined(posterior.groups, point.hyper.alpha).sum()
+        if abs(counted - self._counted) > ANEW * counted:
+            found = total_determined(posterior, point)
+            self._counted, self.share = counted, found / max(counted, TINY)
+        return self.share * counted
+
+
+def memory_of_search(posterior, settings, n_starts, n_jobs=None):
+    """Estimate the peak memory of `find_minima` in bytes, summed over all processes.
+
+    The estimate is within a factor of two if no units are pruned. A noise network is not counted.
+    """
+    method, network = Method.choose(posterior, settings), posterior.network
+    n, k, roots = len(posterior.X), network.n_weights, len(posterior.X) * network.n_outputs
+    n_processes = min(effective_n_jobs(n_jobs), max(n_starts, 1))
+    sizes, width = network.layer_sizes, hessian_width(network)
+    factors = sum(rows**2 + columns**2 for rows, columns in network.shapes)
+    jacobians = JACOBIANS * min(roots * k, BLOCK_DOUBLES)
+    form = {  # doubles of one curvature, further doubles of a step, and doubles of predictions
+        Curvature.DENSE: (k**2, MATRICES * k**2, jacobians),
+        Curvature.DUAL: (roots * k, 4 * roots * k + MATRICES * roots**2, jacobians),
+        Curvature.KRONECKER: (factors, MATRICES * factors + 50 * k, 0),
+    }
+    one, besides, predicted = form[method.curvature]
+    traces = PER_UNIT * sum(sizes) * min(n, BLOCK_DOUBLES // max(sizes) + 1)
+    minimum = 0.0
+    if method.dense:
+        minimum = (PER_UNIT * sum(sizes) + width) * min(n, BLOCK_DOUBLES // width + 1)
+        minimum += MATRICES * k**2
+    kept = 2 * n_starts * (k**2 if method.dense else one)
+    rows = ROW_COPIES * n * (posterior.X.shape[1] + posterior.y.shape[1])
+    doubles = (rows + max(traces + one + besides, minimum, predicted)) * n_processes + kept
+    return FIXED * n_processes + 8.0 * doubles
+
+
+def machine_memory():
+    """Physical memory of this machine in bytes; infinite if the system does not report it."""
+    try:
+        return float(os.sysconf("SC_PHYS_PAGES")) * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return np.inf
+
+
+def readable(n_bytes):
+    """Format a number of bytes with its unit."""
+    for unit in ("KiB", "MiB", "GiB"):
+        n_bytes /= 1024.0
+        if n_bytes < 1000.0 or unit == "GiB":
+            break
+    digits = 1 if n_bytes < 10.0 else 0
+    return f"{n_bytes:.{digits}f} {unit}"
+
+
+def check_memory(n_bytes, what, advice):
+    """Raise ``MemoryError`` if an operation needs more memory than the machine has.
+
+    Parameters
+    ----------
+    n_bytes : float
+    what : str
+        Subject of the sentence in the error message.
+    advice : str
+        Sentence of the error message that says what to do instead.
+
+    Examples
+    --------
+    >>> from skbayesnn.inference import check_memory
+    >>> check_memory(1e3, "A small matrix", "Nothing need be done.")
+    """
+    if n_bytes > machine_memory():
+        raise MemoryError(
+            f"{what} needs about {readable(n_bytes)} of memory, and the machine has "
+            f"{readable(machine_memory())}. {advice}"
+        )

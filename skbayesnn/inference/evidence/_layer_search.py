@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from skbayesnn.inference.curvature._method import Point
+from skbayesnn.inference.curvature._method import CheckedCounts, Point
 from skbayesnn.inference.curvature._precision_kronecker import KroneckerPrecision
-from skbayesnn.inference.curvature._stochastic import CheckedCounts
 from skbayesnn.inference.evidence._evidence import log_evidence_fixed
 from skbayesnn.inference.optimise._reestimation import fair_moves, noise_precisions
 from skbayesnn.posterior import Hyperparameters

@@ -11,12 +11,11 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
 from skbayesnn.inference.curvature._method import Method
+from skbayesnn.inference.evidence._evidence import symmetries
 from skbayesnn.inference.evidence._profile import integrated, minimum_at
-from skbayesnn.inference.evidence._symmetries import symmetries
 from skbayesnn.inference.minima._minimum import complete, evaluated
 from skbayesnn.inference.minima._redundancy import same_minimum
-from skbayesnn.inference.minima._training import EARLY, Trained, random_starts, train
-from skbayesnn.inference.minima._widening import widened
+from skbayesnn.inference.minima._training import EARLY, Trained, random_starts, train, widened
 from skbayesnn.inference.optimise._batches import BATCH, SAMPLE, STAGES, WARM, steps_per_stage
 from skbayesnn.inference.optimise._linear import linear_start, scannable
 from skbayesnn.inference.task._progress import Progress

@@ -5,9 +5,8 @@ from typing import NamedTuple
 import numpy as np
 
 from skbayesnn.inference.curvature._method import Method, Point
-from skbayesnn.inference.evidence._evidence import log_evidence_fixed, log_symmetry
+from skbayesnn.inference.evidence._evidence import log_evidence_fixed, log_symmetry, tells_apart
 from skbayesnn.inference.evidence._layer_search import LayerSearch
-from skbayesnn.inference.evidence._symmetries import tells_apart
 from skbayesnn.inference.optimise._batches import (
     FURTHER,
     SHORTER,
@@ -31,7 +30,9 @@ LOOKED_AT = 500  # rows on which features are compared
 FIRST_DAMPING = 1e-2
 LOOK = 20  # steps between evaluations of the evidence
 EARLY, FURTHER_STEPS = 60, 10  # steps with early stopping, from a random start and when resumed
+BRIEF = 60  # training steps of starts that are compared, and before a chain starts
 FALLEN = 50.0  # nats below the best evidence of the training at which it may be given up
+FAINT = 0.01  # size of weights from new units to old units, relative to those of a random start
 
 
 class Trained(NamedTuple):
@@ -131,7 +132,7 @@ def train(posterior, start, settings, least=-np.inf):
     """
     method = Method.choose(posterior, settings)
     theta, hyper = start.theta, settings.with_fixed(start.hyper)
-    tol = max(settings.tolerance(len(theta)), method.resolution)
+    tol = max(settings.tol * max(1.0, len(theta) / 100.0), method.resolution)
     if method.by_gradients:
         energies = posterior.energies(theta, hyper.beta)
         search = Search(Point(theta, hyper, energies, None, None))
@@ -150,7 +151,11 @@ def train(posterior, start, settings, least=-np.inf):
         search = rule.begun(Search(method.point(posterior, theta, hyper), damping=FIRST_DAMPING))
         if method.early:
             max_iter = min(max_iter, FURTHER_STEPS if start.n_iter else EARLY)
-        search = _unless_fallen(posterior, rule, search, max_iter, settings.deadline, least)
+        if least == -np.inf:
+            steps = DampedSteps()
+            search = lower(posterior, steps, rule, search, max_iter, settings.deadline)
+        else:
+            search = _unless_fallen(posterior, rule, search, max_iter, settings.deadline, least)
     return search and Trained(search.point.theta, search.point.hyper, search.n_iter)
 
 
@@ -168,3 +173,66 @@ def _unless_fallen(posterior, rule, search, max_iter, deadline, least):
             if evidence < min(best - FALLEN, least):
                 return None
     return search
+
+
+def trained_starts(posterior, search, rngs):
+    """Train random starts briefly, and rank them by Laplace's approximation.
+
+    Returns
+    -------
+    starts : list of Trained
+    log_evidences : ndarray of shape (len(rngs),)
+        Rough values: precisions are fixed at those of training, and symmetric copies do not count.
+        Minus infinity without a positive definite Hessian.
+    """
+    brief = search._replace(max_iter=BRIEF)
+    starts, values = ranked_by_laplace(posterior, random_starts(posterior, rngs), brief)
+    return starts, np.where(np.isfinite(values), values, -np.inf)
+
+
+def ranked_by_laplace(posterior, starts, brief):
+    """Train starts; return them with their log evidences by Laplace's approximation."""
+    starts = [train(posterior, start, brief) for start in starts]
+    return starts, np.array([laplace(posterior, start, brief) for start in starts])
+
+
+def laplace(posterior, start, search):
+    """Laplace log evidence at the precisions of a start; ``nan`` without Hessians."""
+    method = Method.choose(posterior, search)
+    if method.by_gradients:
+        return np.nan
+    point = method.point(posterior, start.theta, start.hyper)
+    if not point.precision.definite:
+        return np.nan
+    return log_evidence_fixed(posterior, start.hyper, point.energies, point.precision.log_det)
+
+
+def widened(minimum, network, rng):
+    """Weights of a wider network that computes nearly the function of the narrower one.
+
+    New hidden units get random incoming weights, of standard deviation ``fan_in^(-1/2)``, and small
+    outgoing weights to old units, to be adjusted by training.
+
+    The narrower network has the same depth, with no layer wider.
+    """
+    layers = []
+    narrow = minimum.network.layers(minimum.theta)
+    for layer, old in enumerate(narrow):
+        (fan_in, fan_out), width = network.shapes[layer], network.layer_sizes[layer]
+        n_in, n_out = minimum.network.layer_sizes[layer], old.shape[1]
+        new = rng.standard_normal((fan_in, fan_out)) * fan_in**-0.5
+        new[n_in:width, :n_out] *= FAINT
+        new[:n_in, :n_out], new[width:, :n_out] = old[:n_in], old[n_in:]
+        layers.append(new)
+    return network.pack(layers)
+
+
+def embedded(minimum, network):
+    """Weights of a minimum in the full layout, where pruned units are switched off."""
+    theta = np.zeros(network.n_weights)
+    small, layers = minimum.network.layers(minimum.theta), network.layers(theta)
+    for i, (layer, part) in enumerate(zip(layers, small, strict=True)):
+        n_in, width = minimum.network.layer_sizes[i], network.layer_sizes[i]
+        layer[:n_in, : part.shape[1]] = part[:n_in]
+        layer[width:, : part.shape[1]] = part[n_in:]
+    return theta

@@ -6,18 +6,22 @@ import numpy as np
 
 from skbayesnn.inference.curvature._method import Method
 from skbayesnn.inference.minima._search import ALONE, distinct, fits, own_posterior
-from skbayesnn.inference.minima._training import Trained
-from skbayesnn.inference.minima._widening import embedded, widened
+from skbayesnn.inference.minima._training import Trained, embedded, widened
 from skbayesnn.inference.noise._constant_noise import (
     NOISE_MINIMA,
     ConstantNoise,
     Positions,
+    noise_trend,
     stacked,
     what_data_tell,
 )
-from skbayesnn.inference.noise._noise_network import NoisePlan, expected_noise_posterior
+from skbayesnn.inference.noise._noise_network import (
+    NoisePlan,
+    expected_noise_posterior,
+    rounding_variance,
+)
 from skbayesnn.inference.noise._noise_pair import Pair, settle, train_with_noise
-from skbayesnn.inference.noise._residual_tests import noise_trend
+from skbayesnn.inference.task._problem import Posed
 from skbayesnn.posterior import Hyperparameters, InputDependentJoint, LogUniform
 
 
@@ -34,6 +38,16 @@ class InputDependentNoise(ConstantNoise):
     def hidden_layer_sizes(self, problem):
         """Hidden layer sizes of the noise network."""
         return problem.noise_hidden_layer_sizes
+
+    def pose(self, posed):
+        """Bound the noise from below by the rounding of the targets, where rows may fit exactly."""
+        posterior, settings = posed
+        if np.any(settings.free.beta_prior.informative):
+            return posed
+        variances, levels = rounding_variance(posterior.y), posterior.likelihood.levels
+        least = [np.min(variances[levels == i]) for i in range(posterior.likelihood.n_levels)]
+        free = settings.free.with_least_noise(np.array(least))
+        return Posed(posterior, settings._replace(free=free))
 
     def plan(self, problem):
         """Build the noise network and its weight groups."""

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from skbayesnn.inference.curvature._method import Method
-from skbayesnn.inference.task._settings import FreeHyperparameters
+from skbayesnn.inference.task._problem import FreeHyperparameters
 from skbayesnn.network import Network, forward, jacobian, outputs, row_blocks
 from skbayesnn.posterior import (
     INTERCEPT,
@@ -123,7 +123,7 @@ def squared_residuals(posterior, theta, hyper, settings):
         gamma = np.ones_like(residuals)
     gamma = np.clip(gamma, LEAST_GAMMA, 1.0)
     floor = np.exp(-settings.free.beta_prior.high)  # keeps the targets positive for noise-free data
-    return residuals**2 / gamma + floor + rounding_variance(posterior.y), gamma
+    return residuals**2 / gamma + floor, gamma
 
 
 def expected_noise_posterior(posterior, network, groups):

@@ -230,7 +230,7 @@ def _given_noise(mean, log_precision):
     posterior, level = with_rows(mean.posterior, log_precision)
     free, fixed = mean.settings.free, mean.settings.fixed
     settings = mean.settings._replace(
-        free=free._replace(beta=np.zeros_like(free.beta)), fixed=fixed._replace(beta=np.exp(level))
+        free=replace(free, beta=np.zeros_like(free.beta)), fixed=fixed._replace(beta=np.exp(level))
     )
     return replace(mean, posterior=posterior, settings=settings)
 

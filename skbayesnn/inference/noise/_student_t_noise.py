@@ -13,10 +13,15 @@ from skbayesnn.inference.evidence._evidence import EvidenceTerms
 from skbayesnn.inference.evidence._profile import integrated
 from skbayesnn.inference.minima._minimum import OF_SIZE, polish
 from skbayesnn.inference.minima._search import ALONE, distinct, own_posterior, trained_further
-from skbayesnn.inference.noise._constant_noise import ConstantNoise
-from skbayesnn.inference.noise._residual_tests import heavy_tails
+from skbayesnn.inference.noise._constant_noise import ConstantNoise, heavy_tails
 from skbayesnn.inference.optimise._reestimation import noise_precisions
-from skbayesnn.posterior import StudentT, StudentTJoint
+from skbayesnn.posterior import (
+    CensoredGaussian,
+    CensoredStudentT,
+    CensoredStudentTJoint,
+    StudentT,
+    StudentTJoint,
+)
 
 MOST_REESTIMATIONS, SETTLED = 50, 1e-3  # of noise levels; change of their logarithms at the end
 IMPROBABLE = 10.0  # nats below the best at which minima with Student-t noise are dropped
@@ -57,7 +62,8 @@ class StudentTNoise(ConstantNoise):
         old = posterior.likelihood
         if isinstance(old, StudentT):  # already chosen because of gross outliers
             return posed
-        likelihood = StudentT(old.levels, old.relative, FIRST)
+        law = CensoredStudentT if isinstance(old, CensoredGaussian) else StudentT
+        likelihood = law(old.levels, old.relative, FIRST)
         beta = settings.fixed.beta * np.where(settings.free.beta, 1, likelihood.variance_factor)
         settings = settings._replace(fixed=settings.fixed._replace(beta=beta))
         return posed._replace(
@@ -72,10 +78,11 @@ class StudentTNoise(ConstantNoise):
         return distinct(workers.run(_over_degrees_of_freedom, [(posed, m) for m in minima]), posed)
 
     def joint(self, problem, posed, tuned):
-        """Joint posterior, see `ConstantNoise.joint`, with a factor of every row's precision."""
-        plain = super().joint(problem, posed, tuned)
-        first = posed.posterior.likelihood.degrees_of_freedom
-        return StudentTJoint(**vars(plain), degrees_of_freedom=grid_with(first))
+        """Joint posterior, see `ConstantNoise.joint`, with degrees of freedom."""
+        plain, likelihood = super().joint(problem, posed, tuned), posed.posterior.likelihood
+        kind = CensoredStudentTJoint if isinstance(likelihood, CensoredStudentT) else StudentTJoint
+        grid = grid_with(likelihood.degrees_of_freedom)
+        return kind(plain.posterior, plain.free, plain.fixed, plain.information, tuned, grid)
 
 
 def _over_degrees_of_freedom(posed, minimum):

@@ -11,7 +11,7 @@ After it the precisions are re-estimated from the curvature on a sample of the r
 
 import numpy as np
 
-from skbayesnn.inference.curvature._stochastic import CheckedCounts
+from skbayesnn.inference.curvature._method import CheckedCounts
 from skbayesnn.inference.optimise._damped import Trial
 from skbayesnn.inference.optimise._reestimation import fair_moves, noise_precisions
 from skbayesnn.posterior import Hyperparameters

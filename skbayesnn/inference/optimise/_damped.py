@@ -101,12 +101,3 @@ def _accelerated(damped, metric, step, force):
     if 4.0 * metric @ acceleration**2 > MOST_BENT**2 * (metric @ step**2):
         return step
     return step + acceleration
-
-
-class RuleTerms(NamedTuple):
-    """Parameters of a search rule, for the compiled loop; see `FixedPrecisions`."""
-
-    exact: bool
-    tol: float
-    confined: bool = False
-    free: object = None  # FreeHyperparameters that are re-estimated, if any

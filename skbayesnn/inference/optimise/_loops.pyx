@@ -1,6 +1,6 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False
 # cython: cdivision=True
-"""Compiled twin of `lower` with damped steps: see `_compiled_loop.py`.
+"""Compiled twin of `lower` with damped steps: see `_steps.py`.
 
 The functions have the names of their twins in `_damped.py`, `_steps.py` and `_reestimation.py`,
 which say what they do and why. What these loops cannot do they leave undone: `Loop.run` then
@@ -420,7 +420,7 @@ cdef int lower(const Task *task, Place *places, int at, Way *way, long until, Sp
 
 
 cdef class Loop:
-    """The loop for one posterior, with the constants of a rule; see `_compiled_loop._plan`."""
+    """The loop for one posterior, with the constants of a rule; see `_steps._plan`."""
 
     cdef Model model
     cdef Task task

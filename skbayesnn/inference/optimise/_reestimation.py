@@ -4,7 +4,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skbayesnn.inference.optimise._damped import RuleTerms
 from skbayesnn.posterior import Hyperparameters
 
 MAX_CHANGE = np.log(2.0)  # of ln alpha and ln beta at one re-estimation
@@ -90,10 +89,7 @@ class Reestimation(NamedTuple):
     # gain in nats, of a step and of the re-estimation after it, below which training ends
     tol: float
 
-    @property
-    def terms(self):
-        """Terms of the rule for the compiled loop."""
-        return RuleTerms(exact=False, tol=self.tol, free=self.free)
+    exact = confined = False  # see `FixedPrecisions`
 
     def begun(self, search):
         """Initialise the memory of this rule in a search."""

@@ -1,7 +1,224 @@
-"""Transitions of positions that alternate with those of the dynamics."""
+"""Transitions of positions that alternate with those of the dynamics.
 
-from skbayesnn.inference.sampling._scale_moves import ScaleMoves
-from skbayesnn.inference.sampling._unit_moves import UnitMoves
+`ScaleMoves` are Metropolis steps that rescale groups of weights, `UnitMoves` slice sampling of the
+weights into hidden units, and `Renewals` Gibbs updates of conditions.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from skbayesnn.samplers import Phase
+
+MOST_UNITS = 8  # most units updated by one transition
+TRIES = 16  # most angles of a unit; the bracket is then about 2^-15 of the ellipse
+
+
+class Stepwise:
+    """Transition of `samplers` that consists of successive steps of every chain.
+
+    The ``core`` of an energy, if it has one, makes the steps as far as it can, in place, and NumPy
+    makes those that fail there. Its method ``method`` takes a phase, the random numbers and the
+    numbers of steps made before, and returns the numbers of steps made by then, ``(n_chains,)``.
+    Subclasses define ``method``; ``n_steps``; ``draw(rngs)``, which returns the random numbers of
+    all steps in a NamedTuple; and ``step(energy, phase, drawn, at)``, which makes one step of some
+    chains, ``at`` holding the indices of the chains and of their steps.
+    """
+
+    def __call__(self, energy, phase, rngs):
+        """Make all steps of every chain."""
+        if self.n_steps == 0:
+            return phase
+        drawn = self.draw(rngs)
+        phase, done = Phase(*map(np.ndarray.copy, phase)), np.zeros(len(rngs), dtype=int)
+        core = getattr(getattr(energy, "core", None), self.method, None)
+        while True:
+            if core is not None:
+                done = core(phase, *drawn, done)
+            (left,) = np.nonzero(done < self.n_steps)
+            if len(left) == 0:
+                return phase
+            made = self.step(energy, phase.select(left), drawn, (left, done[left]))
+            phase = phase.replaced(left, made)
+            done[left] += 1
+
+
+def tested(energy, phase, position, log_volume, log_uniform):
+    """Accept or reject proposed positions by Metropolis tests.
+
+    ``log_volume`` holds the log Jacobian determinants of the maps to the proposals.
+    """
+    with np.errstate(all="ignore"):
+        value, gradient = energy(position)
+        accepted = log_uniform < phase.value - value + log_volume
+    moved = Phase(position, phase.momentum, value, gradient)
+    return phase.replaced(accepted, moved.select(accepted))
+
+
+class Rescalings(NamedTuple):
+    """Random numbers of one transition.
+
+    Attributes
+    ----------
+    shifts : ndarray of shape (n_chains, n, n_groups)
+        Changes of ``ln alpha``.
+    log_uniform : ndarray of shape (n_chains, n)
+    """
+
+    shifts: np.ndarray
+    log_uniform: np.ndarray
+
+
+def hidden_groups(posterior):
+    """Mask of the groups with weights of hidden layers, ``(n_groups,)``."""
+    hidden = posterior.groups.membership[: posterior.network.slices[-1].start]
+    return hidden.sum(axis=0) > 0
+
+
+class ScaleMoves(Stepwise):
+    """Metropolis steps that rescale groups of weights together with their priors.
+
+    The directions are tried in turn: each group alone, all groups in the position together, all
+    hidden groups, and hidden groups against the output layer; likewise for a noise network. Step
+    sizes are log-uniform over two decades, times a normal number.
+
+    Parameters
+    ----------
+    joint : JointPosterior
+    n_sweeps : int, default=1
+        Number of times each direction is tried.
+    """
+
+    method = "rescalings"
+
+    def __init__(self, joint, n_sweeps=1):
+        self.joint = joint
+        n_groups = len(joint.groups.names)
+        sampled = joint.sizes > 0
+        directions = [*np.eye(n_groups), sampled.astype(float)]
+        if not joint.integrated:  # incoming and outgoing weights: nearly linear units
+            hidden = hidden_groups(joint.posterior).astype(float)
+            directions += [
+                np.append(some, np.zeros(n_groups - len(hidden)))
+                for some in (hidden, 2.0 * hidden - 1.0)
+            ]
+        directions += joint.further_directions
+        directions = np.array(directions)
+        kept = np.any(directions[:, joint.free.alpha] != 0, axis=1)
+        self.directions = np.tile(directions[kept], (n_sweeps, 1))
+        self.n_steps = len(self.directions)
+
+    def draw(self, rngs):
+        """Draw the random numbers of every chain from its own generator."""
+        normal, place, uniform = np.empty((3, len(rngs), self.n_steps))
+        for i, rng in enumerate(rngs):
+            rng.standard_normal(out=normal[i])
+            rng.random(out=place[i])
+            rng.random(out=uniform[i])
+        sizes = normal * 10.0 ** (2.0 * place - 1.0)
+        return Rescalings(sizes[..., None] * self.directions, np.log(uniform))
+
+    def step(self, energy, phase, drawn, at):
+        """Try one direction for every chain."""
+        position, log_volume = self.joint.rescaled(phase.position, drawn.shifts[at])
+        return tested(energy, phase, position, log_volume, drawn.log_uniform[at])
+
+
+class Slices(NamedTuple):
+    """Random numbers of one transition, of every chain from its own generator.
+
+    Attributes
+    ----------
+    unit : ndarray of int, shape (n_sampled,)
+        Hidden unit that every weight leads to, or -1.
+    chosen : ndarray of int, shape (n_chains, n)
+        Indices of the units, in the order of their updates.
+    normal : ndarray of shape (n_chains, n_sampled)
+    exponential : ndarray of shape (n_chains, n)
+    uniform : ndarray of shape (n_chains, n, TRIES)
+    """
+
+    unit: np.ndarray
+    chosen: np.ndarray
+    normal: np.ndarray
+    exponential: np.ndarray
+    uniform: np.ndarray
+
+
+class UnitMoves(Stepwise):
+    """Elliptical slice sampling of the weights into each hidden unit in turn.
+
+    The posterior has other length scales at networks with saturated units or large output weights.
+    The steps of the dynamics, tuned to typical networks, are far too short or far too long there,
+    and a chain in such a region stays for long. Slice sampling adapts the step size.
+
+    Given their precisions these weights are normal a priori. With a second draw ``n`` from that
+    prior they are rotated to ``w cos t + n sin t`` (Murray, Adams & MacKay 2010, figure 2). If
+    there are more than `MOST_UNITS` units, as many are chosen at random. A unit is left unchanged
+    after `TRIES` rejected angles, which keeps the target invariant: the probabilities of a move and
+    of its reverse are equal.
+
+    Parameters
+    ----------
+    joint : JointPosterior
+    """
+
+    method = "unit_slices"
+
+    def __init__(self, joint):
+        self.joint, network = joint, joint.posterior.network
+        self.unit = np.full(max(network.n_weights, joint.n_sampled), -1)
+        self.n_units = 0
+        for weights in network.layers(np.arange(network.n_weights))[:-1]:
+            self.unit[weights] = self.n_units + np.arange(weights.shape[1])
+            self.n_units += weights.shape[1]
+        self.unit = self.unit[: joint.n_sampled]
+        self.n_steps = min(self.n_units, MOST_UNITS)
+
+    def draw(self, rngs):
+        """Draw the random numbers of every chain from its own generator."""
+        m, n, n_sampled = len(rngs), self.n_steps, len(self.unit)
+        chosen, normal = np.tile(np.arange(n), (m, 1)), np.empty((m, n_sampled))
+        exponential, uniform = np.empty((m, n)), np.empty((m, n, TRIES))
+        for i, rng in enumerate(rngs):
+            if n < self.n_units:
+                chosen[i] = rng.permutation(self.n_units)[:n]
+            rng.standard_normal(out=normal[i])
+            rng.standard_exponential(out=exponential[i])
+            rng.random(out=uniform[i])
+        return Slices(self.unit, chosen, normal, exponential, uniform)
+
+    def step(self, energy, phase, drawn, at):
+        """Update the weights of one unit of every chain."""
+        normal = drawn.normal[at[0]]
+        chosen, exponential, uniform = drawn.chosen[at], drawn.exponential[at], drawn.uniform[at]
+        joint = self.joint
+        share = joint.place(phase.position).share.take(joint.groups.labels[: len(self.unit)], -1)
+        own = self.unit == chosen[:, None]
+        other = normal / np.sqrt(share)
+
+        def rest(value, position):  # the energy without the prior of these weights
+            return value - 0.5 * np.sum(own * share * position[:, : own.shape[1]] ** 2, axis=-1)
+
+        level = rest(phase.value, phase.position) + exponential
+        angle = 2.0 * np.pi * uniform[:, 0]
+        low, high, outside = angle - 2.0 * np.pi, angle.copy(), np.arange(len(chosen))
+        start, result = phase, phase
+        for attempt in range(1, TRIES + 1):
+            position = start.position[outside]
+            v, t = position[:, : own.shape[1]], angle[outside, None]
+            v[...] = np.where(own[outside], v * np.cos(t) + other[outside] * np.sin(t), v)
+            with np.errstate(all="ignore"):
+                value, gradient = energy(position)
+            inside = value - 0.5 * np.sum((own * share)[outside] * v**2, -1) < level[outside]
+            moved = Phase(position, start.momentum[outside], value, gradient)
+            result = result.replaced(outside[inside], moved.select(inside))
+            outside = outside[~inside]
+            if len(outside) == 0 or attempt == TRIES:
+                return result
+            below = angle < 0.0
+            low, high = np.where(below, angle, low), np.where(below, high, angle)
+            angle = low + (high - low) * uniform[:, attempt]
 
 
 class Renewals:
@@ -16,21 +233,8 @@ class Renewals:
         return type(phase)(position, phase.momentum, *energy(position))
 
 
-class Moves:
-    """Composition of several transitions."""
-
-    def __init__(self, *moves):
-        self.moves = moves
-
-    def __call__(self, energy, phase, rngs):
-        """Apply every transition in turn."""
-        for move in self.moves:
-            phase = move(energy, phase, rngs)
-        return phase
-
-
 def moves_beside(joint, n_sweeps):
-    """Compose the transitions that alternate with those of the dynamics.
+    """Transitions that alternate with those of the dynamics.
 
     Parameters
     ----------
@@ -39,8 +243,8 @@ def moves_beside(joint, n_sweeps):
         Sweeps of `ScaleMoves`. If zero, only the conditioning variables are redrawn, as for the
         classic samplers.
     """
-    moves = [ScaleMoves(joint, n_sweeps)] if n_sweeps else []
+    moves: list = [ScaleMoves(joint, n_sweeps)] if n_sweeps else []
     if n_sweeps and joint.posterior.network.hidden_layer_sizes and not joint.integrated:
         # all weights are sampled, so that their posterior scales differ between units
         moves.append(UnitMoves(joint))
-    return Moves(*moves, *([Renewals(joint)] if joint.n_conditions else []))
+    return [*moves, Renewals(joint)] if joint.n_conditions else moves

@@ -1,13 +1,13 @@
 """Evidence and posterior draws of networks by sequential Monte Carlo.
 
 Particles are drawn from the prior of the weights, with precisions near those of the posterior
-(`NearPrecisions`), and annealed to the posterior. Small pilot populations locate the precisions of
+(`PathFromPrior`), and annealed to the posterior. Small pilot populations locate the precisions of
 the posterior; a larger population starts there.
 
-If the precisions are free while the likelihood has a small exponent, the data are explained by noise
-alone, and particles may miss the narrow modes that fit them (a transition of first order: the two
-explanations hardly overlap). Such modes are found from a narrow first density, which holds the
-precisions at those of the modes until the exponent is near 1.
+While the exponent of the likelihood is small, free precisions drift to those of data explained by
+noise alone, and particles may miss narrow modes that fit the data: the transition between the two
+explanations is of first order. Such modes are found from a narrow first density, which holds the
+precisions near those of a trained network until the exponent is near 1.
 """
 
 from dataclasses import replace
@@ -17,8 +17,8 @@ import numpy as np
 
 from skbayesnn._threads import blas_threads
 from skbayesnn.inference.sampling._moves import moves_beside
-from skbayesnn.inference.sampling._tempered import NearPrecisions, Tempered
-from skbayesnn.inference.task._deadline import NEVER, OutOfTime
+from skbayesnn.inference.task._progress import NEVER, Deadline, OutOfTime
+from skbayesnn.posterior import JointPosterior
 from skbayesnn.samplers import Schedule, Stage, anneal, combine
 
 FIRST = Schedule(n_chains=16, n_moves=2, n_steps=10, effective=0.5, n_last_moves=4, n_last_steps=10)
@@ -31,7 +31,131 @@ SPREAD = 0.7  # sd of the first coordinates of precisions, which cover most of t
 LEAST_SPREAD = 0.1  # least sd about those that a pilot population has found
 NARROW = 0.02  # sd of a narrow density
 NEEDED = 5.0  # nats that a narrow density must gain for a pilot population
+LOGISTIC_SD = np.pi / np.sqrt(3.0)
 SYSTEMATIC = 0.2  # nats of error common to all populations; by tests/benchmarks/evidence_truth.py
+
+
+class PathFromPrior(NamedTuple):
+    """Annealing path to the posterior from a density near the prior, by powers of their ratio.
+
+    The first density has the prior of the weights, and precisions near given ones: their
+    coordinates have a logistic density, whose tails reach everywhere. Under the prior alone, which
+    spans six decades for each precision, hardly any particle would reach the posterior. The
+    evidence estimate is correct for any first density.
+
+    Attributes
+    ----------
+    joint : JointPosterior
+    centre, scale : ndarray of shape (n_free,)
+    deadline : Deadline
+        Time after which the next stage raises `OutOfTime`.
+    """
+
+    joint: JointPosterior
+    centre: np.ndarray
+    scale: np.ndarray
+    deadline: Deadline = NEVER
+
+    @classmethod
+    def about(cls, joint, mean, sd, deadline=NEVER):
+        """Build from the mean and sd of coordinates ``(n_free,)``, with twice their variance."""
+        return cls(joint, mean, sd * np.sqrt(2.0) / LOGISTIC_SD, deadline)
+
+    def draw(self, rng, size):
+        """Draw positions from the first density."""
+        eta = self.centre + self.scale * rng.logistic(size=(size, len(self.centre)))
+        return self.joint.draw_weights(eta, rng)
+
+    def change(self, eta):
+        """Log ratio of the density of all precisions to their prior density, and its gradient."""
+        half = 0.5 * (eta - self.centre) / self.scale
+        log_density = -2.0 * np.logaddexp(half, -half) - np.log(self.scale)
+        prior, prior_slope = self.joint.hyperprior(eta)
+        slope = prior_slope - np.tanh(half) / self.scale
+        return np.sum(prior + log_density, axis=-1), slope
+
+    def misfit(self, q):
+        """Minus log ratio of the joint density, conditions integrated out, to the first density."""
+        if not self.joint.n_conditions:
+            return Tempered(self.joint, self, 1.0, -1.0).values(q)
+        return self.joint.misfit(q) + self.change(self.joint.coordinates_in(q))[0]
+
+    def energy(self, exponent):
+        """Energy at an exponent, from the first density (0) to the posterior (1).
+
+        If the energy is conditional on factors of the rows' precisions, the power is taken of the
+        likelihood with these integrated out. It is again a mixture over factors, with reduced
+        weights of the rows.
+        """
+        if not self.joint.n_conditions:
+            return Tempered(self.joint, self, exponent, 1.0 - exponent)
+        joint = self.joint.tempered(exponent)
+        return Tempered(joint, self, exponent, 1.0 - exponent, of_data=1.0)
+
+    def stage(self, exponent, position, rngs):
+        """Build the `Stage` of an exponent, redrawing the conditions."""
+        if self.deadline.passed:
+            raise OutOfTime
+        energy = self.energy(exponent)
+        position = energy.joint.renewed(position, rngs, keep_outputs=True)
+        return Stage(position, energy, moves_beside(energy.joint, 1))
+
+
+class Tempered:
+    """Energy of a population: weighted sum of minus the logs of the joint and the first density.
+
+    Parameters
+    ----------
+    joint : JointPosterior
+    first : PathFromPrior
+        Path that starts at the first density.
+    of_joint, of_first : float
+        Factors of minus the log of the joint density and of the first density.
+    of_data : float, optional
+        Factor of the likelihood if it differs from ``of_joint``: where the rows have reduced
+        weights already, see `PathFromPrior.energy`.
+    """
+
+    def __init__(self, joint, first, of_joint, of_first, of_data=None):
+        self.joint, self.first, self.of_joint, self.of_first = joint, first, of_joint, of_first
+        self.of_data = of_joint if of_data is None else of_data
+        self.core = None
+        if joint.compiled and joint.dimension:
+            self.core = joint.compiled.tempered(
+                of_joint + of_first,  # the core adds `change` alone to the prior of the joint
+                self.of_data,
+                of_first,
+                first.centre,
+                first.scale,
+            )
+
+    def __call__(self, q):
+        """Values and gradients of the energy."""
+        terms, joint = self.joint.terms(q), self.joint
+        change, change_gradient = self.first.change(joint.coordinates_in(q))
+        first, first_gradient = change - terms.prior, -terms.prior_gradient  # log density
+        first_gradient[..., joint.n_sampled :] += change_gradient
+        value = self.of_joint * terms.prior + self.of_data * terms.data - self.of_first * first
+        gradient = self.of_joint * terms.prior_gradient + self.of_data * terms.data_gradient
+        return value, gradient - self.of_first * first_gradient
+
+    def values(self, q):
+        """Values of the energy, without gradients."""
+        if self.core is None:
+            return self(q)[0]
+        values, failed = self.core.values(q)
+        if failed.any():
+            values[failed] = self(q[failed])[0]
+        return values
+
+    def trajectories(self, phase, step_size, n_steps, metric, unstable):
+        """Follow trajectories in the core, see `JointPosterior`, without updating gradients."""
+        left = np.arange(len(step_size))
+        if self.core is not None:
+            left = self.core.leapfrog(phase, step_size, n_steps, metric.factor, unstable)
+            if len(left):
+                phase.gradient[left] = self(phase.position[left])[1]
+        return left
 
 
 class Particles(NamedTuple):
@@ -45,7 +169,7 @@ class Particles(NamedTuple):
     position : ndarray of shape (n_chains, n_moves, d + n_conditions)
         Draws: states of short chains.
     narrow : bool
-        True if the posterior is found from narrow first densities only.
+        True if the posterior was found from a narrow first density only.
     """
 
     joint: object
@@ -76,55 +200,12 @@ class Particles(NamedTuple):
         return np.swapaxes(states, 0, 1).reshape(-1, states.shape[-1])[:size]
 
 
-class PathFromPrior:
-    """Annealing path from the first density to the posterior, by powers of their ratio.
-
-    Parameters
-    ----------
-    joint : JointPosterior
-    first : NearPrecisions
-    deadline : Deadline
-        Time after which the next stage raises `OutOfTime`.
-    """
-
-    def __init__(self, joint, first, deadline=NEVER):
-        self.joint, self.first, self.deadline = joint, first, deadline
-
-    def draw(self, rng, size):
-        """Draw positions from the first density."""
-        return self.first.draw(rng, size)
-
-    def misfit(self, q):
-        """Minus log ratio of the joint density to the first density."""
-        return Tempered(self.joint, self.first, 1.0, -1.0).values(q)
-
-    def stage(self, exponent, position, rngs):
-        """Build the `Stage` of an exponent, redrawing the conditions."""
-        if self.deadline.passed:
-            raise OutOfTime
-        energy = Tempered.at_temperature(self.joint, self.first, exponent)
-        position = energy.joint.renewed(position, rngs, keep_outputs=True)
-        return Stage(position, energy, moves_beside(energy.joint, 1))
-
-
-class _PathWithConditions(PathFromPrior):
-    """Annealing path for energies conditional on factors of the rows' precisions.
-
-    The tempered likelihood is that of the weights, with the factors integrated out.
-    """
-
-    def misfit(self, q):
-        """Minus log ratio of the joint density, factors integrated out, to the first density."""
-        moving = q[..., self.joint.n_sampled : self.joint.dimension]
-        return self.joint.misfit(q) + self.first.change(moving)[0]
-
-
-def _annealed(joint, first, rng, schedule, deadline):
-    """Anneal populations that start from a density; ``None`` after the deadline."""
-    path = _PathWithConditions if joint.n_conditions else PathFromPrior
+def _annealed(path, rng, schedule):
+    """Anneal populations along a path; ``None`` after the deadline."""
+    joint = path.joint
     with blas_threads(joint.posterior.network.n_weights):
         try:
-            found = anneal(path(joint, first, deadline), rng, schedule)
+            found = anneal(path, rng, schedule)
         except OutOfTime:
             return None
     log_evidence, spread = combine(found.log_evidences)
@@ -136,28 +217,17 @@ def scout(joint, rng, deadline=NEVER, near=None):
     """Locate the precisions of the posterior by small pilot populations.
 
     The first one starts from precisions of all orders of magnitude, the second one from a narrow
-    density. Their evidences are too low by up to dozens of nats.
-
-    Parameters
-    ----------
-    joint : JointPosterior
-    rng : numpy.random.Generator
-    deadline : Deadline
-    near : ndarray of shape (n_free,), optional
-        Coordinates of precisions of a mode, ``nan`` for unknown ones.
-
-    Returns
-    -------
-    Particles or None
-        Those of the second population if it finds more; ``None`` if there was no time.
+    density at the coordinates ``near`` ``(n_free,)`` of the precisions of a mode (``nan`` where
+    they are unknown). Their evidences are too low by up to dozens of nats. Returns `Particles`, of
+    the second population if it finds more, or ``None`` if there was no time.
     """
-    wide = NearPrecisions.about(joint, np.zeros(joint.n_free), np.full(joint.n_free, SPREAD))
-    found = _annealed(joint, wide, rng, FIRST, deadline)
+    wide = np.zeros(joint.n_free), np.full(joint.n_free, SPREAD)
+    found = _annealed(PathFromPrior.about(joint, *wide, deadline), rng, FIRST)
     if found is None or near is None:
         return found
     sd = np.where(np.isnan(near), SPREAD, NARROW)
-    first = NearPrecisions.about(joint, np.nan_to_num(near), sd)
-    other = _annealed(joint, first, rng, FIRST, deadline)
+    path = PathFromPrior.about(joint, np.nan_to_num(near), sd, deadline)
+    other = _annealed(path, rng, FIRST)
     if other is None or other.log_evidence < found.log_evidence + NEEDED:
         return found
     return other._replace(narrow=True)
@@ -166,43 +236,20 @@ def scout(joint, rng, deadline=NEVER, near=None):
 def sample_population(joint, eta, rng, deadline=NEVER, more=1, narrow=False):
     """Draw from the posterior, and estimate its evidence with a standard error.
 
-    Parameters
-    ----------
-    joint : JointPosterior
-    eta : ndarray of shape (m, n_free)
-        Coordinates of precisions drawn from the posterior, near which the particles start.
-    rng : numpy.random.Generator
-    deadline : Deadline
-    more : int, default=1
-        Factor of the usual number of particles.
-    narrow : bool, default=False
-        Start from a narrow density.
-
-    Returns
-    -------
-    Particles or None
-        ``None`` if there was no time for it.
+    Particles start near the coordinates ``eta`` ``(m, n_free)`` of precisions drawn from the
+    posterior; ``more`` is a factor of their usual number. Returns `Particles`, or ``None`` if there
+    was no time for it.
     """
     sd = np.full(joint.n_free, NARROW) if narrow else np.maximum(eta.std(axis=0), LEAST_SPREAD)
-    first = NearPrecisions.about(joint, eta.mean(axis=0), sd)
+    path = PathFromPrior.about(joint, eta.mean(axis=0), sd, deadline)
     n_chains = more * int(np.clip(CHAIN_ROWS // len(joint.posterior.X), FEWEST_CHAINS, MOST_CHAINS))
     n_moves = int(np.clip(N_DRAWS // (SECOND.n_populations * n_chains), FEWEST_MOVES, MOST_MOVES))
-    schedule = SECOND._replace(n_chains=n_chains, n_last_moves=n_moves)
-    found = _annealed(joint, first, rng, schedule, deadline)
+    found = _annealed(path, rng, SECOND._replace(n_chains=n_chains, n_last_moves=n_moves))
     return None if found is None else found._replace(narrow=narrow)
 
 
 def sample_after(drawn, rng, deadline=NEVER, more=1):
-    """Run `sample_population` near the precisions of earlier draws.
-
-    Parameters
-    ----------
-    drawn : Particles or Drawn
-    rng : numpy.random.Generator
-    deadline : Deadline
-    more : int, default=1
-    """
-    joint = drawn.joint
+    """Run `sample_population` near the precisions of `Particles` or `Drawn` networks."""
     position = drawn.position.reshape(-1, drawn.position.shape[-1])
-    eta = position[:, joint.n_sampled : joint.dimension]
-    return sample_population(joint, eta, rng, deadline, more, drawn.narrow)
+    eta = drawn.joint.coordinates_in(position)
+    return sample_population(drawn.joint, eta, rng, deadline, more, drawn.narrow)

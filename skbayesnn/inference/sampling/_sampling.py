@@ -10,8 +10,8 @@ from skbayesnn.inference.minima._search import ALONE
 from skbayesnn.inference.noise._noise_models import NOISE_MODELS
 from skbayesnn.inference.sampling._moves import moves_beside
 from skbayesnn.inference.sampling._slice_moves import SliceMoves, serves_slices, shapes_at_modes
-from skbayesnn.inference.task._deadline import OutOfTime
-from skbayesnn.inference.task._settings import Settings
+from skbayesnn.inference.task._problem import Settings
+from skbayesnn.inference.task._progress import OutOfTime
 from skbayesnn.posterior import JointPosterior
 from skbayesnn.samplers import Plan, sample, warm_up
 
@@ -200,15 +200,15 @@ def _warm_up(joint, chains, settings, tell):
     curvature = joint.curvature if shaped and small else None
     deadline = settings.search.deadline.part(WARM_UP_SHARE)
     with blas_threads(joint.posterior.network.n_weights):
-        n_warmup, move = settings.of_parts(settings.n_warmup), _moves(joint, settings)
-        given = settings.plan, n_warmup, curvature, move, tell
+        n_warmup, moves = settings.of_parts(settings.n_warmup), _moves(joint, settings)
+        given = settings.plan, n_warmup, curvature, moves, tell
         return warm_up(joint, chains, *given, lambda: deadline.passed)
 
 
 def _moves(joint, settings):
     """Transitions in addition to those of the dynamics."""
     if settings.tuned and serves_slices(joint, settings.search):
-        return SliceMoves(joint, shapes_at_modes(joint, settings.search))
+        return [SliceMoves(joint, shapes_at_modes(joint, settings.search))]
     return moves_beside(joint, SWEEPS if settings.tuned else 0)
 
 
@@ -227,10 +227,10 @@ def _draw(joint, chains, settings, tell):
     """Draw with one batch of chains."""
     record, broken = _Record(joint, settings), False
     with blas_threads(joint.posterior.network.n_weights):
-        move = _moves(joint, settings)
+        moves = _moves(joint, settings)
         try:
             n_transitions = settings.of_parts(settings.n_draws) * settings.thin
-            chains = sample(joint, chains, settings.plan, n_transitions, record, move, tell)
+            chains = sample(joint, chains, settings.plan, n_transitions, record, moves, tell)
         except (KeyboardInterrupt, OutOfTime):
             if record.n_draws < FEWEST:
                 raise

@@ -6,15 +6,18 @@ import numpy as np
 from joblib import effective_n_jobs
 
 from skbayesnn._threads import blas_threads
-from skbayesnn.inference.curvature._method import Method
-from skbayesnn.inference.evidence._evidence import log_evidence_fixed
-from skbayesnn.inference.minima._training import random_starts, train
-from skbayesnn.inference.minima._widening import embedded
+from skbayesnn.inference.minima._training import (
+    BRIEF,
+    embedded,
+    laplace,
+    random_starts,
+    ranked_by_laplace,
+    train,
+)
 from skbayesnn.inference.noise._noise_models import NOISE_MODELS
 from skbayesnn.inference.task._problem import Posed
 from skbayesnn.samplers import Chains
 
-TRAINING_STEPS = 60  # training steps before a chain starts
 FAR_BEHIND = 20.0  # nats of evidence behind the best start at which a start is replaced
 ATTEMPTS = 3  # attempts to replace a start
 WIDEST = 30.0  # prior sds of starts lie between this and its inverse
@@ -25,33 +28,15 @@ def start_sampling(
 ):
     """Place chains at their starting points, without warm-up.
 
-    Parameters
-    ----------
-    problem : Problem
-    posed : Posed
-        Posterior under the noise model.
-    settings : SamplingSettings
-    seeds : list of numpy.random.SeedSequence
-        One per chain.
-    noise : str
-        One of `NOISE_MODELS`.
-    minima : sequence of Minimum, optional
-        Minima of an evidence fit, from which the first chains start. The start of every other chain
-        is trained briefly from random weights, and replaced by another one if its evidence stays
-        far behind.
-    from_prior : bool, default=False
-        Start from draws from the prior instead of trained networks.
-    n_jobs : int, optional
-
-    Returns
-    -------
-    joint : JointPosterior
-    chains : list of Chains
-        One batch per process.
+    There is a seed for every chain; ``noise`` is one of `NOISE_MODELS`, under which the posterior
+    is ``posed``. The first chains start at the ``minima`` of an evidence fit. The start of every
+    other chain is trained briefly from random weights, and replaced by another one if its evidence
+    stays far behind, or drawn ``from_prior``. Returns a `JointPosterior`, and a list of `Chains`,
+    one batch per process.
     """
     posterior, search = posed
     rngs, minima = [np.random.default_rng(seed) for seed in seeds], minima[: len(seeds)]
-    model, brief = NOISE_MODELS[noise], search._replace(max_iter=TRAINING_STEPS)
+    model, brief = NOISE_MODELS[noise], search._replace(max_iter=BRIEF)
     with blas_threads(posterior.network.n_weights):
         starts = random_starts(posterior, rngs)
         if not from_prior:
@@ -78,55 +63,23 @@ def start_chains(joint, position, rngs, plan, n_jobs=None):
     ]
 
 
-def trained_starts(posterior, search, rngs):
-    """Train random starts briefly, and rank them by Laplace's approximation.
-
-    Returns
-    -------
-    starts : list of Trained
-    log_evidences : ndarray of shape (len(rngs),)
-        Rough values: precisions are fixed at those of training, and symmetric copies do not count.
-        Minus infinity without a positive definite Hessian.
-    """
-    brief = search._replace(max_iter=TRAINING_STEPS)
-    starts, values = _ranked(posterior, random_starts(posterior, rngs), brief)
-    return starts, np.where(np.isfinite(values), values, -np.inf)
-
-
-def _ranked(posterior, starts, brief):
-    """Train starts; return them with their log evidences by Laplace's approximation."""
-    starts = [train(posterior, start, brief) for start in starts]
-    return starts, np.array([_laplace(posterior, start, brief) for start in starts])
-
-
 def _trained(posterior, starts, brief, rngs):
     """Train starts briefly, and replace those that are far behind.
 
     The posterior mass near the latter is negligible, but a chain may stay there for thousands of
     transitions.
     """
-    starts, evidences = _ranked(posterior, starts, brief)
+    starts, evidences = ranked_by_laplace(posterior, starts, brief)
     for _ in range(ATTEMPTS):
         best = np.max(evidences, initial=-np.inf, where=np.isfinite(evidences))
         behind = np.flatnonzero(evidences < best - FAR_BEHIND)
         others = random_starts(posterior, rngs) if len(behind) else []
         for i in behind:
             other = train(posterior, others[i], brief)
-            evidence = _laplace(posterior, other, brief)
+            evidence = laplace(posterior, other, brief)
             if evidence > evidences[i]:
                 starts[i], evidences[i] = other, evidence
     return starts
-
-
-def _laplace(posterior, start, search):
-    """Laplace log evidence at the precisions of a start; ``nan`` without Hessians."""
-    method = Method.choose(posterior, search)
-    if method.by_gradients:
-        return np.nan
-    point = method.point(posterior, start.theta, start.hyper)
-    if not point.precision.definite:
-        return np.nan
-    return log_evidence_fixed(posterior, start.hyper, point.energies, point.precision.log_det)
 
 
 def _placed(model, problem, posed, tuned, starts, minima, seeds, from_prior):

@@ -1,4 +1,4 @@
-"""Data and model of a fit, from which the posterior for any hidden layers is built."""
+"""Data, model and settings of a fit, from which the posterior for any hidden layers is built."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -6,9 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skbayesnn.inference.task._deadline import NEVER, Deadline
-from skbayesnn.inference.task._limits import Limits
-from skbayesnn.inference.task._settings import FreeHyperparameters, Settings
+from skbayesnn.inference.task._progress import NEVER, Deadline
 from skbayesnn.network import Network
 from skbayesnn.posterior import (
     Gaussian,
@@ -21,6 +19,184 @@ from skbayesnn.posterior import (
     WeightGroups,
     weight_groups,
 )
+
+NARROW = 8  # hidden units
+
+
+class Limits(NamedTuple):
+    """Thresholds between methods, with their reasons.
+
+    Attributes
+    ----------
+    dense : int
+        Weights up to which matrices of that size are formed. At this limit the six matrices of a
+        step take 430 MB, and a Cholesky factorisation takes a third of a second.
+    dense_work : float
+        Rows times squared weights up to which Hessians of all rows are formed. One takes about a
+        second there, a start some minutes.
+    dual : float
+        Ratio of weights to targets from which the dual form is faster than dense matrices (measured
+        crossover, 100 to 1,000 targets). Where dense matrices are not formed the ratio is 1, as
+        Kronecker factors would yield an effective number of parameters above the number of targets.
+    dense_linear : int
+        Weights up to which linear models with more weights than targets form dense matrices. The
+        dual form is as exact for them, but for Student-t noise; the evidence is not evaluated along
+        the precisions.
+    dual_work : float
+        Squared targets times weights up to which the dual form is used: a matrix takes a second.
+    softmax_work : float
+        Rows times squared weights from which networks with softmax outputs are trained by
+        gradients, which then takes seconds less (measured on digits). For a close fit,
+        the second derivatives of the network exceed the Gauss-Newton part, and Levenberg-Marquardt
+        steps become very small.
+    cheap_work : float
+        Rows times squared weights up to which a fit can use hundreds of Hessians (each takes a
+        tenth of a second).
+    refined : int
+        Weights times free precisions up to which precisions are refined by the gradient of the
+        evidence, which needs a Hessian for each.
+    profile_work : float
+        Rows times squared weights times free precisions up to which the evidence is evaluated along
+        precisions, which takes some hundred Hessians for each.
+    sampled_seconds : float
+        Predicted seconds up to which a fit samples the posterior by default, where there are few
+        targets per weight.
+    checked_seconds : float
+        Limit of these seconds where there are many targets per weight, as sampling hardly changes
+        predictions there.
+    few_targets_per_weight : float
+        Targets per weight below which Laplace's approximation is inaccurate, and posterior samples
+        predict better (measured on sets of 80 to 700 rows).
+    batch_rows : int
+        Rows from which networks without dense matrices are trained on batches, and from which
+        networks are compared by held-out log density.
+    wide_rows : int
+        Smaller number of rows from which this is so if there are many inputs, as Hessians of a
+        network of `NARROW` hidden units then take long (``cheap_work``).
+    batch_rows_per_weight : int
+        With so many rows, but fewer than this per weight, training ends before the minimum.
+        Laplace's approximation is wrong by several nats there, and Newton steps to the minimum take
+        minutes without better predictions (measured on kin8nm). If Hessians take long
+        (``cheap_work``), more rows per weight are required.
+    batch_steps : int
+        Number of steps of training on batches, which take some seconds.
+    early_work : float
+        Rows times squared weights up to which training with early stopping uses Levenberg-Marquardt
+        steps, which reach a lower energy than batches: a step takes a tenth of a second.
+    scan_work : float
+        Rows times squared weights up to which linear models start at the best of a grid of
+        precisions. This needs one factorisation of all rows (a tenth of a second).
+    growth_weights : int
+        Weights up to which networks are tried on many rows: a start takes a minute there.
+    growth_work : float
+        Rows times squared weights up to which wider networks than usual are tried: a start takes
+        seconds there.
+    moderation_work : float
+        Rows times outputs times squared weights up to which the Gaussian closest to the posterior
+        of all weights of a classifier is found, which needs about 25 curvatures. Larger
+        classifiers use that of the output layer.
+
+    Examples
+    --------
+    >>> from skbayesnn.inference import Limits
+    >>> Limits(dense=0).dense  # of a test that wants structured curvature for a small network
+    0
+    """
+
+    dense: int = 3000
+    dense_work: float = 1e10
+    dual: float = 2.0
+    dense_linear: int = 600
+    dual_work: float = 2e10
+    softmax_work: float = 1e8
+    cheap_work: float = 2e9
+    refined: int = 5000
+    profile_work: float = 1e9
+    sampled_seconds: float = 10.0
+    checked_seconds: float = 2.5
+    few_targets_per_weight: float = 2.0
+    batch_rows: int = 5000
+    wide_rows: int = 1000
+    batch_rows_per_weight: int = 50
+    batch_steps: int = 30_000
+    early_work: float = 5e9
+    scan_work: float = 2e9
+    growth_weights: int = 50_000
+    growth_work: float = 1e9
+    moderation_work: float = 1e10
+
+    def many_rows(self, n_rows, n_features):
+        """Return True if networks are compared by held-out rows, and large ones stop early.
+
+        Parameters
+        ----------
+        n_rows, n_features : int
+        """
+        work = n_rows * (NARROW * (n_features + 2)) ** 2
+        return n_rows >= self.batch_rows or (n_rows >= self.wide_rows and work > self.cheap_work)
+
+
+@dataclass(frozen=True)
+class FreeHyperparameters:
+    """Masks of the inferred hyperparameters, and the prior of each."""
+
+    alpha: np.ndarray  # (n_groups,)
+    beta: np.ndarray  # (n_levels,)
+    prior: Hyperpriors  # of all hyperparameters, groups first
+    mask: np.ndarray = field(init=False)  # both masks in one array
+    priors: Hyperpriors = field(init=False)  # of the inferred hyperparameters
+    alpha_prior: Hyperpriors = field(init=False)
+    beta_prior: Hyperpriors = field(init=False)
+
+    def __post_init__(self):
+        n_groups, mask = len(self.alpha), np.concatenate([self.alpha, self.beta])
+        vars(self).update(
+            mask=mask,
+            priors=self.prior[mask],
+            alpha_prior=self.prior[:n_groups],
+            beta_prior=self.prior[n_groups:],
+        )
+
+    @classmethod
+    def sharing(cls, alpha, beta, prior):
+        """Give all hyperparameters the same `Hyperprior`."""
+        return cls(alpha, beta, Hyperpriors.of([prior] * (len(alpha) + len(beta))))
+
+    def with_groups(self, free, prior):
+        """Append weight groups of one `Hyperprior`, inferred where ``free`` is true."""
+        more = Hyperpriors.of([prior] * len(free))
+        prior = Hyperpriors.joined([self.alpha_prior, more, self.beta_prior])
+        return FreeHyperparameters(np.append(self.alpha, free), self.beta, prior)
+
+    def with_least_noise(self, variances):
+        """Raise the least noise variances ``(n_levels,)``, which have log-uniform priors."""
+        prior = self.beta_prior
+        high = np.minimum(prior.high, -np.log(np.maximum(variances, np.finfo(float).tiny)))
+        prior = replace(prior, high=high, log_normaliser=np.log(high - prior.low))
+        return replace(self, prior=Hyperpriors.joined([self.alpha_prior, prior]))
+
+
+class Settings(NamedTuple):
+    """Settings of a search for minima."""
+
+    free: FreeHyperparameters
+    fixed: Hyperparameters  # values (standardised units) of the precisions that are not free
+    exact: bool = True  # exact Hessian at the minimum; False: Gauss-Newton approximation
+    max_iter: int = 300  # training steps per start
+    # training ends when steps lower M, and re-estimation raises the evidence (to second order,
+    # by gamma/4 times the squared change of ln alpha), by less than tol nats (tol k /
+    # 100 for more than 100 weights)
+    tol: float = 1e-3
+    limits: Limits = Limits()  # limits from which the `Method` is chosen
+    deadline: Deadline = Deadline()  # time at which training ends at the latest
+
+    def with_fixed(self, hyper):
+        """Replace fixed values in ``hyper``, and clip the free ones to their bounds."""
+        free = self.free
+        return Hyperparameters(
+            np.where(free.alpha, free.alpha_prior.clip(hyper.alpha), self.fixed.alpha),
+            np.where(free.beta, free.beta_prior.clip(hyper.beta), self.fixed.beta),
+        )
 
 
 class Posed(NamedTuple):
@@ -153,14 +329,13 @@ class Problem:
     def noise_is_given(self):
         """True if a noise level is fixed or has a Gamma prior, or measurement errors are known."""
         fixed = self.noise_precision is not None and not np.all(self.noise_precision[0])
-        informed = bool(np.any(self.noise_priors.informative))
+        informed = any(prior.shape > 0 for prior in self.noise_priors)
         return fixed or informed or self.known is not None
 
     @property
     def noise_priors(self):
-        """`Hyperpriors` of the noise levels."""
-        default = all_log_uniform(range(self.likelihood.n_levels), None)
-        return Hyperpriors.of(self.noise_hyperprior or default)
+        """`Hyperprior` of every noise level."""
+        return self.noise_hyperprior or (LogUniform(),) * self.likelihood.n_levels
 
     def suits(self, hidden_layer_sizes):
         """Return True if a prior given by names or labels of groups has those of a network."""
@@ -180,8 +355,8 @@ class Problem:
             groups = weight_groups(network, self.prior, self.feature_names)
         free_alpha, alpha = self.weight_precision(groups.names)
         free_beta, beta = self.noise_precision or all_free(range(self.likelihood.n_levels))
-        weights = Hyperpriors.of(self.hyperprior(groups.names, free_alpha))
-        prior = Hyperpriors.joined([weights, self.noise_priors])
+        weights = self.hyperprior(groups.names, free_alpha)
+        prior = Hyperpriors.of([*weights, *self.noise_priors])
         free = FreeHyperparameters(free_alpha, free_beta, prior)
         settings = Settings(
             free,

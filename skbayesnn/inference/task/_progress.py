@@ -1,159 +1,158 @@
-"""Progress reports of a fit.
-
-The order of calls::
-
-    with progress.over("starts", works) as step:    begins a stage of countable steps
-        step(text)                                  reports a completed step
-"""
+"""Time of a fit: its deadline, and reports of its progress."""
 
 import logging
 from contextlib import contextmanager
-from time import monotonic
+from time import monotonic, time
+from typing import NamedTuple
 
 import numpy as np
 
-from skbayesnn.inference.task._deadline import NEVER
-
+GRACE, LEAST_GRACE = 0.5, 1.0  # fraction of the time given, and seconds at least
 LONG = 10.0  # seconds; a stage that takes longer is announced
 TELLING = 1.0  # seconds after which the speed of the first steps is extrapolated
 LOGGER = logging.getLogger("skbayesnn")
 
 
-class Stage:
-    """Part of a fit that consists of steps.
+class OutOfTime(Exception):
+    """Exception raised where work is interrupted after the deadline."""
 
-    Parameters
+
+class Deadline(NamedTuple):
+    """Time at which a fit is to end; never, by default.
+
+    No new work starts after the deadline. A search for a minimum that the result needs may
+    continue for a grace period of half the time given (one second at least), and is then
+    interrupted.
+
+    Attributes
     ----------
-    depth : int
-        Nesting depth: 1 for the parts of a fit, 2 for the parts of their steps, and so on.
-    works : sequence of float
-        Expected work of the steps to come, in any unit.
-    is_open : bool, default=False
-        Whether further steps may follow.
+    at : float
+        Deadline in seconds since the epoch, common to all machines that share the work.
+    grace : float
+        Length of the grace period in seconds.
+
+    Examples
+    --------
+    >>> from skbayesnn.inference import Deadline
+    >>> Deadline().passed, Deadline.after(0.0).passed, Deadline.after(0.0).overdue
+    (False, True, False)
     """
 
-    def __init__(self, name, depth, works, is_open=False):
-        self.name, self.depth, self.works, self.is_open = name, depth, works, is_open
-        self.n_done, self.begun = 0, monotonic()
-        self.announced = False
-        self._work = np.concatenate([[0.0], np.cumsum(works)])
+    at: float = np.inf
+    grace: float = 0.0
+
+    @classmethod
+    def after(cls, seconds):
+        """Deadline a number of seconds from now; never if ``None``."""
+        if seconds is None:
+            return cls()
+        return cls(time() + seconds, max(LEAST_GRACE, GRACE * seconds))
 
     @property
-    def seconds(self):
-        """Seconds since the stage began."""
-        return monotonic() - self.begun
+    def passed(self):
+        """True if the deadline has passed."""
+        return time() >= self.at
+
+    @property
+    def overdue(self):
+        """True if the grace period has passed as well."""
+        return time() >= self.at + self.grace
 
     @property
     def left(self):
-        """Seconds left, extrapolated from the steps completed so far; ``nan`` if unknown."""
-        if self.n_done >= len(self._work) or not self._work[self.n_done] > 0.0:
-            return np.nan
-        done = self._work[self.n_done]
-        return self.seconds * (self._work[-1] - done) / done
+        """Seconds until the deadline, not below zero; infinite if there is none."""
+        return max(self.at - time(), 0.0)
+
+    def with_grace(self):
+        """Deadline at the end of the grace period."""
+        return type(self)(self.at + self.grace)
+
+    def part(self, share):
+        """Deadline at which a share of the remaining time has passed."""
+        return self if np.isinf(self.at) else self._replace(at=time() + share * self.left)
+
+
+NEVER = Deadline()
 
 
 class Progress:
-    """Receiver of progress reports; this base class discards them."""
-
-    listens = False  # whether forecasts and texts are used, so that they are worth computing
-
-    def __init__(self):
-        self._depth = 0
-
-    @contextmanager
-    def over(self, name, works=(), is_open=False, seconds=np.nan):
-        """Open a stage; the context yields a function to call after every step.
-
-        Parameters
-        ----------
-        works : sequence of float
-        seconds : float
-            Expected duration of the stage.
-        """
-        self._depth += 1
-        stage = Stage(name, self._depth, works, is_open)
-        self.begin(stage, seconds)
-
-        def step(text=None):
-            stage.n_done += 1
-            self.step(stage, text)
-
-        try:
-            yield step
-        finally:
-            self.end(stage)
-            self._depth -= 1
-
-    def begin(self, stage, seconds):
-        """Report the beginning of a stage, with its expected seconds or ``nan``."""
-
-    def step(self, stage, text):
-        """Report a completed step; ``text`` may be ``None``."""
-
-    def end(self, stage):
-        """Report the end of a stage."""
-
-    def say(self, text):
-        """Report a text apart from any step."""
-
-
-class Lines(Progress):
-    """Progress reports printed as one line per step.
-
-    With ``verbose=0`` nothing is printed, and the first long stage is logged.
+    """Progress reports of a fit, printed as one line per step.
 
     Parameters
     ----------
-    verbose : int
-        Largest depth of the stages that are reported.
+    verbose : int, optional
+        Largest depth of the stages that are reported: 1 for the parts of a fit, 2 for the parts of
+        their steps, and so on. With 0 nothing is printed, and the first long stage is logged. By
+        default nobody listens.
     deadline : Deadline
         Deadline of the fit.
 
     Examples
     --------
-    >>> from skbayesnn.inference import Lines
-    >>> with Lines(verbose=1).over("starts", [1.0, 1.0]) as step:
+    >>> from skbayesnn.inference import Progress
+    >>> with Progress(verbose=1).over("starts", [1.0, 1.0]) as step:
     ...     step("start 1 of 2")
     start 1 of 2; 0 s so far
     """
 
-    listens = True
-
-    def __init__(self, verbose=1, deadline=NEVER):
-        super().__init__()
-        self._verbose, self._deadline, self._begun = int(verbose), deadline, monotonic()
+    def __init__(self, verbose=None, deadline=NEVER):
+        self.listens = verbose is not None  # whether forecasts and texts are worth computing
+        self.depth = 0  # of the stage that is open
+        self._verbose, self._deadline, self._begun = int(verbose or 0), deadline, monotonic()
         self._logged = False
 
-    def begin(self, stage, seconds):
-        """Announce a long stage."""
-        self._announce(stage, seconds)
-        stage.announced |= bool(np.isfinite(seconds))
+    @contextmanager
+    def over(self, name, works=(), is_open=False, seconds=np.nan):
+        """Open a stage; the context yields a function to call after every step, with a text.
 
-    def step(self, stage, text):
-        """Print the text, with the elapsed and the remaining time."""
-        left = min(stage.left, self._deadline.left)  # may be nan
-        if stage.n_done > 1 and stage.seconds > TELLING and stage.left > LONG:
-            self._announce(stage, stage.seconds + stage.left)
-        if text is None or stage.depth > self._verbose:
-            return
-        line = f"{text}; {monotonic() - self._begun:.0f} s so far"
-        if left >= 1.0:
-            line += f", about {left:.0f} s left for {stage.name}"
-        print(line, flush=True)
+        Parameters
+        ----------
+        name : str
+        works : sequence of float
+            Expected work of the steps to come, in any unit.
+        is_open : bool
+            Whether further steps may follow.
+        seconds : float
+            Expected duration of the stage.
+        """
+        self.depth += 1
+        depth, begun, n_done = self.depth, monotonic(), 0
+        work, announced = np.append(0.0, np.cumsum(works)), bool(np.isfinite(seconds))
+        self._announce(name, min(seconds, self._deadline.left), is_open)
+
+        def step(text=None):
+            nonlocal n_done, announced
+            n_done += 1
+            seconds, left = monotonic() - begun, np.nan
+            if n_done < len(work) and work[n_done] > 0.0:  # extrapolated from the steps so far
+                left = seconds * (work[-1] - work[n_done]) / work[n_done]
+            if not announced and n_done > 1 and seconds > TELLING and left > LONG:
+                announced = True
+                self._announce(name, seconds + min(left, self._deadline.left), is_open)
+            if text is None or depth > self._verbose:
+                return
+            line = f"{text}; {monotonic() - self._begun:.0f} s so far"
+            left = min(left, self._deadline.left)  # may be nan
+            if left >= 1.0:
+                line += f", about {left:.0f} s left for {name}"
+            print(line, flush=True)
+
+        try:
+            yield step
+        finally:
+            self.depth -= 1
 
     def say(self, text):
         """Print a text if the steps of a further stage would be reported."""
-        if self._depth < self._verbose:
+        if self.depth < self._verbose:
             print(text, flush=True)
 
-    def _announce(self, stage, seconds):
-        """Announce a long stage once."""
-        seconds = min(seconds, self._deadline.left + stage.seconds)
-        if not seconds > LONG or stage.depth > max(1, self._verbose) or stage.announced:
+    def _announce(self, name, seconds, is_open):
+        """Announce a stage if it is long."""
+        if not (self.listens and seconds > LONG and self.depth <= max(1, self._verbose)):
             return
-        stage.announced = True
-        least = "at least " if stage.is_open else ""
-        words = f"{stage.name}: this will take {least}about {_rounded(seconds)}"
+        least = "at least " if is_open else ""
+        words = f"{name}: this will take {least}about {_rounded(seconds)}"
         if self._verbose:
             print(words, flush=True)
         elif not self._logged:

@@ -10,7 +10,7 @@ the data determine. Papaspiliopoulos, Roberts & Skold (2007) call the first para
 non-centred, the second centred, and intermediate ones partially non-centred.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
@@ -40,11 +40,10 @@ class PrecisionMap(NamedTuple):
     high: np.ndarray
 
     @classmethod
-    def build(cls, log_range, centre, fine, coarse):
-        """Build the map for intervals of ``ln alpha``, given their lower and upper ends."""
+    def build(cls, low, high, centre, fine, coarse):
+        """Build the map for intervals of ``ln alpha`` from ``low`` to ``high``."""
         bare = cls(centre, fine, coarse, centre, centre)
-        low, high = (bare._invert(end) for end in log_range)
-        return bare._replace(low=low, high=high)
+        return bare._replace(low=bare._invert(low), high=bare._invert(high))
 
     def select(self, index):
         """Select the map of some of the precisions."""
@@ -115,69 +114,56 @@ class Coordinates:
     information: np.ndarray
     integrate_outputs: bool = True
 
+    # layout of a position, derived from the above
+    integrated: bool = field(init=False)  # True if the output layer is integrated out
+    n_mean: int = field(init=False)  # weights of the network of the means in the position
+    n_noise: int = field(init=False)  # weights of the noise, which follow those of the means
+    n_sampled: int = field(init=False)  # both
+    n_alpha: int = field(init=False)  # free precisions of weights
+    n_free: int = field(init=False)  # all free precisions
+    dimension: int = field(init=False)  # length of a position
+    groups: WeightGroups = field(init=False)  # of sampled weights, then of those integrated out
+    _labels: np.ndarray = field(init=False)  # groups of the sampled weights, (n_sampled,)
+    _membership: np.ndarray = field(init=False)  # (n_sampled, n_groups)
+    sizes: np.ndarray = field(init=False)  # number of sampled weights of every group
+    # group of every output weight that is integrated out, (n_outputs, width)
+    _output_labels: np.ndarray = field(init=False)
+
     n_conditions = 0
     further_weights = np.empty(0, dtype=int), []  # group of every weight of the noise, and names
 
-    @cached_property
-    def integrated(self):
-        """True if the output layer is integrated out."""
-        if not self.posterior.groups.centred:  # else its prior depends on the other weights
-            return False
-        likelihood = self.posterior.likelihood
-        return self.integrate_outputs and likelihood.n_levels > 0 and likelihood.conjugate
-
-    @cached_property
-    def n_mean(self):
-        """Number of weights of the network of the means in the position."""
-        network = self.posterior.network
-        return network.slices[-1].start if self.integrated else network.n_weights
-
-    @cached_property
-    def n_noise(self):
-        """Number of weights of the noise, which follow those of the means."""
-        return len(self.further_weights[0])
-
-    @property
-    def n_sampled(self):
-        """Number of weights in the position."""
-        return self.n_mean + self.n_noise
-
-    @cached_property
-    def groups(self):
-        """Weight groups of the sampled weights and of those integrated out, in this order."""
-        means, m, (labels, names) = self.posterior.groups, self.n_mean, self.further_weights
-        if not names:
-            return means
-        labels = np.concatenate([means.labels[:m], labels + len(means.names), means.labels[m:]])
-        return WeightGroups(labels, [*means.names, *names])
-
-    @property
-    def dimension(self):
-        """Length of a position."""
-        return self.n_sampled + self.n_free
-
-    @cached_property
-    def n_alpha(self):
-        """Number of free precisions of weights."""
-        return int(np.sum(self.free.alpha))
-
-    @cached_property
-    def n_free(self):
-        """Number of free precisions."""
-        return int(np.sum(self.free.mask))
-
-    @cached_property
-    def _labels(self):
-        return self.groups.labels[: self.n_sampled]
-
-    @cached_property
-    def _membership(self):
-        return np.ascontiguousarray(self.groups.membership[: self.n_sampled])
-
-    @cached_property
-    def sizes(self):
-        """Number of sampled weights of every group."""
-        return np.sum(self._membership, axis=0)
+    def __post_init__(self):
+        network, likelihood = self.posterior.network, self.posterior.likelihood
+        groups, (labels, names) = self.posterior.groups, self.further_weights
+        integrated = (
+            groups.centred  # else the prior of the output layer depends on the other weights
+            and self.integrate_outputs
+            and likelihood.n_levels > 0
+            and likelihood.conjugate
+        )
+        n_mean = network.slices[-1].start if integrated else network.n_weights
+        if names:
+            labels = labels + len(groups.names)
+            labels = np.concatenate([groups.labels[:n_mean], labels, groups.labels[n_mean:]])
+            groups = WeightGroups(labels, [*groups.names, *names])
+        n_noise = len(self.further_weights[0])
+        n_sampled, n_free = n_mean + n_noise, int(np.sum(self.free.mask))
+        rows, n_outputs = network.shapes[-1]
+        membership = np.ascontiguousarray(groups.membership[:n_sampled])
+        vars(self).update(
+            integrated=integrated,
+            n_mean=n_mean,
+            n_noise=n_noise,
+            n_sampled=n_sampled,
+            n_alpha=int(np.sum(self.free.alpha)),
+            n_free=n_free,
+            dimension=n_sampled + n_free,
+            groups=groups,
+            _labels=groups.labels[:n_sampled],
+            _membership=membership,
+            sizes=np.sum(membership, axis=0),
+            _output_labels=groups.labels[n_sampled:].reshape(rows * integrated, n_outputs).T,
+        )
 
     @cached_property
     def precision_map(self):
@@ -188,7 +174,8 @@ class Coordinates:
         fine = np.sqrt(2.0 / np.maximum(self.sizes, 1.0))[self.free.alpha]
         fine = np.minimum(np.concatenate([fine, np.full(n_beta, COARSE)]), COARSE)
         coarse = np.full(len(centre), COARSE)
-        return PrecisionMap.build(self.free.priors.log_range, centre, fine, coarse)
+        priors = self.free.priors
+        return PrecisionMap.build(priors.low, priors.high, centre, fine, coarse)
 
     def place(self, q):
         """Decompose positions into weights, precisions and conditions."""
@@ -229,6 +216,10 @@ class Coordinates:
         place = self.place(q)
         moving = Coordinates.position(other, place.theta, place.hyper)
         return np.concatenate([moving, place.conditions], axis=-1)
+
+    def coordinates_in(self, q):
+        """Coordinates ``eta`` of the free precisions in positions, ``(..., n_free)``."""
+        return q[..., self.n_sampled : self.dimension]
 
     def coordinates(self, alpha, beta):
         """Coordinates ``eta`` of the free ones among given precisions, ``(..., n_free)``."""

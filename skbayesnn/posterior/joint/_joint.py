@@ -17,6 +17,7 @@ from skbayesnn.posterior.likelihoods._output_layer import (
     regression_system,
     spectrum,
 )
+from skbayesnn.posterior.priors._priors import sums_by
 
 
 class Derivatives(NamedTuple):
@@ -64,7 +65,7 @@ class JointPosterior(Coordinates):
     Examples
     --------
     >>> import numpy as np
-    >>> from skbayesnn.inference.task._settings import FreeHyperparameters
+    >>> from skbayesnn.inference.task._problem import FreeHyperparameters
     >>> from skbayesnn.network import Network
     >>> from skbayesnn.posterior import Gaussian, Hyperparameters, LogUniform, weight_groups
     >>> from skbayesnn.posterior import JointPosterior, Posterior
@@ -84,6 +85,8 @@ class JointPosterior(Coordinates):
     """
 
     noise_network = None  # of input-dependent noise
+    further_directions = ()  # for rescaling groups, besides those of the network of the means
+    state_names = ()  # of the entries of `noise_state` that are positive parameters
 
     @cached_property
     def _row_weights(self):
@@ -124,33 +127,21 @@ class JointPosterior(Coordinates):
         terms = self.terms(q)
         return terms.prior + terms.data, terms.prior_gradient + terms.data_gradient
 
+    @property
+    def core(self):
+        """Compiled twin, which also makes transitions; ``None`` if nothing moves."""
+        return self.compiled if self.dimension else None
+
     def trajectories(self, phase, step_size, n_steps, metric, unstable):
         """Run `samplers.leapfrog` in the core, in place; return the chains that it left out."""
-        if not self.compiled or not self.dimension:
+        if self.core is None:
             return np.arange(len(step_size))
-        return self.compiled.leapfrog(phase, step_size, n_steps, metric.factor, unstable)
-
-    def rescalings(self, phase, shifts, log_uniform, done):
-        """Make steps of `ScaleMoves` in the compiled core, in place, up to the first that fails.
-
-        ``shifts`` ``(n_chains, n_steps, n_groups)`` are changes of ``ln alpha``, ``log_uniform``
-        ``(n_chains, n_steps)`` logarithms of uniform numbers, for the Metropolis tests. Returned
-        are the numbers of steps ``(n_chains,)``, those made before (``done``) included.
-        """
-        if not self.compiled or not self.dimension:
-            return done
-        return self.compiled.rescalings(phase, shifts, log_uniform, done)
-
-    def unit_slices(self, phase, unit, chosen, normal, exponential, uniform, done):
-        """Make slices of `UnitMoves` in the compiled core, in place; see `rescalings`."""
-        if not self.compiled:
-            return done
-        return self.compiled.unit_slices(phase, unit, chosen, normal, exponential, uniform, done)
+        return self.core.leapfrog(phase, step_size, n_steps, metric.factor, unstable)
 
     def _prior(self, place, stretch, change):
         """Minus log prior density of a position, and its gradient."""
         v, share = place.v, place.share
-        squares = self._sum_groups(v * v)
+        squares = sums_by(self._membership, v * v)
         normal = share * squares - self.sizes * np.log(share / (2.0 * np.pi))
         by_alpha = 0.5 * (1.0 - share) * (share * squares - self.sizes)
         value, by_eta = self.hyperprior(place.eta, stretch, change)
@@ -173,7 +164,7 @@ class JointPosterior(Coordinates):
         # u_i = v_i (alpha_c + h_c)^(-1/2): the chain rule for v_i and ln alpha_c
         by_white = self._of_means_alone(natural.theta, self.posterior.groups.white_gradient)
         by_v = by_white * place.scales
-        pull = self._sum_groups(place.white * by_white)
+        pull = sums_by(self._membership, place.white * by_white)
         by_alpha = natural.log_alpha - 0.5 * place.share * pull
         free = by_alpha[..., self.free.alpha], natural.log_beta[..., self.free.beta]
         by_eta = np.concatenate(free, axis=-1) * stretch
@@ -188,7 +179,7 @@ class JointPosterior(Coordinates):
         """
         place, groups = self.place(q), self.groups
         k, m, n_alpha = len(groups.labels), self.n_sampled, self.n_alpha
-        theta = self._with_mean_outputs(place)
+        theta = self._with_outputs(place)
         white = theta if self.posterior.groups.centred else place.white
         share, (stretch, _) = place.share, self.precision_map.derivatives(place.eta)
         scale = groups.expand(place.hyper.alpha) ** -0.5  # output layer: non-centred
@@ -227,25 +218,14 @@ class JointPosterior(Coordinates):
         An output layer that is integrated out is drawn from its exact conditional posterior, for
         each chain from its own generator.
         """
-        place = self.place(q)
-        if not self.integrated:
-            return self._of_means(place.theta)
-        normal = np.stack([rng.standard_normal(self._output_shape) for rng in rngs])
-        return self._of_means(self._with_outputs(place, normal))
-
-    @property
-    def further_directions(self):
-        """Directions for rescaling groups, besides those of the network of the means."""
-        return []
+        normal = None
+        if self.integrated:
+            normal = np.stack([rng.standard_normal(self._output_labels.shape) for rng in rngs])
+        return self._of_means(self._with_outputs(self.place(q), normal))
 
     def typical_hyper(self, q):
         """Precisions at positions, with a typical noise precision if the noise varies."""
         return self.place(q).hyper
-
-    @property
-    def state_names(self):
-        """Names of the entries of `noise_state` that are positive parameters."""
-        return []
 
     def noise_state(self, q):
         """Parameters of the noise besides its level, ``(..., m)``, here none."""
@@ -265,7 +245,7 @@ class JointPosterior(Coordinates):
 
     def mean_weights(self, q):
         """All weights at positions, with the conditional mean of an integrated output layer."""
-        return self._of_means(self._with_mean_outputs(self.place(q)))
+        return self._of_means(self._with_outputs(self.place(q)))
 
     def _of_means(self, theta):
         """Weights of the network of the means among those of all groups, ``(..., k)``."""
@@ -273,18 +253,15 @@ class JointPosterior(Coordinates):
             return theta
         return np.concatenate([theta[..., : self.n_mean], theta[..., self.n_sampled :]], axis=-1)
 
-    def _with_mean_outputs(self, place):
+    def _with_outputs(self, place, normal=None):
+        """Append output weights that are integrated out, ``conditional mean + sd * normal``.
+
+        The standard normal numbers ``(..., n_outputs, width)`` are zero by default.
+        """
         if not self.integrated:
             return place.theta
-        return self._with_outputs(place, np.zeros(self._output_shape))
-
-    @property
-    def _output_shape(self):
-        width, n_outputs = self.posterior.network.shapes[-1]
-        return n_outputs, width
-
-    def _with_outputs(self, place, normal):
-        """Append output weights: their conditional mean plus ``covariance^(1/2) normal``."""
+        if normal is None:
+            normal = np.zeros(self._output_labels.shape)
         z, sd = self._features(place.theta).inputs[-1], self._output_sd(place.hyper)
         gram, moment = regression_system(self._rows(place), z, sd)
         values, vectors = spectrum(gram, len(self.posterior.X))
@@ -296,12 +273,6 @@ class JointPosterior(Coordinates):
         return np.concatenate([place.theta, layer.reshape(*layer.shape[:-2], -1)], axis=-1)
 
     # --- natural coordinates ---------------------------------------------------------------------
-
-    def _sum_groups(self, values):
-        return (values[..., None, :] @ self._membership)[..., 0, :]
-
-    def _sum_levels(self, values):
-        return (values[..., None, :] @ self.posterior.likelihood.membership)[..., 0, :]
 
     def _likelihood(self, place):
         """`Derivatives` of the likelihood."""
@@ -360,15 +331,6 @@ class JointPosterior(Coordinates):
         """Prior standard deviations of output weights, ``(..., n_outputs, width)``."""
         return (hyper.alpha**-0.5).take(self._output_labels, axis=-1)
 
-    @cached_property
-    def _output_labels(self):
-        labels = self.groups.labels[self.n_sampled :]
-        return labels.reshape(self.posterior.network.shapes[-1]).T
-
-    @cached_property
-    def _output_membership(self):
-        return self.groups.membership[self.n_sampled :]
-
     def _of_rows(self, place, rows, need_factors=False):
         """Likelihood of Gaussian noise: its `Derivatives`, and the `Regression` they come from.
 
@@ -382,11 +344,11 @@ class JointPosterior(Coordinates):
             found = integrated(rows, trace.inputs[-1], sd, need_factors)
             by_theta = hidden_gradient(trace, found.gradient)
             flat = found.log_alpha.reshape(*theta.shape[:-1], -1)  # summed by group
-            by_alpha = (flat[..., None, :] @ self._output_membership)[..., 0, :]
+            by_alpha = sums_by(self.groups.membership[self.n_sampled :], flat)
         else:
             found = complete(rows, forward(posterior.network, theta, posterior.X, 1))
             by_theta, by_alpha = found.gradient, np.zeros_like(hyper.alpha)
         n_rows = posterior.n_rows
         normaliser = 0.5 * n_rows * np.log(rows.precision / (2.0 * np.pi)).sum(axis=-1)
-        by_beta = self._sum_levels(found.log_precision - 0.5 * n_rows)
+        by_beta = sums_by(self.posterior.likelihood.membership, found.log_precision - 0.5 * n_rows)
         return Derivatives(found.value - normaliser, by_theta, by_alpha, by_beta), found

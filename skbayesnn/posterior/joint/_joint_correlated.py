@@ -8,6 +8,7 @@ import numpy as np
 from skbayesnn.posterior.joint._joint import JointPosterior
 from skbayesnn.posterior.likelihoods._correlated import correlation_matrix, n_coordinates
 from skbayesnn.posterior.likelihoods._output_layer import Rows
+from skbayesnn.posterior.priors._priors import sums_by
 
 GROUP, TINY = "noise_correlation", np.finfo(float).tiny
 
@@ -56,8 +57,11 @@ class CorrelatedJoint(JointPosterior):
     def _rows(self, place):
         return self._rotated(self._noise(place)[0].covariance(place.hyper.beta))[0]
 
-    def _with_outputs(self, place, normal):
-        weights, (n_outputs, width) = super()._with_outputs(place, normal), self._output_shape
+    def _with_outputs(self, place, normal=None):
+        weights = super()._with_outputs(place, normal)
+        if not self.integrated:
+            return weights
+        n_outputs, width = self._output_labels.shape
         _, vectors = self._rotated(self._noise(place)[0].covariance(place.hyper.beta))
         layer = weights[..., self.n_sampled :].reshape(*weights.shape[:-1], width, n_outputs)
         layer = layer @ np.swapaxes(vectors, -1, -2)
@@ -82,7 +86,9 @@ class CorrelatedJoint(JointPosterior):
         sd = noise.noise_sd(place.hyper.beta)
         by_correlation = sd[..., :, None] * slope * sd[..., None, :]
         by_own = np.sum(by_correlation[..., None, :, :] * slopes, axis=(-2, -1))
-        by_beta = self._sum_levels(-np.sum(slope * covariance, axis=-1))
+        by_beta = sums_by(
+            self.posterior.likelihood.membership, -np.sum(slope * covariance, axis=-1)
+        )
         theta = np.concatenate([found.theta, by_own], axis=-1)
         return found._replace(theta=theta, log_beta=by_beta)
 

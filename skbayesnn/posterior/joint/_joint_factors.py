@@ -15,6 +15,7 @@ from skbayesnn.posterior.joint._joint import Derivatives, JointPosterior
 from skbayesnn.posterior.kernels._compiled import compiled_joint
 from skbayesnn.posterior.likelihoods._likelihoods import Gaussian
 from skbayesnn.posterior.likelihoods._output_layer import Rows
+from skbayesnn.posterior.priors._priors import sums_by
 
 
 def _with_gaussian_noise(posterior):
@@ -38,7 +39,7 @@ class MeasuredJoint(JointPosterior):
         weight = self.posterior.sample_weight
         value = found.value - 0.5 * np.sum(weight @ np.log(rows.factors), axis=-1)
         slope = (by_row.log_factors - 0.5 * weight[:, None]) * share  # d ln(tau F) / d ln tau = F
-        by_beta = self._sum_levels(np.sum(slope, axis=-2))
+        by_beta = sums_by(self.posterior.likelihood.membership, np.sum(slope, axis=-2))
         return Derivatives(value, found.theta, found.log_alpha, by_beta)
 
     def _rows(self, place):
@@ -51,7 +52,9 @@ class MeasuredJoint(JointPosterior):
     def _level_information(self, place):
         """Expected second derivative ``1/2 sum_no s_n F_no^2`` in ``ln beta_l``."""
         weight = self.posterior.sample_weight
-        return self._sum_levels(0.5 * (weight @ self._shares(place) ** 2))
+        return sums_by(
+            self.posterior.likelihood.membership, 0.5 * (weight @ self._shares(place) ** 2)
+        )
 
     def _shares(self, place):
         """Shares ``F`` of `MeasuredGaussian`, ``(..., n, n_outputs)``."""
@@ -80,6 +83,8 @@ class StudentTJoint(JointPosterior):
     """
 
     degrees_of_freedom: tuple = ()
+
+    state_names = ("degrees_of_freedom",)
 
     @cached_property
     def n_conditions(self):
@@ -134,11 +139,6 @@ class StudentTJoint(JointPosterior):
         """All weights ``(..., k)``, including those of the output layer in the position."""
         place = self.place(q)
         return np.concatenate([place.theta, place.conditions[..., len(self.posterior.X) + 1 :]], -1)
-
-    @property
-    def state_names(self):
-        """Names of the entries of `noise_state`."""
-        return ["degrees_of_freedom"]
 
     def noise_state(self, q):
         """Degrees of freedom ``(..., 1)``."""

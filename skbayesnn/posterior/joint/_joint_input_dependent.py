@@ -9,7 +9,7 @@ from skbayesnn.network import Network, forward, hessian, outputs, vector_jacobia
 from skbayesnn.posterior.joint._joint import Derivatives, JointPosterior
 from skbayesnn.posterior.kernels._compiled import compiled_joint
 from skbayesnn.posterior.likelihoods._output_layer import Rows
-from skbayesnn.posterior.priors._priors import WeightGroups
+from skbayesnn.posterior.priors._priors import WeightGroups, sums_by
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class InputDependentJoint(JointPosterior):
         slope = (rows.log_factors - 0.5 * s[:, None]) * (h == trace.outputs)
         by_noise = vector_jacobian(trace, slope)
         by_theta = np.concatenate([means.theta, by_noise[..., : self.n_noise]], axis=-1)
-        by_beta = self._sum_levels(by_noise[..., self.n_noise :])
+        by_beta = sums_by(self.posterior.likelihood.membership, by_noise[..., self.n_noise :])
         return Derivatives(value, by_theta, means.log_alpha, by_beta)
 
     def _noise_hessian(self, place):

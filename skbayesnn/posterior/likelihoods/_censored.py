@@ -1,11 +1,31 @@
-"""Gaussian noise with limits: of some targets only a bound is known."""
+"""Gaussian and Student-t noise with limits: of some targets only a bound is known."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
-from scipy.special import log_ndtr
+from scipy.special import gammaln, log_ndtr, stdtr
 
 from skbayesnn.posterior.likelihoods._likelihoods import Gaussian, Likelihood, Misfit
+from skbayesnn.posterior.likelihoods._student_t import squared_scales
+
+FAR = -1e5  # residual below which the asymptotic form of Student's distribution is used
+
+
+class Law(NamedTuple):
+    """Law of the noise at residuals ``z`` in units of its scale.
+
+    Its log density, its log distribution function, and the slope ``psi`` of minus the log density
+    with two derivatives; and a positive curvature in place of the first, with its own derivative.
+    """
+
+    log_density: np.ndarray
+    log_cdf: np.ndarray
+    psi: np.ndarray
+    slope: np.ndarray
+    bend: np.ndarray
+    positive: np.ndarray
+    positive_slope: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -14,9 +34,9 @@ class CensoredGaussian(Gaussian):
 
     `Targets` hold as ``known`` on which side of ``y`` the value lies: -1 below, +1 above, 0 where
     it was measured. With ``z = c tau^(1/2) (f - y)`` a limit of side ``c`` has the probability
-    ``Phi(z)``, and its misfit the derivatives by ``f`` of a concave log probability. A noise level
-    is re-estimated by expectation maximisation (Dempster, Laird & Rubin 1977): a limit adds its
-    expected square ``1 - z h`` to ``2 beta E``, where ``h = phi(z) / Phi(z)``.
+    ``P(z)`` by the distribution function of the noise, whose density is ``p``. A noise level is
+    re-estimated by expectation maximisation (Dempster, Laird & Rubin 1977): a limit adds ``1 - z
+    h`` to ``2 beta E``, its expected square if noise is Gaussian, where ``h = p(z) / P(z)``.
     """
 
     compiled = None
@@ -28,37 +48,98 @@ class CensoredGaussian(Gaussian):
 
     def misfit(self, outputs, targets, beta):
         """Minus the log probability of all targets with its constants, and ``E_l``."""
-        root, z, limit, hazard = self._parts(outputs, targets, beta)
-        rows = np.where(limit, -log_ndtr(z), 0.5 * (z * z + np.log(2.0 * np.pi)) - np.log(root))
-        squares = 0.5 * (targets.weight @ np.where(limit, 1.0 - z * hazard, z * z))
+        return self._misfit(targets, beta, *self._parts(outputs, targets, beta))
+
+    def misfit_and_gradient(self, outputs, targets, beta):
+        """Misfit and its gradient, from the same law."""
+        parts = root, _, limit, h, law = self._parts(outputs, targets, beta)
+        gradient = targets.weight[:, None] * root * np.where(limit, -targets.known * h, law.psi)
+        return self._misfit(targets, beta, *parts), gradient
+
+    def _misfit(self, targets, beta, root, z, limit, h, law):
+        rows = -np.where(limit, law.log_cdf, law.log_density + np.log(root))
+        squares = 0.5 * (targets.weight @ np.where(limit, 1.0 - z * h, z * law.psi))
         energies = (squares[..., None, :] @ self.membership)[..., 0, :]
         return Misfit((rows.sum(axis=-1)[..., None, :] @ targets.weight)[..., 0], energies / beta)
 
     def derivatives(self, outputs, targets, beta, exact=True):
-        """Gradient and (diagonal) curvature, ``s tau h (z + h)`` of limits."""
-        root, z, limit, hazard = self._parts(outputs, targets, beta)
-        weight = targets.weight[:, None]
-        gradient = weight * root * np.where(limit, -targets.known * hazard, z)
-        return gradient, weight * root**2 * np.where(limit, hazard * (z + hazard), 1.0)
+        """Gradient and (diagonal) curvature, ``s tau h (psi + h)`` of limits."""
+        root, _, limit, h, law = self._parts(outputs, targets, beta)
+        weight, share = targets.weight[:, None], h * (law.psi + h)
+        gradient = weight * root * np.where(limit, -targets.known * h, law.psi)
+        if exact:
+            return gradient, weight * root**2 * np.where(limit, share, law.slope)
+        curvature = np.where(limit, np.maximum(share, 0.0), law.positive)
+        return gradient, weight * root**2 * curvature
 
     def level_derivatives(self, outputs, targets, beta, level, exact=True):
-        root, z, limit, h = self._parts(outputs, targets, beta)
+        root, z, limit, h, law = self._parts(outputs, targets, beta)
         weight = targets.weight[:, None] * self.membership[:, level]
-        share = h * (z + h)  # minus the slope of h in z
-        bend = h * (1.0 - share) - share * (z + h)  # slope of the share
-        gradient = np.where(limit, -0.5 * targets.known * (h - z * share), z)
-        curvature = np.where(limit, share + 0.5 * z * bend, 1.0)
-        return weight * root * gradient, weight * root**2 * curvature
+        share = h * (law.psi + h)  # minus the slope of h in z
+        bend = h * (law.slope - share) - share * (law.psi + h)  # slope of the share
+        gradient = np.where(
+            limit, -0.5 * targets.known * (h - z * share), 0.5 * (law.psi + z * law.slope)
+        )
+        measured = law.slope + 0.5 * z * law.bend
+        of_limits = share + 0.5 * z * bend
+        if not exact:
+            measured = law.positive + 0.5 * z * law.positive_slope
+            of_limits = np.where(share > 0.0, of_limits, 0.0)
+        return weight * root * gradient, weight * root**2 * np.where(limit, of_limits, measured)
 
     def level_information(self, outputs, targets, beta):
-        _, z, limit, h = self._parts(outputs, targets, beta)
-        rows = np.where(limit, 0.25 * z * h * (z * (z + h) - 1.0), 0.5 * z * z)
+        _, z, limit, h, law = self._parts(outputs, targets, beta)
+        measured = 0.25 * z * (law.psi + z * law.slope)
+        rows = np.where(limit, 0.25 * z * h * (z * (law.psi + h) - 1.0), measured)
         return ((targets.weight @ rows)[..., None, :] @ self.membership) * np.eye(self.n_levels)
 
     def _parts(self, outputs, targets, beta):
-        """Roots of the precisions, residuals ``z``, the mask of limits, and ``phi / Phi`` there."""
+        """Roots of the precisions, residuals ``z``, the mask of limits, ``p / P``, and the law."""
         root, sides = np.sqrt(self.precisions(beta))[..., None, :], targets.known
         limit = sides != 0.0
         z = root * (outputs - targets.y) * np.where(limit, sides, 1.0)
-        hazard = np.exp(-0.5 * (z * z + np.log(2.0 * np.pi)) - log_ndtr(z))
-        return root, z, limit, np.where(limit, hazard, 0.0)
+        law = self._law(z, limit)
+        return root, z, limit, np.where(limit, np.exp(law.log_density - law.log_cdf), 0.0), law
+
+    def _law(self, z, limit):
+        """`Law` at residuals; the distribution function is needed at limits only."""
+        log_density, one, none = -0.5 * (z * z + np.log(2.0 * np.pi)), np.ones(()), np.zeros(())
+        return Law(log_density, log_ndtr(z), z, one, none, one, none)
+
+
+@dataclass(frozen=True)
+class CensoredStudentT(CensoredGaussian):
+    """Student-t likelihood of one output in which some targets are limits.
+
+    With ``u = (nu + 1) / (nu + z^2)`` the slope ``psi`` of minus the log density is ``u z``. Far
+    on the wrong side of a limit the log probability is convex, as at outliers that were measured.
+
+    Parameters
+    ----------
+    levels, relative
+        See `Gaussian`.
+    degrees_of_freedom : float or ndarray of shape (...)
+        Degrees of freedom ``nu``.
+    """
+
+    degrees_of_freedom: float = 4.0
+
+    one_curvature = False
+
+    @property
+    def variance_factor(self):
+        """Variance of the noise times its precision, see `squared_scales`."""
+        return squared_scales(self.degrees_of_freedom)
+
+    def _law(self, z, limit):
+        nu = np.asarray(self.degrees_of_freedom)[..., None, None]
+        constant = gammaln(0.5 * (nu + 1.0)) - gammaln(0.5 * nu) - 0.5 * np.log(nu * np.pi)
+        log_density = constant - 0.5 * (nu + 1.0) * np.log1p(z * z / nu)
+        log_cdf = np.zeros_like(log_density)
+        log_cdf[..., limit] = np.log(stdtr(nu[..., 0], np.maximum(z[..., limit], FAR)))
+        far = limit & (z < FAR)
+        log_cdf = np.where(far, log_density + np.log(np.maximum(-z, 1.0) / nu), log_cdf)
+        u = (nu + 1.0) / (nu + z * z)
+        change = -2.0 * z * u * u / (nu + 1.0)  # du/dz
+        bend = 3.0 * change + 8.0 * z * (z * u) ** 2 * u / (nu + 1.0) ** 2
+        return Law(log_density, log_cdf, z * u, u + z * change, bend, u, change)

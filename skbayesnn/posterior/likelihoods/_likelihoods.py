@@ -16,6 +16,7 @@ import numpy as np
 from scipy.special import expit, logsumexp
 
 from skbayesnn.posterior.likelihoods._output_layer import Rows
+from skbayesnn.posterior.priors._priors import sums_by
 
 HIGHEST = 300.0  # log precision or rate beyond which exponentials would overflow
 
@@ -181,7 +182,7 @@ class Gaussian(Likelihood):
         if targets.factors is not None:
             squares = targets.factors * squares
         squares = 0.5 * (targets.weight @ squares) * self.relative
-        errors = (squares[..., None, :] @ self.membership)[..., 0, :]
+        errors = sums_by(self.membership, squares)
         return Misfit(np.sum(beta * errors, axis=-1), errors)
 
     def derivatives(self, outputs, targets, beta, exact=True):

@@ -61,6 +61,16 @@ class GaussianPrior(WeightGroups):
     def applied(self, vectors):
         return vectors @ self.shape if self.coupled else vectors * self.shape
 
+    def energies(self, theta):
+        deviation = self.deviation(theta)
+        return 0.5 * self.sums(deviation * self.applied(deviation))
+
+    def pull(self, theta, alpha):
+        return self.product(self.deviation(theta), alpha)
+
+    def product(self, vectors, alpha):
+        return self.expand(alpha) * self.applied(vectors)
+
     def diagonal(self, alpha):
         return self.expand(alpha) * (np.diag(self.shape) if self.coupled else self.shape)
 

@@ -82,7 +82,7 @@ def test_draws_that_do_not_fit(monkeypatch):
 def test_covariances_that_do_not_fit(monkeypatch):
     X, y = make_rows(40, 2, 2)
     model = EvidenceMLPRegressor(()).fit(X, y)
-    monkeypatch.setattr("skbayesnn.inference.curvature._memory.machine_memory", lambda: 2.0**15)
+    monkeypatch.setattr("skbayesnn.inference.curvature._method.machine_memory", lambda: 2.0**15)
     with pytest.raises(MemoryError, match=r"covariance of 40 rows needs about .* return_std"):
         model.predict(X, return_cov=True)
     model.predict(X[:20], return_cov=True)

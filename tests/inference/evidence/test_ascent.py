@@ -160,7 +160,7 @@ def test_gamma_hyperpriors_add_their_density(exact):
     assert_near(found.value - plain.value, density(logs), 1e-10)
     assert_near(found.gradient - plain.gradient, difference(density, logs, 1e-4), 1e-6)
     assert_near(found.curvature - plain.curvature, np.diag(prior.rate * np.exp(logs)), 1e-10)
-    search, settled = ascended(posterior, start, uniform._replace(prior=prior), exact)
+    search, settled = ascended(posterior, start, replace(uniform, prior=prior), exact)
     assert settled
     there = evidence_derivatives(posterior, given[0], search.point, prior, exact)
     assert np.max(np.abs(there.gradient)) < 1e-2

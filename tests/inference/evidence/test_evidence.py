@@ -13,7 +13,7 @@ from skbayesnn.inference.evidence._evidence import (
 )
 from skbayesnn.inference.evidence._profile import integrated
 from skbayesnn.inference.minima._minimum import evaluate
-from skbayesnn.inference.task._settings import FreeHyperparameters
+from skbayesnn.inference.task._problem import FreeHyperparameters
 from skbayesnn.network import Network
 from skbayesnn.posterior import (
     Gaussian,

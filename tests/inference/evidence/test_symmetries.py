@@ -5,8 +5,7 @@ from itertools import permutations, product
 import numpy as np
 import pytest
 
-from skbayesnn.inference.evidence._evidence import log_symmetry
-from skbayesnn.inference.evidence._symmetries import symmetries
+from skbayesnn.inference.evidence._evidence import log_symmetry, symmetries
 from skbayesnn.inference.minima._redundancy import align, same_minimum
 from skbayesnn.network import Network
 from skbayesnn.posterior import GaussianPrior, weight_groups

@@ -11,7 +11,7 @@ from skbayesnn.inference.evidence._evidence import log_evidence_fixed
 from skbayesnn.inference.minima._minimum import complete
 from skbayesnn.inference.minima._search import find_minima
 from skbayesnn.inference.noise._noise_network import NoisePlan, squared_residuals, with_rows
-from skbayesnn.inference.task._settings import FreeHyperparameters
+from skbayesnn.inference.task._problem import FreeHyperparameters
 from skbayesnn.network import outputs
 from skbayesnn.posterior import Gaussian, Hyperparameters, LogUniform, SquaredResiduals
 from tests.inference.common import log_marginal, mode_of, settings_of
@@ -51,7 +51,9 @@ def evidence_given_noise(posterior, log_precision, alpha, theta):
 def targets_of_noise(own, theta, hyper):
     """Targets of the noise network, nothing added to them."""
     settings = settings_of(own)
-    free = FreeHyperparameters.sharing(*settings.free[:2], LogUniform(lower=1e-12))
+    free = FreeHyperparameters.sharing(
+        settings.free.alpha, settings.free.beta, LogUniform(lower=1e-12)
+    )
     y, gamma = squared_residuals(own, theta, hyper, settings._replace(free=free))
     return own.targets()._replace(y=y, factors=gamma)
 
@@ -120,7 +122,7 @@ class PinnedPlan(NoisePlan):
     def settings(self, settings):
         own = super().settings(settings)
         alpha = np.where(own.free.alpha, 0.7, own.fixed.alpha)
-        free = own.free._replace(alpha=np.zeros_like(own.free.alpha))
+        free = replace(own.free, alpha=np.zeros_like(own.free.alpha))
         return own._replace(free=free, fixed=own.fixed._replace(alpha=alpha))
 
 

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from skbayesnn.inference import DensePrecision, Limits
-from skbayesnn.inference.curvature._method import Point
+from skbayesnn.inference.curvature._method import Point, total_determined
 from skbayesnn.inference.curvature._precision_kronecker import KroneckerPrecision
-from skbayesnn.inference.curvature._stochastic import total_determined
 from skbayesnn.inference.minima._minimum import complete
 from skbayesnn.inference.minima._training import Trained, random_starts, train
 from skbayesnn.inference.optimise._damped import Search

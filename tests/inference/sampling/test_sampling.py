@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import tests.reference
 from skbayesnn.inference import Problem
+from skbayesnn.inference.minima import _training
 from skbayesnn.inference.sampling import _sampling_starts
 from skbayesnn.inference.sampling._sampling import SamplingSettings, run_chains
 from skbayesnn.inference.sampling._sampling_starts import start_sampling
@@ -50,7 +51,8 @@ def test_a_start_far_behind_the_others_is_given_up(monkeypatch, far):
         ends.append(end)
         return end
 
-    monkeypatch.setattr(_sampling_starts, "train", trained)
+    for module in (_training, _sampling_starts):
+        monkeypatch.setattr(module, "train", trained)
     monkeypatch.setattr(_sampling_starts, "FAR_BEHIND", far)
     network, rng = Network((1, 4, 1)), np.random.default_rng(0)
     X = np.linspace(-2, 2, 100)[:, None]

@@ -11,8 +11,7 @@ from skbayesnn.inference import Problem
 from skbayesnn.inference.sampling._sampling import SamplingSettings, run_chains
 from skbayesnn.inference.sampling._sampling_starts import start_sampling
 from skbayesnn.inference.sampling._slice_moves import SliceMoves, shapes_at_modes
-from skbayesnn.inference.task._problem import Posed
-from skbayesnn.inference.task._settings import FreeHyperparameters, Settings
+from skbayesnn.inference.task._problem import FreeHyperparameters, Posed, Settings
 from skbayesnn.network import Network, outputs
 from skbayesnn.posterior import (
     Bernoulli,
@@ -116,7 +115,7 @@ def test_chains_do_not_depend_on_each_other():
 def test_fixed_precisions_stay():
     posterior = make_posterior(*three_classes(), Categorical(), prior="ard")
     joint = make_joint(posterior)
-    joint = replace(joint, free=joint.free._replace(alpha=np.array([False, True, False])))
+    joint = replace(joint, free=replace(joint.free, alpha=np.array([False, True, False])))
     move = SliceMoves(joint, shapes_at_modes(joint, settings_of_joint(joint)))
     q = advanced(joint, move, np.stack([joint.draw_prior(np.random.default_rng(0))] * 2), 3)
     alpha = joint.place(q).hyper.alpha

@@ -7,10 +7,9 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.integrate import quad
 
-from skbayesnn.inference.sampling._scale_moves import ScaleMoves
-from skbayesnn.inference.sampling._tempered import NearPrecisions, Tempered
-from skbayesnn.inference.sampling._unit_moves import UnitMoves
-from skbayesnn.inference.task._settings import FreeHyperparameters
+from skbayesnn.inference.sampling._moves import ScaleMoves, UnitMoves
+from skbayesnn.inference.sampling._population import PathFromPrior, Tempered
+from skbayesnn.inference.task._problem import FreeHyperparameters
 from skbayesnn.posterior import Gamma, Hyperpriors, JointPosterior, LogUniform
 from skbayesnn.samplers import Metric, leapfrog, start
 from tests.posterior.joints import make_joint
@@ -42,7 +41,7 @@ def made(likelihood, hidden, integrate=True):
 
 
 def near(joint, eta):
-    return NearPrecisions.about(joint, eta.mean(axis=0), eta.std(axis=0))
+    return PathFromPrior.about(joint, eta.mean(axis=0), eta.std(axis=0))
 
 
 def without_core(energy):
@@ -76,7 +75,7 @@ def test_powers_between_both_densities(likelihood):
     else:
         data = 0.3 * terms.data
     expected = terms.prior + data - 0.7 * beginning.change(eta)[0]
-    energy = Tempered.at_temperature(joint, beginning, 0.3)
+    energy = beginning.energy(0.3)
     assert_allclose(energy(q)[0], expected, rtol=1e-12)
     assert_allclose(energy.values(q), expected, rtol=1e-9)
 
@@ -117,7 +116,7 @@ def test_transitions(likelihood, hidden, integrate):
 @pytest.mark.parametrize("hidden", [(3,), (3, 2)], ids=str)
 def test_slices_of_units_take_the_power_of_the_likelihood(likelihood, hidden):
     joint, beginning, q = made(likelihood, hidden, integrate=False)
-    energy, found = Tempered.at_temperature(joint, beginning, 0.3), []
+    energy, found = beginning.energy(0.3), []
     for one in (energy, without_core(energy)):
         rngs = [np.random.default_rng(seed) for seed in range(6)]
         found.append(UnitMoves(joint)(one, start(one, q), rngs))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor, Sampler
-from skbayesnn.inference import Lines, Problem
+from skbayesnn.inference import Problem, Progress
 from skbayesnn.inference.minima._search import find_minima, seconds_of_start
 from skbayesnn.model_selection import EvidenceSearch
 from skbayesnn.posterior import Gaussian
@@ -33,7 +33,7 @@ def lines(capsys):
 
 
 def test_lines_tell_time_so_far_and_left(monkeypatch, capsys):
-    clock, progress = Clock(monkeypatch), Lines()
+    clock, progress = Clock(monkeypatch), Progress(1)
     with progress.over("starts", [1.0] * 3) as step:
         clock.now += 2.0
         step("first")
@@ -47,7 +47,7 @@ def test_lines_tell_time_so_far_and_left(monkeypatch, capsys):
 
 
 def test_only_long_stages_are_announced_and_only_once(monkeypatch, capsys):
-    clock, progress = Clock(monkeypatch), Lines()
+    clock, progress = Clock(monkeypatch), Progress(1)
     with progress.over("short", [1.0, 1.0], seconds=9.0):
         pass
     with progress.over("starts", [1.0] * 4, seconds=61.0) as step:
@@ -67,7 +67,7 @@ def test_only_long_stages_are_announced_and_only_once(monkeypatch, capsys):
 
 def test_silent_fits_log_the_first_long_stage(monkeypatch, capsys, caplog):
     Clock(monkeypatch)
-    progress = Lines(verbose=0)
+    progress = Progress(0)
     with progress.over("short", [1.0], seconds=5.0) as step:
         step("one")
     with progress.over("hidden layers", [1.0], seconds=41.0) as step:
@@ -81,7 +81,7 @@ def test_silent_fits_log_the_first_long_stage(monkeypatch, capsys, caplog):
 
 @pytest.mark.parametrize(("verbose", "expected"), [(1, ["outer"]), (2, ["inner", "said", "outer"])])
 def test_verbosity_is_depth(capsys, verbose, expected):
-    progress = Lines(verbose)
+    progress = Progress(verbose)
     with progress.over("candidates", [1.0]) as step:
         with progress.over("starts", [1.0]) as inner:
             inner("inner")

@@ -1,0 +1,81 @@
+"""Few rows: targets without noise are interpolated, noisy ones are not."""
+
+import numpy as np
+import pytest
+
+from skbayesnn import EvidenceMLPRegressor, HMCMLPRegressor
+from tests.tools import parts_of
+
+GRID = np.linspace(0, 1, 21)[:, None]
+
+
+def square(x):
+    return (x[:, 0] - 0.55) ** 2
+
+
+def sine(x):
+    return np.sin(3 * x[:, 0])
+
+
+@pytest.mark.parametrize(("function", "n"), [(square, 6), (sine, 6), (sine, 8)])
+def test_exact_targets_are_interpolated(function, n):
+    x = np.linspace(0, 1, n)[:, None]
+    model = EvidenceMLPRegressor((4,), random_state=0).fit(x, function(x))
+    assert model.score(GRID, function(GRID)) > 0.99
+    assert model.noise_std_ == pytest.approx(1e-3 * function(x).std())
+    z = (model.predict(GRID) - function(GRID)) / model.predict_std(GRID)
+    assert np.sqrt(np.mean(z**2)) < 1.5
+
+
+def test_error_bars_grow_between_rows():
+    rng = np.random.default_rng(7)
+    X, X_new = rng.uniform(size=(7, 2)), rng.uniform(0.2, 0.8, (100, 2))
+    model = EvidenceMLPRegressor(random_state=0).fit(X, X[:, 0] ** 2 + X[:, 1])
+    y_new, std = X_new[:, 0] ** 2 + X_new[:, 1], model.predict_std(X_new)
+    assert model.score(X_new, y_new) > 0.8
+    assert np.median(std) > 10 * model.predict_std(X).max()
+    assert np.mean(abs(model.predict(X_new) - y_new) < 2 * std) > 0.9
+
+
+def test_linear_targets():
+    x = np.linspace(0, 1, 5)[:, None]
+    model = EvidenceMLPRegressor(random_state=0).fit(x, 3 * x[:, 0])
+    assert model.hidden_layer_sizes_ == ()
+    assert model.score(GRID, 3 * GRID[:, 0]) > 0.999
+
+
+def test_linear_networks_have_no_share_where_they_cannot_fit():
+    x = np.linspace(0, 1, 6)[:, None]
+    model = EvidenceMLPRegressor(random_state=0, noise="constant").fit(x, square(x))
+    assert {c.hidden_layer_sizes for c in model.candidates_} == {(), (16,)}
+    assert len(parts_of(model)) == 1
+
+
+@pytest.mark.parametrize("n", [5, 7, 10])
+def test_noisy_targets_keep_their_noise(n):
+    rng = np.random.default_rng(n)
+    x, y = rng.uniform(size=(n, 1)), rng.standard_normal(n)
+    model = EvidenceMLPRegressor((8,), noise="constant", random_state=0).fit(x, y)
+    assert model.noise_std_ > 0.5 * y.std()
+
+
+def test_known_noise_is_left_alone():
+    x = np.linspace(0, 1, 6)[:, None]
+    model = EvidenceMLPRegressor((8,), noise=0.1, random_state=0).fit(x, square(x))
+    assert model.noise_std_ == 0.1
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_samplers():
+    x = np.linspace(0, 1, 6)[:, None]
+    model = HMCMLPRegressor((4,), noise="constant", n_draws=50, random_state=0)
+    assert model.fit(x, square(x)).score(GRID, square(GRID)) > 0.99
+
+
+@pytest.mark.filterwarnings("ignore:sample_weight adds up to")
+@pytest.mark.parametrize("total", [0.9, 1e-6])
+def test_weights_of_less_than_a_row_leave_the_mean(total):
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((80, 2)), rng.standard_normal(80)
+    model = EvidenceMLPRegressor(random_state=0).fit(X, y, np.full(80, total / 80))
+    assert np.max(np.abs(model.predict(X) - y.mean())) < 0.1
