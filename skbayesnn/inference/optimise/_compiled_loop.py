@@ -41,9 +41,8 @@ def compiled_loop(posterior, rule):
 
 def is_served(posterior):
     """Return True if the compiled core supports a posterior."""
-    model = posterior.compiled
     able = _loops is not None and instructions() is not None
-    return bool(able and model and model.is_small and posterior.groups.centred)
+    return able and posterior.is_compiled and posterior.groups.centred
 
 
 def _plan(posterior, terms):
