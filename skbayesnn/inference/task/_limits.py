@@ -101,7 +101,7 @@ class Limits(NamedTuple):
     wide_rows: int = 1000
     batch_rows_per_weight: int = 50
     batch_steps: int = 30_000
-    early_work: float = 5e9
+    early_work: float = 4.5e9
     scan_work: float = 2e9
     growth_weights: int = 50_000
     growth_work: float = 1e9
