@@ -171,6 +171,7 @@ def fit_evidence(
             return drawn
     growth, tried, on_part = (), {}, {}
     if _has_many_rows(problem, hidden_layer_sizes, noise):
+        problem = with_affordable_noise_network(problem) if noise == "auto" else problem
         asked = hidden_layer_sizes, noise
         chosen = chosen_with_many_rows(problem, *asked, entropy, workers)
         hidden_layer_sizes, noise, growth, on_part, scouts = chosen
@@ -266,6 +267,13 @@ def _has_many_rows(problem, hidden_layer_sizes, noise):
     if hidden_layer_sizes == "auto":
         return problem.limits.many_rows(*problem.X.shape)
     return noise == "auto" and Method.choose(*problem.posed(hidden_layer_sizes)).early
+
+
+def with_affordable_noise_network(problem):
+    """Problem whose noise network has no hidden layer if it had more weights than rows."""
+    n_weights = problem.network(problem.noise_hidden_layer_sizes).n_weights
+    sizes = problem.noise_hidden_layer_sizes if n_weights <= len(problem.X) else ()
+    return replace(problem, noise_hidden_layer_sizes=sizes)
 
 
 def chosen_with_many_rows(problem, hidden_layer_sizes, noise, entropy, workers=ALONE):

@@ -43,8 +43,8 @@ def hessian(blocks, exact=True):
     for trace, residual, curvature in blocks:
         network = trace.network
         if network.n_outputs == 1:
-            matrix = matrix + _outer_products(trace, curvature.reshape(residual.shape))
-            curvature = None
+            part = _outer_products(trace, curvature.reshape(residual.shape))
+            matrix, curvature = np.add(matrix, part, out=part), None
         if exact or curvature is not None:
             for key, value in _block_sums(trace, residual, curvature, exact):
                 sums[key] = sums[key] + value if key in sums else value
@@ -82,12 +82,14 @@ def hessian_product(trace, vector, residual, curvature, exact=True):
     return network.pack(products[::-1])
 
 
-def hessian_width(network):
+def hessian_width(network, exact=True):
     """Doubles per row that `hessian` needs in its widest temporary array."""
     shapes = network.shapes
     single = network.n_outputs == 1
-    widths = [network.n_weights] if single else []
-    widths += [fan_in**2 for fan_in, _ in (shapes[:-1] if single else shapes)]
+    if single and not exact:
+        return network.n_weights
+    widths = [network.n_weights]
+    widths += [fan_in**2 for fan_in, _ in (shapes[:-2] if single else shapes)]
     widths += [fan_out**2 for _, fan_out in (shapes[:-2] if single else shapes)]
     for layer, (fan_in, fan_out) in enumerate(shapes):
         for above, (fan_in_above, fan_out_above) in enumerate(shapes[layer + 1 :]):
@@ -166,7 +168,8 @@ def _block_sums(trace, residual, curvature, exact):
     for upper in range(top, -1, -1):
         first_mixed = None
         if own is not None:
-            yield ("own", upper, upper), _own_sum(layers, own, upper)
+            kind = "diagonal" if _is_diagonal(layers, own) else "own"
+            yield (kind, upper, upper), _own_sum(layers, own, upper)
             for lower, mixed in _mixed(layers, own, upper):
                 first_mixed = mixed if first_mixed is None else first_mixed
                 inputs, below = layers.inputs[upper], layers.inputs[lower]
@@ -184,11 +187,12 @@ def _is_diagonal(layers, own):
 
 
 def _own_sum(layers, own, layer):
-    """Sum over rows of ``C_ll`` pairs times input pairs."""
-    if not _is_diagonal(layers, own):
-        first, second, _ = _triangle(own.shape[-2])
-        own = _flat(own).take(first * own.shape[-2] + second, axis=-2)
+    """Sum over rows of ``C_ll`` pairs times input pairs, or ``(..., j * a, b)`` of a diagonal."""
     inputs = layers.inputs[layer]
+    if _is_diagonal(layers, own):
+        return _over_rows(_flat(own[..., None, :] * inputs[..., None, :, :]), inputs)
+    first, second, _ = _triangle(own.shape[-2])
+    own = _flat(own).take(first * own.shape[-2] + second, axis=-2)
     return _over_rows(own, _pairs(inputs, inputs))
 
 
@@ -271,6 +275,12 @@ def _add_sums(network, sums, matrix):
         fan_in, fan_out = network.shapes[lower]
         view = matrix[..., network.slices[upper], network.slices[lower]]
         view = view.reshape(*lead, *network.shapes[upper], fan_in, fan_out)  # b, j, a, i
+        if kind == "diagonal":  # units do not interact
+            units = np.arange(fan_out)
+            square = value.reshape(*lead, fan_out, fan_in, fan_in)
+            square = 0.5 * (square + np.swapaxes(square, -1, -2))  # symmetric to the last bit
+            view[..., units, :, units] += np.moveaxis(square, -3, 0)
+            continue
         if kind == "own":
             _add_own(view, value)
             continue
@@ -288,13 +298,9 @@ def _add_sums(network, sums, matrix):
 def _add_own(block, packed):
     """Add packed pairs ``(..., units, inputs)`` to the symmetric block of one layer."""
     fan_in, fan_out = block.shape[-2:]
-    square = packed.take(_triangle(fan_in)[2], axis=-1)  # (..., units, a, b)
-    if packed.shape[-2] == fan_out:  # units do not interact (or there is only one)
-        units = np.arange(fan_out)
-        block[..., units, :, units] += np.moveaxis(square, -3, 0)
-    else:
-        square = square.take(_triangle(fan_out)[2], axis=-3)  # (..., i, j, a, b)
-        block += np.moveaxis(square, (-2, -4, -1, -3), (-4, -3, -2, -1))
+    square = packed.take(_triangle(fan_in)[2], axis=-1)  # (..., pairs of units, a, b)
+    square = square.take(_triangle(fan_out)[2], axis=-3)  # (..., i, j, a, b)
+    block += np.moveaxis(square, (-2, -4, -1, -3), (-4, -3, -2, -1))
 
 
 def _add_mixed(block, sums):

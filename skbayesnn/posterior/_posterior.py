@@ -75,6 +75,9 @@ class Expansion(NamedTuple):
     hessian: np.ndarray
 
 
+MOST_INPUTS = 128  # of matrices in the compiled core, which forms products of all pairs of inputs
+
+
 @dataclass(frozen=True)
 class Posterior:
     """Posterior of the weights as a function of the hyperparameters.
@@ -127,6 +130,12 @@ class Posterior:
     def compiled(self):
         """Compiled twin of the time-critical methods, or ``None``."""
         return compiled_model(self)
+
+    @property
+    def is_compiled(self):
+        """True if matrices are made in the compiled core, faster than by matrix products."""
+        narrow = self.network.layer_sizes[0] <= MOST_INPUTS
+        return bool(narrow and self.compiled and self.compiled.is_small)
 
     @cached_property
     def kept(self):
@@ -222,7 +231,7 @@ class Posterior:
 
     def traces(self, ends, hyper, matrix, exact=True):
         """Traces ``Tr(B A)`` with ``A`` at several weights ``(m, k)``, and a symmetric ``B``."""
-        if self.compiled and self.compiled.is_small and self.groups.centred:
+        if self.is_compiled and self.groups.centred:
             found = self.compiled.traces(ends, hyper.beta, matrix, exact)
             return found + self.groups.expand(hyper.alpha) @ matrix.diagonal()
         # one at a time: the curvature of a large network fills the memory
@@ -234,7 +243,7 @@ class Posterior:
 
     def _data_expansion(self, theta, beta, exact):
         """`Misfit`, its gradient and its Hessian."""
-        if self.compiled and self.compiled.is_small:
+        if self.is_compiled:
             value, errors, gradient, matrix = self.compiled.evaluate(theta, beta, 2, exact)
             return Misfit(value, errors), gradient, matrix
         total = None
@@ -249,11 +258,11 @@ class Posterior:
 
     def _gradient_and_hessian(self, theta, derivatives, exact):
         """Sums over rows, from a function that gives ``derivatives`` in the outputs."""
-        gradient = 0.0
+        gradient, width = 0.0, hessian_width(self.network, exact)
 
         def blocks():
             nonlocal gradient
-            for targets, trace in self._traces(theta, 1 + exact, hessian_width(self.network)):
+            for targets, trace in self._traces(theta, 1 + exact, width):
                 residual, curvature = derivatives(trace.outputs, targets)
                 gradient = gradient + vector_jacobian(trace, residual)
                 yield trace, residual, curvature
@@ -273,7 +282,7 @@ class Posterior:
 
     def level_derivatives(self, theta, beta, level, exact=True):
         """Derivatives of the misfit's gradient and Hessian with respect to one ``ln beta``."""
-        if self.likelihood.linear and self.compiled and self.compiled.is_small:
+        if self.likelihood.linear and self.is_compiled:
             alone = beta * (np.arange(len(beta)) == level)
             return self._data_expansion(theta, alone, exact)[1:]
 
@@ -325,7 +334,7 @@ class Posterior:
         if not (linear and self.groups.centred):
             return theta
         alpha = self.groups.expand(hyper.alpha)
-        if self.compiled and self.compiled.is_small:
+        if self.is_compiled:
             best = self.compiled.best_outputs(theta, alpha, hyper.beta)
             if best is not None:
                 return best

@@ -1,8 +1,8 @@
 """Many rows, beside histogram boosting: density, error, coverage, processor seconds.
 
 Regression on the first splits of sets with published results (`SKBAYESNN_DATA` names the folder),
-and on rows that are made here; classes are made here. The log density of boosting in regression is
-that of one noise level, the best one for the *test* rows.
+and on rows that are made here; classes and many inputs are made here. The log density of boosting
+in regression is that of one noise level, the best one for the *test* rows.
 
     SKBAYESNN_DATA=... python tests/benchmarks/many_rows.py
     python tests/benchmarks/many_rows.py --only sines classes
@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import _data  # before numpy
 import numpy as np
-from sklearn.datasets import make_classification
+from sklearn.datasets import make_classification, make_friedman1
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.metrics import log_loss
 
@@ -42,6 +42,46 @@ def classes():
     return X[:20_000], y[:20_000], X[20_000:], y[20_000:]
 
 
+def friedman(n):
+    """Friedman's function of five of 20 inputs (Friedman 1991)."""
+    X, y = make_friedman1(n + 5000, 20, noise=1.0, random_state=0)
+    return X[:n], y[:n], X[n:], y[n:]
+
+
+def made_classes(n, n_features, n_classes):
+    """Classes in a tenth to a half of the inputs, and 2,000 test rows."""
+    informative = max(5, n_features // 10)
+    X, y = make_classification(
+        n + 2000,
+        n_features,
+        n_informative=informative,
+        n_redundant=informative // 2,
+        n_classes=n_classes,
+        random_state=0,
+    )
+    return X[:n], y[:n], X[n:], y[n:]
+
+
+def wide():
+    """3,000 x 440: a ridge in two of the inputs, six further linear ones, heavy-tailed noise."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((5000, 440))
+    slopes = np.array([0.8, -0.7, 0.6, 0.5, 0.4, 0.3])
+    y = 1.5 * np.tanh(X[:, 0] + X[:, 1]) + X[:, 2:8] @ slopes
+    y += 0.4 * rng.standard_t(3, size=len(X))
+    return X[:3000], y[:3000], X[3000:], y[3000:]
+
+
+def few():
+    """40 x 2,000: six common factors in a tenth of the inputs each, two of which matter."""
+    rng = np.random.default_rng(0)
+    loadings = rng.standard_normal((6, 2000)) * (rng.random((6, 2000)) < 0.1)
+    factors = rng.standard_normal((540, 6))
+    X = factors @ loadings + rng.standard_normal((540, 2000))
+    y = factors[:, 0] + 0.5 * factors[:, 1] + 0.3 * rng.standard_normal(540)
+    return X[:40], y[:40], X[40:], y[40:]
+
+
 def boosting(classes):
     """Gradient boosting with defaults."""
     kind = HistGradientBoostingClassifier if classes else HistGradientBoostingRegressor
@@ -53,6 +93,7 @@ class Case(NamedTuple):
 
     rows: object
     classes: bool = False
+    hidden: object = "auto"
 
 
 CASES = {
@@ -61,6 +102,16 @@ CASES = {
     "elevators": Case(partial(_data.split, "elevators")),
     "sines": Case(sines),
     "classes": Case(classes, classes=True),
+    "5,000 rows": Case(partial(sines, 5000)),
+    "5,000 rows, three classes": Case(partial(made_classes, 5000, 10, 3), classes=True),
+    "friedman 2,000": Case(partial(friedman, 2000)),
+    "friedman 4,900": Case(partial(friedman, 4900)),
+    "friedman 5,100": Case(partial(friedman, 5100)),
+    "friedman 6,000": Case(partial(friedman, 6000)),
+    "2,309 x 128": Case(partial(made_classes, 2309, 128, 6), classes=True),
+    "600 x 810, linear": Case(partial(made_classes, 600, 810, 10), classes=True, hidden=()),
+    "3,000 x 440": Case(wide, hidden=(20,)),
+    "40 x 2,000": Case(few),
 }
 
 
@@ -69,7 +120,7 @@ def compare(name, case):
     X, y, X_test, y_test = case.rows()
     kind = EvidenceMLPClassifier if case.classes else EvidenceMLPRegressor
     start = process_time()
-    model = kind(random_state=0).fit(X, y)
+    model = kind(case.hidden, random_state=0).fit(X, y)
     line = class_line if case.classes else regression_line
     line(name, model, process_time() - start, X_test, y_test)
     start = process_time()

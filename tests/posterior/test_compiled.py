@@ -10,15 +10,23 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
+<<<<<<< HEAD
 from skbayesnn.inference.sampling._moves import ScaleMoves, UnitMoves
 from skbayesnn.network import outputs
+=======
+from skbayesnn.inference.sampling._scale_moves import ScaleMoves
+from skbayesnn.inference.sampling._unit_moves import UnitMoves
+from skbayesnn.network import Network, outputs
+>>>>>>> many
 from skbayesnn.posterior import (
     Gamma,
+    Gaussian,
     Hyperpriors,
     LogUniform,
     SquaredResiduals,
     instructions,
 )
+from skbayesnn.posterior._posterior import MOST_INPUTS
 from skbayesnn.posterior.kernels._compiled import compiled_softmax_moments
 from skbayesnn.samplers import Metric, leapfrog, start
 from tests.posterior.joints import INDEPENDENT, make_joint
@@ -344,3 +352,21 @@ def test_posteriors_are_pickled_without_it():
     before = posterior.energies(theta, hyper.beta)
     again = pickle.loads(pickle.dumps(posterior)).energies(theta, hyper.beta)
     assert_same(again, before, tol=0)
+
+
+def test_matrices_of_many_inputs():
+    """Of more inputs than `MOST_INPUTS` they are matrix products, equal to those of the core."""
+    rng = np.random.default_rng(0)
+    few, theta, hyper = make_problem("gaussian", (3,))
+    assert few.is_compiled
+    X, network = rng.standard_normal((len(few.X), MOST_INPUTS + 1)), (MOST_INPUTS + 1, 2, 1)
+    network = Network(network)
+    theta = 0.1 * rng.standard_normal(network.n_weights)
+    wide = replace(few, X=X, y=few.y[:, :1], network=network, likelihood=Gaussian.per_output(1))
+    assert wide.compiled
+    assert not wide.is_compiled
+    for exact in (True, False):
+        _, gradient, matrix = wide._data_expansion(theta, hyper.beta[:1], exact)
+        *_, there, other = wide.compiled.evaluate(theta, hyper.beta[:1], 2, exact)
+        np.testing.assert_allclose(gradient, there, atol=1e-10)
+        np.testing.assert_allclose(matrix, other, atol=1e-10)

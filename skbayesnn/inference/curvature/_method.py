@@ -125,7 +125,8 @@ class Method:
         early = many and not (dense and plenty)
         softmax = n_outputs > 1 and posterior.likelihood.classes
         creeps = hidden and softmax and work > limits.softmax_work
-        dense &= not early or (work <= limits.early_work and not creeps)
+        on_batches = creeps and n >= limits.softmax_rows_per_weight * k
+        dense &= not early or (work <= limits.early_work and not on_batches)
         pays = k > (limits.dual if dense else min(limits.dual, 1.0)) * targets
         dual = pays and not early and targets**2 * k <= limits.dual_work
         # without hidden layers the Hessian is the Gauss-Newton matrix, but for Student-t noise

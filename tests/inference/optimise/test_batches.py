@@ -8,8 +8,14 @@ from scipy import stats
 
 from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor
 from skbayesnn.inference import Limits, Problem, Trouble, own_posterior
+<<<<<<< HEAD
 from skbayesnn.inference._evidence_fit import seeds_of
 from skbayesnn.inference.choice._growth import Candidate, HeldOut, best_of, grown_with_many_rows
+=======
+from skbayesnn.inference._evidence_fit import seeds_of, with_affordable_noise_network
+from skbayesnn.inference.choice._growth import Candidate, best_of, grown_with_many_rows
+from skbayesnn.inference.choice._held_out import HeldOut
+>>>>>>> many
 from skbayesnn.inference.minima._search import find_minima
 from skbayesnn.posterior import Gaussian
 from tests.tools import result_of, set_limits
@@ -89,6 +95,13 @@ class TestHeldOut:
         assert all(isinstance(c, Candidate) and np.isnan(c.log_evidence) for c in path)
         assert best_of(path).held_out_log_density > path[0].held_out_log_density + 1.0
         assert set(tried) == {c.hidden_layer_sizes for c in path}
+
+
+@pytest.mark.parametrize(("n_features", "sizes"), [(2, (8,)), (100, ())])
+def test_noise_network_has_fewer_weights_than_rows(n_features, sizes):
+    """With 817 weights for 600 squared residuals it would fit their noise."""
+    problem = replace(make_problem(600), X=np.zeros((600, n_features)))
+    assert with_affordable_noise_network(problem).noise_hidden_layer_sizes == sizes
 
 
 class TestEstimators:
