@@ -10,14 +10,8 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
-<<<<<<< HEAD
 from skbayesnn.inference.sampling._moves import ScaleMoves, UnitMoves
-from skbayesnn.network import outputs
-=======
-from skbayesnn.inference.sampling._scale_moves import ScaleMoves
-from skbayesnn.inference.sampling._unit_moves import UnitMoves
 from skbayesnn.network import Network, outputs
->>>>>>> many
 from skbayesnn.posterior import (
     Gamma,
     Gaussian,

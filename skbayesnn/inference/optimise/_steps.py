@@ -261,7 +261,7 @@ def compiled_loop(posterior, rule):
     """Build the compiled loop of a posterior and a rule, or return ``None`` if unsupported."""
     kept, model = posterior.kept, posterior.compiled
     name = "loop", rule.exact  # at fixed precisions
-    small = _loops is not None and model is not None and model.is_small
+    small = _loops is not None and posterior.is_compiled
     if not (small and posterior.groups.centred and rule.method.forms(rule.exact)):
         return None
     if rule.free is not None:

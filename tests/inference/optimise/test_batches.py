@@ -8,14 +8,8 @@ from scipy import stats
 
 from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor
 from skbayesnn.inference import Limits, Problem, Trouble, own_posterior
-<<<<<<< HEAD
-from skbayesnn.inference._evidence_fit import seeds_of
-from skbayesnn.inference.choice._growth import Candidate, HeldOut, best_of, grown_with_many_rows
-=======
 from skbayesnn.inference._evidence_fit import seeds_of, with_affordable_noise_network
-from skbayesnn.inference.choice._growth import Candidate, best_of, grown_with_many_rows
-from skbayesnn.inference.choice._held_out import HeldOut
->>>>>>> many
+from skbayesnn.inference.choice._growth import Candidate, HeldOut, best_of, grown_with_many_rows
 from skbayesnn.inference.minima._search import find_minima
 from skbayesnn.posterior import Gaussian
 from tests.tools import result_of, set_limits
