@@ -39,6 +39,8 @@ N_TRAINED = 16  # trained starts
 MISSED = 20.0  # nats below trained networks at which populations are rejected
 LEAST_MORE, MOST_MORE = 2.0, 8.0  # factors of the number of particles for an inaccurate evidence
 SECONDS_OF_MORE = 3.0  # predicted seconds that determine the factor
+EXACT_ROWS = 10  # most rows for which models without noise are tried; more rows show their noise
+ODDS_OF_EXACT = 2.0  # prior log odds of targets without noise, for so few rows
 GENEROUS = {True: (16,), False: (8,)}  # hidden layers that are sampled: regression, classes
 SECONDS_OF_REGRESSION = 2.5e-4  # per row, weight and output, for about two noise models
 SECONDS_OF_CLASSES = 8e-5  # per row and weight
@@ -69,6 +71,8 @@ class Drawn(NamedTuple):
         Noise states, see `JointPosterior.noise_state`.
     narrow : bool
         See `Particles`.
+    exact : bool
+        True if the noise level is the least possible one, although it is not known.
     """
 
     noise: str
@@ -82,6 +86,12 @@ class Drawn(NamedTuple):
     beta: np.ndarray
     state: np.ndarray
     narrow: bool
+    exact: bool
+
+    @property
+    def log_odds(self):
+        """Log evidence plus the prior log odds of targets without noise."""
+        return self.log_evidence + ODDS_OF_EXACT * self.exact
 
     @property
     def hidden_layer_sizes(self):
@@ -97,7 +107,7 @@ class DrawnFit:
     ----------
     problem : Problem
     drawn : tuple of Drawn
-        Draws of every model in descending order of evidence.
+        Draws of every model in descending order of probability.
     growth : tuple of Candidate
         Networks that were sampled, if hidden layers were to be chosen.
     noise_p_values : dict
@@ -268,7 +278,7 @@ def _drawn(problem, tried, chosen, noise, seed):
     Returns
     -------
     drawn : list of Drawn
-        Highest evidence first.
+        Most probable first.
     tests : dict
         P values of the residuals of the network.
     highest : float
@@ -276,7 +286,7 @@ def _drawn(problem, tried, chosen, noise, seed):
         of ``drawn`` if populations have missed a narrow mode, such as a function of many periods.
     """
     free = noise == "auto"
-    seeds = iter(seed.spawn(len(tried) * len(NOISE_MODELS)))
+    seeds = iter(seed.spawn(len(tried) * (1 + len(NOISE_MODELS))))
     first = "constant" if free else noise
     trials = [Trial(problem, first, sizes, next(seeds)) for sizes in tried]
     if not all(trial.scout() for trial in trials):
@@ -289,19 +299,26 @@ def _drawn(problem, tried, chosen, noise, seed):
     sampled = tried if chosen else tried[:1]
     further = [Trial(problem, law, sizes, next(seeds)) for law in others for sizes in sampled]
     trials = trials[: len(sampled)] + [trial for trial in further if trial.scout()]
+    if (
+        first == "constant"
+        and not problem.noise_is_given
+        and network.posed.posterior.likelihood.n_levels
+    ):
+        exact = [Trial(problem, first, sizes, next(seeds), exact=True) for sizes in sampled]
+        trials += [trial for trial in exact if trial.is_plausible_beside(trials)]
     return _sampled(trials), tests[0], network.highest_by_training
 
 
 def _sampled(trials):
-    """Draw from all models; highest evidence first."""
+    """Draw from all models; most probable first."""
     for trial in trials:
         trial.sample()
     best = max(trial.particles.log_evidence for trial in trials)
     for trial in trials:
-        if trial.particles.log_evidence >= best - CLOSE:
+        if trial.particles.log_evidence >= best - CLOSE and not trial.exact:  # those are slow
             trial.refine()
     drawn = [trial.drawn() for trial in trials]
-    return sorted(drawn, key=lambda some: -some.log_evidence)
+    return sorted(drawn, key=lambda some: -some.log_odds)
 
 
 def _candidate(drawn, log_scale):
@@ -323,11 +340,16 @@ class Trial:
         Posterior and settings under the noise model.
     particles : Particles or None
         Last population that was drawn.
+    exact : bool
+        See `Drawn`.
     """
 
-    def __init__(self, problem, noise, hidden_layer_sizes, seed):
-        self.problem, self.noise, self.particles = problem, noise, None
-        self.posed = NOISE_MODELS[noise].pose(problem.posed(hidden_layer_sizes))
+    def __init__(self, problem, noise, hidden_layer_sizes, seed, exact=False):
+        self.problem, self.noise, self.particles, self.exact = problem, noise, None, exact
+        posterior, settings = NOISE_MODELS[noise].pose(problem.posed(hidden_layer_sizes))
+        if exact:
+            settings = settings.without_noise()
+        self.posed = Posed(posterior, settings)
         self.seed, self.rng = seed, np.random.default_rng(seed)
 
     @property
@@ -370,6 +392,16 @@ class Trial:
         alpha[: best.alpha.size] = best.alpha
         return joint.coordinates(alpha, best.beta)
 
+    def is_plausible_beside(self, others):
+        """Locate the precisions of a model without noise, if one of so few rows is plausible.
+
+        Populations with a free level miss networks that interpolate few targets.
+        """
+        if self.problem.sample_weight.sum() > EXACT_ROWS or not self.scout():
+            return False
+        best = max(trial.particles.log_evidence for trial in others)
+        return self.particles.log_evidence > best - CLOSE - ODDS_OF_EXACT
+
     def p_values(self):
         """P values of tests of constant noise against other noise models."""
         posterior, particles = self.posed.posterior, self.particles
@@ -410,4 +442,5 @@ class Trial:
             beta=hyper.beta,
             state=joint.noise_state(position),
             narrow=found.narrow,
+            exact=self.exact,
         )

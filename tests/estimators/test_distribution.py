@@ -225,7 +225,7 @@ def test_transformed_targets(sign, n_outputs):
     assert np.all(np.abs(np.mean(drawn < at.ppf(0.3), axis=0) - 0.3) < 4 * np.sqrt(0.21 / 4000))
     with pytest.raises(ValueError, match="kind must be 'total'"):
         model.predict_std(GRID, "epistemic")
-    with pytest.raises(ValueError, match="measurement_std is not supported"):
+    with pytest.raises(ValueError, match="measurement_std and exposure are not supported"):
         model.predict_interval(GRID, measurement_std=1.0)
 
 

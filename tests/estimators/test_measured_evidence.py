@@ -184,20 +184,26 @@ def test_laplace_is_found_when_it_is_asked_for(regressor):
 
 
 @pytest.mark.parametrize(("nats", "measured"), [(15.0, True), (25.0, False)])
-def test_a_second_attempt_without_time_leaves_the_first(monkeypatch, nats, measured):
-    original, calls = _drawn_fit._drawn, []
+def test_populations_that_miss_what_training_finds_are_rejected(monkeypatch, nats, measured):
+    original = _drawn_fit._drawn
 
-    def interrupted(*args):
-        calls.append(args[-1])
-        if len(calls) > 1:
-            return None
+    def missed(*args):
         drawn, tests, _ = original(*args)
         return drawn, tests, drawn[0].log_evidence + nats
 
-    monkeypatch.setattr(_drawn_fit, "_drawn", interrupted)
+    monkeypatch.setattr(_drawn_fit, "_drawn", missed)
     model = EvidenceMLPRegressor((2,), noise="constant", random_state=0).fit(*linear_rows())
-    assert calls == [False, True]  # the second one near trained networks
     assert np.isfinite(model.log_evidence_std_) == measured
+
+
+def test_narrow_modes_are_found():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, (60, 3))
+    y = np.sin(2 * X[:, 0]) + 0.3 * rng.standard_normal(60)
+    model = EvidenceMLPRegressor((3,), noise="constant", random_state=0).fit(X, y)
+    assert model._result.drawn[0].narrow  # from free precisions populations find noise only
+    assert model.noise_std_ < 0.4
+    assert abs(model.log_evidence_ - model.evidence_report_.laplace_log_evidence) < 5.0
 
 
 def test_no_matrices_are_kept_of_minima_that_do_not_predict():

@@ -195,6 +195,12 @@ class Settings(NamedTuple):
     limits: Limits = Limits()  # limits from which the `Method` is chosen
     deadline: Deadline = Deadline()  # time at which training ends at the latest
 
+    def without_noise(self):
+        """Fix the noise at its least levels."""
+        prior, none = self.free.beta_prior, np.zeros_like(self.free.beta)
+        fixed = self.fixed._replace(beta=np.exp(prior.high))
+        return self._replace(free=replace(self.free, beta=none), fixed=fixed)
+
     def with_fixed(self, hyper):
         """Replace fixed values in ``hyper``, and clip the free ones to their bounds."""
         free = self.free
