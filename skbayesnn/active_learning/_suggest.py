@@ -56,15 +56,15 @@ def suggest(
     n : int, default=1
         Number of experiments.
     acquisition : str or callable, default="log_expected_improvement"
-        * ``"log_expected_improvement"``: of the function without noise over its largest mean at a
-          training row (Ament et al. 2023).
+        * ``"log_expected_improvement"``: log of the expected improvement of the function without
+          noise over its largest mean at a training row (Ament et al. 2023).
         * ``"upper_confidence_bound"``: ``mean + 2 std`` (Srinivas et al. 2010).
         * ``"thompson"``: a function drawn from the posterior for each experiment (Thompson 1933).
         * A callable of ``mean``, ``std`` (arrays, in units of y) and ``best``, which returns an
           array, such as `Straddle`.
     maximize : bool, default=True
-        Whether large values of the function are wanted. If False, small ones are: ``mean`` and
-        ``best`` then have the opposite sign, except for a callable, which chooses for itself.
+        Whether to look for large values of the function. If False, ``mean`` and ``best`` have the
+        opposite sign, except for a callable ``acquisition``.
     cost : callable, optional
         Function from rows ``(m, n_features)`` to positive costs ``(m,)``, by which the expected
         improvement is divided.

@@ -66,8 +66,8 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
         Seconds after which the fit stops, uses the best it has found, and warns. A fit may overrun
         by 50 % (at least 1 s). Results then depend on the speed of the machine.
     fit_intercept : bool, default=True
-        Whether outputs have intercepts. ``False``: data are expected to be centred, or X to have a
-        constant column. X is then scaled, but not shifted. Hidden units keep their biases;
+        Whether outputs have intercepts. Use ``False`` if the data are centred, or X has a constant
+        column. X is then scaled, but not shifted. Hidden units keep their biases;
         the last of ``intercepts_`` is 0.
     standardize : bool, default=True
         Shift and scale inputs internally to mean 0 and standard deviation 1.
@@ -128,9 +128,8 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
         Log predictive density of every training row if one unit of its weight is left out: by
         importance weights of drawn networks, or in closed form (Rasmussen & Williams 2006, 5.12, in
         the linearised posterior). It is ``nan`` where the weight is zero. With many weights the
-        closed form is far too high, because the precisions and the linearisation have seen the row
-        that is left out. For a row with
-        class probabilities it is the mean over the classes.
+        closed form is far too high, because the precisions and the linearisation depend on the row
+        that is left out. For a row with class probabilities it is the mean over the classes.
     weight_precisions_ : ndarray of shape (n_groups,)
         ``alpha`` of every weight group (standardised units): geometric mean over drawn networks of
         highest evidence, or at the best minimum.
@@ -147,7 +146,7 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
     hidden_layer_sizes_ : tuple of int
         Units of each hidden layer, as given or chosen; the minima may have fewer after pruning.
     candidates_ : tuple of Candidate
-        With ``hidden_layer_sizes="auto"``: the networks that predict together, where networks are
+        Networks of ``hidden_layer_sizes="auto"``: those that predict together, if networks are
         drawn from the posterior, else those that were tried, in order. They have
         ``hidden_layer_sizes``, ``n_weights``, and, in nats, the measured ``log_evidence`` or the
         ``laplace_log_evidence`` of the best minimum. From 5,000 rows on they have
@@ -230,10 +229,10 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
         The first batch is fitted as by `fit`, and fixes the network and the scaling of X. After it
         the weights have the prior ``N(w_MP, A^-1)`` of the best minimum, with the precisions that
         were inferred, and no unit is pruned (Bishop 2006, sections 3.3.1 and 4.5.1). A Gaussian at
-        one minimum stands for all that was learnt, so that the result depends on the batches.
+        one minimum replaces the earlier posterior, so that the result depends on the batches.
 
-        Batches that settle nothing, such as those of a single class, are kept and fitted again
-        together with the next one; a warning says so.
+        A batch that determines nothing, such as one of a single class, gives a warning, and is
+        fitted again together with the next batch.
 
         Parameters
         ----------

@@ -32,10 +32,10 @@ class EvidenceMLPRegressor(RegressionFit, EvidenceMLP):
     Parameters
     ----------
     hidden_layer_sizes : tuple of int or "auto", default="auto"
-        Units of each hidden layer; ``()`` is Bayesian linear regression. ``"auto"`` chooses none on
-        small data, where networks are drawn from the posterior (``measure_evidence``): one layer of
-        16 units and no hidden layer predict together, with shares that maximise the leave-one-out
-        predictive density (``candidates_``). On larger data it chooses the layers by the evidence:
+        Units of each hidden layer; ``()`` is Bayesian linear regression. With ``"auto"`` on small
+        data, networks are drawn from the posterior (``measure_evidence``): one layer of 16 units
+        and no hidden layer predict together, with shares that maximise the leave-one-out predictive
+        density (``candidates_``). On larger data ``"auto"`` chooses the layers by the evidence:
 
         * It tries no hidden layer, one layer of 2, 4, 8 and 16 units, and two layers of 4 units.
         * If two layers of 4 units are better than one, it widens two layers, otherwise one. The
@@ -68,8 +68,8 @@ class EvidenceMLPRegressor(RegressionFit, EvidenceMLP):
         Seconds after which the fit stops, uses the best it has found, and warns. A fit may overrun
         by 50 % (at least 1 s). Results then depend on the speed of the machine.
     fit_intercept : bool, default=True
-        Whether outputs have intercepts. ``False``: data are expected to be centred, or X to have a
-        constant column. X and y are then scaled, but not shifted. Hidden units keep their biases;
+        Whether outputs have intercepts. Use ``False`` if the data are centred, or X has a constant
+        column. X and y are then scaled, but not shifted. Hidden units keep their biases;
         the last of ``intercepts_`` is 0.
     standardize : bool, default=True
         Shift and scale inputs and targets internally to mean 0 and standard deviation 1, gross
@@ -143,19 +143,20 @@ class EvidenceMLPRegressor(RegressionFit, EvidenceMLP):
         For input-dependent noise: its geometric mean over the training rows; ``predict_std(X,
         kind="aleatoric")`` gives it for each row.
     noise_model_ : str
-        The noise model: the ``kind`` of `Noise`; with ``"auto"`` the one of highest evidence, or
-        what was chosen.
+        Noise model: the ``kind`` of `Noise`; with ``"auto"`` the model of highest evidence, or the
+        model that was chosen.
     noise_log_evidences_ : dict
         Log evidence of each noise model that was fitted; only with ``noise="auto"``.
     noise_correlation_ : ndarray of shape (n_outputs, n_outputs)
-        With correlated noise: its correlation between outputs, at the best minimum.
+        Correlation of the noise between outputs, at the best minimum; with correlated noise.
     dispersion_ : float
-        Of negative binomial counts: mean over drawn networks, or at the best minimum.
+        Dispersion of negative binomial counts: mean over drawn networks, or at the best minimum.
     degrees_of_freedom_ : float
-        Of Student-t noise: geometric mean over drawn networks, or at the best minimum.
+        Degrees of freedom of Student-t noise: geometric mean over drawn networks, or at the best
+        minimum.
     noise_coefs_, noise_intercepts_ : list of ndarray
-        With input-dependent noise: weights of the noise network at the best minimum, from X to the
-        logarithm of the noise precision (one over the variance) in units of y.
+        Weights of the network of input-dependent noise at the best minimum, from X to the logarithm
+        of the noise precision (one over the variance) in units of y.
     n_effective_weights_ : float
         ``gamma``, the number of well-determined weights at the best minimum.
     feature_relevance_ : ndarray of shape (n_features,)
@@ -168,7 +169,7 @@ class EvidenceMLPRegressor(RegressionFit, EvidenceMLP):
     hidden_layer_sizes_ : tuple of int
         Units of each hidden layer, as given or chosen; the minima may have fewer after pruning.
     candidates_ : tuple of Candidate
-        With ``hidden_layer_sizes="auto"``: the networks that predict together, where networks are
+        Networks of ``hidden_layer_sizes="auto"``: those that predict together, if networks are
         drawn from the posterior, else those that were tried, in order. They have
         ``hidden_layer_sizes``, ``n_weights``, and, in nats, the measured ``log_evidence`` or the
         ``laplace_log_evidence`` of the best minimum. From 5,000 rows on they have
@@ -259,8 +260,8 @@ class EvidenceMLPRegressor(RegressionFit, EvidenceMLP):
         level has a Gamma prior that counts like the earlier targets. If these have a known
         ``measurement_std``, the prior matches earlier batches in mode and curvature.
 
-        Batches that settle nothing, such as those whose targets are all equal, are kept and fitted
-        again together with the next one; a warning says so.
+        A batch that determines nothing, such as one of equal targets, gives a warning, and is
+        fitted again together with the next batch.
 
         Parameters
         ----------

@@ -55,8 +55,8 @@ class HMCMLPClassifier(Classification, HMCMLP):
         ends after half of the time that is left when it begins, and the chains keep at least four
         draws. Results then depend on the speed of the machine.
     fit_intercept : bool, default=True
-        Whether outputs have intercepts. ``False``: data are expected to be centred, or X to have a
-        constant column. X is then scaled, but not shifted. Hidden units keep their biases;
+        Whether outputs have intercepts. Use ``False`` if the data are centred, or X has a constant
+        column. X is then scaled, but not shifted. Hidden units keep their biases;
         the last of ``intercepts_`` is 0.
     standardize : bool, default=True
         Shift and scale inputs internally to mean 0 and standard deviation 1. ``False`` keeps the
@@ -95,12 +95,12 @@ class HMCMLPClassifier(Classification, HMCMLP):
         Standard error of ``log_evidence_``, from independent populations.
     hidden_layer_sizes_ : tuple of int
     candidates_ : tuple of Candidate
-        With ``hidden_layer_sizes="auto"``: the networks that were tried, as in evidence estimators.
+        Networks of ``hidden_layer_sizes="auto"`` that were tried, as in evidence estimators.
     diagnostics_ : Diagnostics
         R-hat and effective sample sizes of the outputs and the precisions, acceptance, divergences.
     comparison_ : Comparison
-        If ``init`` of the `Sampler` is a fitted estimator: its predictions, noise and evidence
-        compared with those of the samples, and whether it is adequate.
+        Predictions, noise and evidence of a fitted estimator given as ``init`` of the `Sampler`,
+        compared with those of the samples, with a verdict.
     weight_precisions_ : ndarray of shape (n_groups,)
         Geometric posterior mean of ``alpha`` of every weight group (standardised units).
     weight_group_names_ : list of str

@@ -52,8 +52,8 @@ class HMCMLPRegressor(RegressionFit, HMCMLP):
         ends after half of the time that is left when it begins, and the chains keep at least four
         draws. Results then depend on the speed of the machine.
     fit_intercept : bool, default=True
-        Whether outputs have intercepts. ``False``: data are expected to be centred, or X to have a
-        constant column. X and y are then scaled, but not shifted. Hidden units keep their biases;
+        Whether outputs have intercepts. Use ``False`` if the data are centred, or X has a constant
+        column. X and y are then scaled, but not shifted. Hidden units keep their biases;
         the last of ``intercepts_`` is 0.
     standardize : bool, default=True
         Shift and scale inputs and targets internally to mean 0 and standard deviation 1. ``False``
@@ -91,12 +91,12 @@ class HMCMLPRegressor(RegressionFit, HMCMLP):
         Standard error of ``log_evidence_``, from independent populations.
     hidden_layer_sizes_ : tuple of int
     candidates_ : tuple of Candidate
-        With ``hidden_layer_sizes="auto"``: the networks that were tried, as in evidence estimators.
+        Networks of ``hidden_layer_sizes="auto"`` that were tried, as in evidence estimators.
     diagnostics_ : Diagnostics
         R-hat and effective sample sizes of the outputs and the precisions, acceptance, divergences.
     comparison_ : Comparison
-        If ``init`` of the `Sampler` is a fitted estimator: its predictions, noise and evidence
-        compared with those of the samples, and whether it is adequate.
+        Predictions, noise and evidence of a fitted estimator given as ``init`` of the `Sampler`,
+        compared with those of the samples, with a verdict.
     weight_precisions_ : ndarray of shape (n_groups,)
         Geometric posterior mean of ``alpha`` of every weight group (standardised units).
     weight_group_names_ : list of str
@@ -107,12 +107,12 @@ class HMCMLPRegressor(RegressionFit, HMCMLP):
         its geometric mean over the training rows; ``predict_std(X, kind="aleatoric")`` gives it for
         each row.
     noise_model_ : str
-        The noise model: the ``kind`` of `Noise`, or what ``"auto"`` has chosen.
+        Noise model: the ``kind`` of `Noise`, or the model that ``"auto"`` has chosen.
     noise_log_evidences_ : dict
         Log evidence of a Gaussian approximation for each noise model that was fitted; only with
         ``noise="auto"``.
     noise_correlation_ : ndarray of shape (n_outputs, n_outputs)
-        With correlated noise: posterior mean of its correlation between outputs.
+        Posterior mean of the correlation of the noise between outputs; with correlated noise.
     dispersion_ : float
         Posterior mean of the dispersion of negative binomial counts.
     degrees_of_freedom_ : float

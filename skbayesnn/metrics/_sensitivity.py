@@ -89,7 +89,7 @@ def derivative_indices(
     Parameters
     ----------
     estimator : fitted estimator of this package, or Pipeline that ends in one
-        Of a pipeline the inputs are those of its last step.
+        The inputs of a pipeline are those of its last step.
     X : array-like of shape (n_samples, n_features)
         Rows over which the mean is taken.
     n_draws : int, default=100

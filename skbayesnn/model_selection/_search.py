@@ -60,10 +60,9 @@ class EvidenceSearch(MetaEstimatorMixin, BaseEstimator):
     The evidence of a model is the probability of the training targets under it (MacKay 1992,
     section 2.2). The search therefore holds out no rows.
 
-    With evidence regressors every candidate gets a first look: constant noise in place of
-    ``noise="auto"``. The best one is then fitted with its own parameters, and after it the other
-    candidates within 10 nats of it, with the noise model that was chosen for the best. Parameters
-    that the grid or the estimator fixes do not change.
+    If ``noise="auto"``, the search first fits every candidate with constant noise. It then fits the
+    best candidate with its own parameters, and refits the other candidates within 10 nats of it
+    with the noise model that was chosen for the best.
 
     Parameters
     ----------
@@ -78,10 +77,10 @@ class EvidenceSearch(MetaEstimatorMixin, BaseEstimator):
         * ``"best"``: the candidate of highest evidence.
         * ``"evidence"``: all candidates that have an evidence, weighted by their posterior
           probabilities.
-        * ``"equal"``: the same candidates with equal weights.
-        * ``"stacking"``: the same candidates with the weights that maximise the leave-one-out
-          predictive density (Yao et al. 2018). Only evidence estimators have it.
-        * ``"tempered"``: the same candidates with weights that fall slowly with the evidence per
+        * ``"equal"``: these candidates with equal weights.
+        * ``"stacking"``: these candidates with the weights that maximise the leave-one-out
+          predictive density (Yao et al. 2018); for evidence estimators.
+        * ``"tempered"``: these candidates with weights that fall slowly with the evidence per
           row, and for regressors with the leave-one-out density, like ``combine="tempered"`` of
           the estimators.
     n_jobs : int, optional

@@ -43,7 +43,7 @@ class Setting(BaseEstimator):
 
 
 class Prior(Setting):
-    """Prior of the weights: which of them share a precision, and what is known of it.
+    """Prior of the weights: groups that share a precision, and given precisions and means.
 
     The weights of a group are Gaussian with mean zero and precision ``alpha`` (inverse variance),
     unless ``mean`` and ``base_precision`` say otherwise. A name, an array of labels or a fitted
@@ -68,9 +68,10 @@ class Prior(Setting):
           ``partial_fit``. Its network and scaling are used again. If estimators are cloned, wrap it
           in `sklearn.frozen.FrozenEstimator`.
     precision : "auto", "inferred", float, array-like or dict, default="auto"
-        Fixes ``alpha`` (standardised units): one number for all groups, one per group, or a dict by
-        group name. ``"auto"`` infers it (samplers: draws it). For groups with ``base_precision``,
-        and with an estimator as ``kind``, it is a factor of that precision: ``"auto"`` is 1, and
+        Given values of ``alpha`` (standardised units): one number for all groups, one per group, or
+        a dict by group name. ``"auto"`` infers ``alpha`` (samplers: draws it). For groups with
+        ``base_precision``, and with an estimator as ``kind``, ``precision`` is a factor of that
+        precision: ``"auto"`` is 1, and
         ``"inferred"`` infers it.
     mean : float or array-like of shape (n_weights,), default=None
         Prior means of the weights in the units of X and y, as ``coefs_`` and ``intercepts_``, in
@@ -124,7 +125,7 @@ class Prior(Setting):
 
 
 class Noise(Setting):
-    """Noise of the targets of regressors: its model, and what is known of its level.
+    """Noise of the targets of regressors: its model, and a given level or its prior.
 
     A name as ``noise`` of an estimator is short for a `Noise` of that ``kind``, and a number for
     one of that ``std``.
@@ -162,9 +163,9 @@ class Noise(Setting):
           model of the estimator given as ``init`` (see `Sampler`), or choose one before sampling.
           With ``warm_start`` they keep the choice of the last fit.
     std : "auto", float, array-like or dict, default="auto"
-        Fixes the standard deviation (units of y): one number for all outputs, one per output,
+        Given standard deviation (units of y): one number for all outputs, one per output,
         or a dict by the number of the output. ``"auto"`` infers it (samplers: draws it).
-        ``measurement_std`` of ``fit`` adds to it; with that it may be 0.
+        ``measurement_std`` of ``fit`` adds to it; with ``measurement_std`` it may be 0.
     hidden_layer_sizes : tuple of int, default=(8,)
         Units of each hidden layer of the network of input-dependent noise. With ``()`` the
         logarithm of the level is linear in the inputs. This network has the activation and kind of
@@ -241,16 +242,16 @@ class Solver(Setting):
         * ``"exact"``: the Hessian.
         * ``"gauss_newton"``: the Gauss-Newton matrix. It is faster, and the evidence is
           approximate.
-        * ``"auto"``: exact. But from 5,000 rows on, networks with fewer than 50 rows per weight are
-          trained on batches of the rows and have no evidence. Their error bars come from
+        * ``"auto"``: the Hessian; but from 5,000 rows on, networks with fewer than 50 rows per
+          weight are trained on batches of the rows and have no evidence. Their error bars come from
           Gauss-Newton curvature in Kronecker factors. The other two values give an evidence there
           as well, for up to 3,000 weights and 1e10 rows times squared weights.
     max_iter : int, default=300
         Training steps per start; the refinement at the minimum has its own limits. With more
         than 3,000 weights or 1e10 rows times squared weights, and no more weights than rows times
         outputs, one step is a descent of up to 1000 quasi-Newton steps, followed by a re-estimation
-        of the precisions. The same holds with more than two classes and more than 1e8 rows times
-        squared weights. There is then no evidence.
+        of the precisions; with more than two classes already from 1e8 rows times squared weights
+        on. There is then no evidence.
     tol : float, default=1e-3
         Training ends when steps and re-estimations of the precisions gain less than this many nats
         (with more than 100 weights: per 100 weights).
@@ -301,7 +302,7 @@ class Sampler(Setting):
         Leapfrog steps per transition of the classic samplers except the random walk. By default 20
         for ``"hmc"`` and 1 for the others. If there are several, the step size varies by up to
         20 %. With a pair ``(low, high)`` the number is drawn for each chain and transition, and the
-        step size stays.
+        step size is constant.
     persistence : float, optional
         Share of the momentum that a transition of the classic samplers keeps, from 0 to below 1. By
         default 0.95 for ``"stochastic_dynamics"`` and 0 for the others. A rejection reverses the

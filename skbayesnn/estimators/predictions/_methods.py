@@ -105,7 +105,7 @@ class Predictions:
 
         The mean is computed by Gauss-Hermite quadrature with 40 nodes for each Gaussian of the
         predictive distribution: exact for polynomials of degree 79. Networks with Student-t noise,
-        under which such means need not exist, are left out as long as they have less than half of
+        under which such means need not exist, are left out if all others have at least a fifth of
         the weight.
 
         Parameters
