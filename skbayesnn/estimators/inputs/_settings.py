@@ -71,8 +71,7 @@ class Prior(Setting):
         Given values of ``alpha`` (standardised units): one number for all groups, one per group, or
         a dict by group name. ``"auto"`` infers ``alpha`` (samplers: draws it). For groups with
         ``base_precision``, and with an estimator as ``kind``, ``precision`` is a factor of that
-        precision: ``"auto"`` is 1, and
-        ``"inferred"`` infers it.
+        precision: ``"auto"`` is 1, and ``"inferred"`` infers it.
     mean : float or array-like of shape (n_weights,), default=None
         Prior means of the weights in the units of X and y, as ``coefs_`` and ``intercepts_``, in
         the order of the labels of ``kind``. ``None``: 0 in standardised units.
