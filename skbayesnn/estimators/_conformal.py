@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, is_classifier
+from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from skbayesnn._data import Scaling
@@ -82,7 +82,7 @@ def conformal_interval(
     if hasattr(model, "regressor_"):  # transformed target
         ends = np.moveaxis(conformal_interval(model.regressor_, X, coverage), -1, 0)
         return np.sort(np.moveaxis(model._map.back(ends), 0, -1), axis=-1)
-    if isinstance(model, BaseEstimator):  # averages are not
+    if hasattr(model, "fit"):  # averages have none
         check_is_fitted(model)
     if is_classifier(model) or not hasattr(model, "_left_out"):
         raise TypeError(

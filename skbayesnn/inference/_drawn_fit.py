@@ -27,7 +27,7 @@ from skbayesnn.inference.choice._noise_choice import p_values, suspected
 from skbayesnn.inference.minima._search import ALONE
 from skbayesnn.inference.minima._training import trained_starts
 from skbayesnn.inference.noise._noise_models import NOISE_MODELS
-from skbayesnn.inference.sampling._population import sample_after, scout
+from skbayesnn.inference.sampling._population import sample_after, sample_population, scout
 from skbayesnn.inference.task._problem import Posed, Problem
 from skbayesnn.network import outputs
 from skbayesnn.posterior import JointPosterior
@@ -36,6 +36,7 @@ MOST_NETWORKS = 512  # most networks kept of a model
 CLOSE = 3.0  # nats behind another model within which an inaccurate evidence is refined
 PRECISE = 0.4  # standard error of an evidence that needs no more particles
 N_TRAINED = 16  # trained starts
+DOUBTFUL = 10.0  # nats below trained networks at which a narrow density is tried after all
 MISSED = 20.0  # nats below trained networks at which populations are rejected
 LEAST_MORE, MOST_MORE = 2.0, 8.0  # factors of the number of particles for an inaccurate evidence
 SECONDS_OF_MORE = 3.0  # predicted seconds that determine the factor
@@ -313,6 +314,7 @@ def _sampled(trials):
     """Draw from all models; most probable first."""
     for trial in trials:
         trial.sample()
+        trial.sample_near_trained()
     best = max(trial.particles.log_evidence for trial in trials)
     for trial in trials:
         if trial.particles.log_evidence >= best - CLOSE and not trial.exact:  # those are slow
@@ -418,6 +420,17 @@ class Trial:
         """Draw a larger population near the precisions of the last one, if there is time."""
         found = sample_after(self.particles, self.rng, self.problem.deadline, more)
         self.particles = found or self.particles
+
+    def sample_near_trained(self):
+        """Draw another population if training finds more; keep the one that finds more."""
+        found, joint = self.particles, self.particles.joint
+        if found.narrow or self.highest_by_training < found.log_evidence + DOUBTFUL:
+            return
+        near, last = self._of_best_trained(joint), joint.coordinates_in(found.position[:, -1])
+        eta = np.where(np.isnan(near), last.mean(axis=0), near)[None]
+        other = sample_population(joint, eta, self.rng, self.problem.deadline, narrow=True)
+        if other is not None and other.log_evidence > found.log_evidence:
+            self.particles = other
 
     def refine(self):
         """Draw a population of more particles if the evidence is inaccurate and they are cheap."""
