@@ -89,7 +89,7 @@ class PathFromPrior(NamedTuple):
         """
         if not self.joint.n_conditions:
             return Tempered(self.joint, self, exponent, 1.0 - exponent)
-        joint = self.joint.tempered(exponent)
+        joint = replace(self.joint, posterior=self.joint.posterior.scaled(exponent))
         return Tempered(joint, self, exponent, 1.0 - exponent, of_data=1.0)
 
     def stage(self, exponent, position, rngs):
