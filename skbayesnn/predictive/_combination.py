@@ -33,6 +33,7 @@ from skbayesnn.predictive._variational import closest_gaussian
 NEGLIGIBLE_WEIGHT = 1e-6  # share of a minimum below which it is left out of predictions
 NEGLIGIBLE_MODEL = 0.002  # share of a sampled model below which it is left out
 PSEUDO_COUNT = 0.5  # rows of a Dirichlet prior of the shares of sampled models
+STACKING_STEPS, LEAST_GAIN = 2000, 1e-10  # most steps; relative gain below which they end
 TEMPERATURE = 0.05  # fall of the log density in nats per row that divides a weight by e
 LEAST_SHARE = 0.01  # of the largest weight; smaller tempered weights are zero
 HOPELESS = 20.0  # nats below the best evidence at which a linear model has no share
@@ -241,7 +242,7 @@ def noise_of(likelihood, beta, state=None, network=None, log_range=None, precisi
     return kinds.get(type(likelihood), GaussianNoise)(squared_scales)
 
 
-def stacking_weights(log_densities, sample_weight, pseudo_count=0.0, max_iter=2000, tol=1e-10):
+def stacking_weights(log_densities, sample_weight, pseudo_count=0.0):
     """Maximise the mean log of mixed leave-one-out densities over the weights of members.
 
     The concave problem is solved by expectation maximisation (Yao et al. 2018 use the same
@@ -255,9 +256,6 @@ def stacking_weights(log_densities, sample_weight, pseudo_count=0.0, max_iter=20
     pseudo_count : float
         Number of rows that are added to those of every member, as by a Dirichlet prior. It keeps
         members whose wide tails no training row needs.
-    max_iter : int
-    tol : float
-        Relative gain of the objective that ends the iteration.
 
     Returns
     -------
@@ -268,12 +266,12 @@ def stacking_weights(log_densities, sample_weight, pseudo_count=0.0, max_iter=20
     weights = np.full(n_members, 1.0 / n_members)
     density = np.exp(log_densities - log_densities.max(axis=0))
     value = -np.inf
-    for _ in range(max_iter):
+    for _ in range(STACKING_STEPS):
         mixed = weights @ density
         previous, value = value, sample_weight @ np.log(mixed)
         if pseudo_count:
             value += pseudo_count * np.log(weights).sum()
-        if value - previous < tol * max(1.0, abs(value)):
+        if value - previous < LEAST_GAIN * max(1.0, abs(value)):
             break
         counts = weights * (density @ (sample_weight / mixed)) + pseudo_count
         weights = counts / (total + n_members * pseudo_count)
