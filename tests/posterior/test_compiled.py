@@ -265,7 +265,7 @@ def test_trajectories(used, likelihood, integrate, dense):
     tol = 1e-4 if likelihood == "poisson" else 1e-5 if single else 1e-9  # some rates are large
     assert_same([f[:-1] for f in fast], [f[:-1] for f in slow], tol)
     if single:  # the energy of where it ends is exact
-        assert_same([fast.value[:-1]], [plain.energy(fast.position[:-1])[0]], 1e-9)
+        assert_same([fast.value[:-1]], [plain(fast.position[:-1])[0]], 1e-9)
     assert fast.value[-1] == slow.value[-1] == np.inf  # given up
 
 

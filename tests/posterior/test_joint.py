@@ -55,7 +55,7 @@ def test_gradients(name, hidden, prior, integrate, known, fixed):
         of_prior, of_data = difference(both, q[:d])
         assert_near(terms.prior_gradient, of_prior, 1e-6)
         assert_near(terms.data_gradient, of_data, 1e-6)
-    value, gradient = joint.energy(q)
+    value, gradient = joint(q)
     assert gradient.shape == (d,)
     assert value == terms.prior + terms.data
     np.testing.assert_array_equal(gradient, terms.prior_gradient + terms.data_gradient)
@@ -220,7 +220,7 @@ def test_positions_at_a_bound():
         beta = np.repeat(ends * [1.0 / factor, factor], n_beta).reshape(2, -1)
         q = joint.position(theta, Hyperparameters(alpha, beta))
         assert np.all(np.isfinite(q))
-        value, gradient = joint.energy(q)
+        value, gradient = joint(q)
         assert np.all(np.isfinite(value))
         assert np.all(np.isfinite(gradient))
         place = joint.place(q)
@@ -348,7 +348,7 @@ def expected_hessian(joint, q):
     else:
         targets = [np.exp(log_softmax(f, axis=1))]
     parts = [with_data(joint, y) for y in targets]
-    return np.mean([difference(lambda q, p=p: p.energy(q)[1], q) for p in parts], axis=0)
+    return np.mean([difference(lambda q, p=p: p(q)[1], q) for p in parts], axis=0)
 
 
 @each_likelihood
