@@ -238,12 +238,8 @@ class Coordinates:
         gradient, and crosses plateaus on which all units are saturated or all are linear. The
         ``shift`` ``(..., n_groups)`` is ignored for fixed precisions.
 
-        Returns
-        -------
-        q : ndarray of shape (..., dimension + n_conditions)
-        log_volume : ndarray of shape (...)
-            Logarithm of the Jacobian determinant of this map; ``-inf`` where a precision has left
-            its interval.
+        Returned are positions and the logarithm of the Jacobian determinant of this map, ``(...)``;
+        ``-inf`` where a precision has left its interval.
         """
         place = self.place(q)
         n_alpha = self.n_alpha
