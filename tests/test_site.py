@@ -216,8 +216,3 @@ def test_examples_assert_nothing(path):
     """The site is built with other versions and machines; tests check results."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     assert not [node.lineno for node in ast.walk(tree) if isinstance(node, ast.Assert)]
-
-
-def test_citation_has_the_version_of_the_package():
-    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
-    assert f"\nversion: {import_module('skbayesnn').__version__}\n" in citation

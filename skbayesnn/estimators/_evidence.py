@@ -47,15 +47,7 @@ def learns_in_batches(estimator):
 
 
 class Approximation:
-    """Laplace's approximation of a fit, found on first use.
-
-    Parameters
-    ----------
-    search : callable
-        Function without arguments that returns the `EvidenceFit`.
-    combine : str
-        See `combined`.
-    """
+    """Laplace's approximation of a fit, found on first use by a function ``search``."""
 
     def __init__(self, search, combine):
         self._search, self._combine = search, combine

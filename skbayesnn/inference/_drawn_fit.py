@@ -50,44 +50,20 @@ FEW_ROWS = 50  # number of rows whose time equals the overhead independent of th
 
 
 class Drawn(NamedTuple):
-    """Posterior draws of the networks of a model.
+    """Posterior draws of the networks of a model, of equal weight."""
 
-    Attributes
-    ----------
-    noise : str
-        One of `NOISE_MODELS`.
-    posed : Posed
-    joint : JointPosterior
-    log_evidence, log_evidence_std : float
-        Estimated log evidence and its standard error, in nats, for standardised targets.
-    position : ndarray of shape (n, d + n_conditions)
-        Draws of equal weight, at which chains may start.
-    theta : ndarray of shape (m, k)
-        Weights of networks of equal weight.
-    alpha : ndarray of shape (m, n_groups)
-        Precisions of the weights of these networks.
-    beta : ndarray of shape (m, n_levels)
-        Noise precisions of these networks.
-    state : ndarray of shape (m, ...)
-        Noise states, see `JointPosterior.noise_state`.
-    narrow : bool
-        See `Particles`.
-    exact : bool
-        True if the noise level is the least possible one, although it is not known.
-    """
-
-    noise: str
+    noise: str  # one of `NOISE_MODELS`
     posed: Posed
     joint: JointPosterior
-    log_evidence: float
+    log_evidence: float  # estimate and its standard error, in nats, for standardised targets
     log_evidence_std: float
-    position: np.ndarray
-    theta: np.ndarray
-    alpha: np.ndarray
-    beta: np.ndarray
-    state: np.ndarray
-    narrow: bool
-    exact: bool
+    position: np.ndarray  # where chains may start, (m, d + n_conditions)
+    theta: np.ndarray  # weights (m, k)
+    alpha: np.ndarray  # precisions of the weights, (m, n_groups)
+    beta: np.ndarray  # noise precisions (m, n_levels)
+    state: np.ndarray  # noise states (m, ...), see `JointPosterior.noise_state`
+    narrow: bool  # see `Particles`
+    exact: bool  # True if the noise level is the least possible one, although it is not known
 
     @property
     def log_odds(self):
@@ -102,25 +78,13 @@ class Drawn(NamedTuple):
 
 @dataclass(frozen=True)
 class DrawnFit:
-    """Networks drawn from the posteriors of one or several models.
-
-    Attributes
-    ----------
-    problem : Problem
-    drawn : tuple of Drawn
-        Draws of every model in descending order of probability.
-    growth : tuple of Candidate
-        Networks that were sampled, if hidden layers were to be chosen.
-    noise_p_values : dict
-        P values of tests against constant noise by noise model.
-    noise_log_evidences : dict
-        Log evidences by noise model (in units of the user), where the noise was to be chosen.
-    """
+    """Networks drawn from the posteriors of one or several models."""
 
     problem: Problem
-    drawn: tuple
-    growth: tuple = ()
-    noise_p_values: dict = field(default_factory=dict)
+    drawn: tuple  # `Drawn` of every model, most probable first
+    growth: tuple = ()  # `Candidate` networks, if hidden layers were to be chosen
+    noise_p_values: dict = field(default_factory=dict)  # of tests against constant noise
+    # by noise model, in the user's units, if the noise was to be chosen
     noise_log_evidences: dict = field(default_factory=dict)
 
     minima = ()  # there was no search for them
@@ -179,14 +143,7 @@ def is_affordable(posterior, limits):
 def sampled_sizes(problem, hidden_layer_sizes, noise, wanted="auto"):
     """Hidden layer sizes of the network whose posterior is sampled; ``None`` for no sampling.
 
-    Parameters
-    ----------
-    problem : Problem
-    hidden_layer_sizes : tuple of int or "auto"
-    noise : str
-        One of `NOISE_MODELS`, or ``"auto"``.
-    wanted : bool or "auto"
-        ``True``: regardless of the time it takes.
+    ``wanted`` may be ``True``, regardless of the time that sampling takes, ``False`` or ``"auto"``.
     """
     possible = noise == "auto" or NOISE_MODELS[noise].sampled
     if not wanted or not possible or problem.sample_weight.sum() < 1.0:
@@ -209,36 +166,9 @@ def fit_by_drawing(problem, hidden_layer_sizes, sizes, entropy, noise="constant"
     favour; a test for each network is needed, as a large one may fit outliers that the linear model
     shows.
 
-    Parameters
-    ----------
-    problem : Problem
-    hidden_layer_sizes : tuple of int or "auto"
-        Hidden layer sizes that the user asked for.
-    sizes : tuple of int
-        Hidden layer sizes of the network.
-    entropy : int
-        Entropy of the seeds of all random numbers.
-    noise : str
-        One of `NOISE_MODELS`, or ``"auto"``.
-    workers : Workers
-
-    Returns
-    -------
-    DrawnFit or None
-        ``None`` if there was no time, or if populations miss what training finds.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.inference import Problem
-    >>> from skbayesnn.inference._drawn_fit import fit_by_drawing
-    >>> from skbayesnn.posterior import Gaussian
-    >>> X = np.linspace(-1, 1, 20)[:, None]
-    >>> y = np.sin(3 * X) + 0.1 * np.random.default_rng(0).standard_normal((20, 1))
-    >>> problem = Problem(X, y, np.ones(20), Gaussian.per_output(1))
-    >>> fit = fit_by_drawing(problem, (4,), (4,), entropy=0)
-    >>> print(np.median(fit.drawn[0].beta ** -0.5).round(1))  # the noise level
-    0.1
+    ``hidden_layer_sizes`` are those that the user asked for or ``"auto"``, ``sizes`` those of the
+    network, and ``entropy`` is that of the seeds of all random numbers. Returned is a `DrawnFit`,
+    or ``None`` if there was no time, or if populations miss what training finds.
     """
     chosen, free = hidden_layer_sizes == "auto", noise == "auto"
     linear = [()] if chosen or (free and problem.suits(())) else []
@@ -255,36 +185,32 @@ def fit_by_drawing(problem, hidden_layer_sizes, sizes, entropy, noise="constant"
         drawn, tests, highest = found
         if highest > drawn[0].log_evidence + MISSED:
             return None
+        totals, growth = {}, []
         for some in drawn:
-            value, error = some.log_evidence + problem.log_scale, some.log_evidence_std
-            words = f"hidden layers {some.hidden_layer_sizes}, {some.noise} noise"
-            step(f"{words}: log evidence {value:.2f} +- {error:.2f}")
-    totals = {}
-    for some in drawn if free else ():
-        totals.setdefault(some.noise, some.log_evidence + problem.log_scale)
-    growth = tuple(_candidate(some, problem.log_scale) for some in drawn) if chosen else ()
+            hidden, log_evidence = some.hidden_layer_sizes, some.log_evidence + problem.log_scale
+            words = f"hidden layers {hidden}, {some.noise} noise"
+            step(f"{words}: log evidence {log_evidence:.2f} +- {some.log_evidence_std:.2f}")
+            totals.setdefault(some.noise, log_evidence)  # of the most probable
+            n_weights = some.posed.posterior.network.n_weights
+            growth.append(Candidate(hidden, n_weights, log_evidence=log_evidence))
     tested = tests if free or NOISE_MODELS[noise].plain else {}
-    return DrawnFit(problem, tuple(drawn), growth, tested, totals)
+    return DrawnFit(
+        problem,
+        tuple(drawn),
+        growth=tuple(growth) if chosen else (),
+        noise_p_values=tested,
+        noise_log_evidences=totals if free else {},
+    )
 
 
 def _drawn(problem, tried, chosen, noise, seed):
     """Draw networks under all noise models; ``None`` if there was no time.
 
-    Parameters
-    ----------
-    tried : list of tuple of int
-        Hidden layers of the network, then the linear model, which without ``chosen`` shows
-        residuals only.
-
-    Returns
-    -------
-    drawn : list of Drawn
-        Most probable first.
-    tests : dict
-        P values of the residuals of the network.
-    highest : float
-        Highest log evidence of trained networks, by Laplace's approximation. It is far above those
-        of ``drawn`` if populations have missed a narrow mode, such as a function of many periods.
+    ``tried`` are the hidden layers of the network, then of the linear model, which without
+    ``chosen`` shows residuals only. Returned are a list of `Drawn`, most probable first; P values
+    of the residuals of the network; and the highest log evidence of trained networks, by Laplace's
+    approximation. It is far above those drawn if populations have missed a narrow mode, such as a
+    function of many periods.
     """
     free = noise == "auto"
     seeds = iter(seed.spawn(len(tried) * (1 + len(NOISE_MODELS))))
@@ -323,28 +249,8 @@ def _sampled(trials):
     return sorted(drawn, key=lambda some: -some.log_odds)
 
 
-def _candidate(drawn, log_scale):
-    """Convert a sampled model to a `Candidate`."""
-    n_weights = drawn.posed.posterior.network.n_weights
-    value = drawn.log_evidence + log_scale
-    return Candidate(drawn.hidden_layer_sizes, n_weights, log_evidence=value)
-
-
 class Trial:
-    """Sampling of one model in stages.
-
-    Attributes
-    ----------
-    problem : Problem
-    noise : str
-        One of `NOISE_MODELS`.
-    posed : Posed
-        Posterior and settings under the noise model.
-    particles : Particles or None
-        Last population that was drawn.
-    exact : bool
-        See `Drawn`.
-    """
+    """Sampling of one model in stages: ``particles`` are the last population that was drawn."""
 
     def __init__(self, problem, noise, hidden_layer_sizes, seed, exact=False):
         self.problem, self.noise, self.particles, self.exact = problem, noise, None, exact
@@ -353,11 +259,6 @@ class Trial:
             settings = settings.without_noise()
         self.posed = Posed(posterior, settings)
         self.seed, self.rng = seed, np.random.default_rng(seed)
-
-    @property
-    def hidden_layer_sizes(self):
-        """Hidden layers of the network."""
-        return self.posed.posterior.network.hidden_layer_sizes
 
     @cached_property
     def _trained(self):

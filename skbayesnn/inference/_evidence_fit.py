@@ -51,29 +51,16 @@ N_SCOUTS = 2  # starts of every architecture that is tried
 class EvidenceFit:
     """Result of the evidence engine.
 
-    Attributes
-    ----------
-    problem : Problem
-    posed : Posed
-        Posterior and settings under the chosen noise.
-    minima : list of Minimum
-        Minima in descending order of evidence.
-    others : list of tuple
-        Posteriors and distinct minima of other networks and noise models that were tried.
-    noise : str
-    growth : tuple of Candidate
-        Networks that were tried, if hidden layers were chosen automatically.
-    noise_p_values, noise_log_evidences : dict
-        P values of tests against constant noise and log evidences by noise model (in units of the
-        user, by Laplace's approximation), where the noise was chosen automatically.
+    Where the noise was chosen automatically, P values of tests against constant noise and log
+    evidences (in units of the user, by Laplace's approximation) are kept by noise model.
     """
 
     problem: Problem
-    posed: Posed
-    minima: list
-    others: list = field(default_factory=list)
+    posed: Posed  # under the chosen noise
+    minima: list  # in descending order of evidence
+    others: list = field(default_factory=list)  # pairs as in `pool`, of other models
     noise: str = "constant"
-    growth: tuple = ()
+    growth: tuple = ()  # `Candidate` networks that were tried, if hidden layers were chosen
     noise_p_values: dict = field(default_factory=dict)
     noise_log_evidences: dict = field(default_factory=dict)
 

@@ -76,26 +76,15 @@ class Recipe:
 
 @dataclass(frozen=True)
 class SampledFit:
-    """Result of the sampling engine.
-
-    Attributes
-    ----------
-    origin : object
-        Key that identifies the random numbers and the starting points.
-    log_evidence, log_evidence_std : float
-        Log evidence and its standard error in the user's units; ``nan`` if not requested.
-    growth : tuple of Candidate
-    noise_log_evidences : dict
-        Log evidences of noise models, see `EvidenceFit`.
-    """
+    """Result of the sampling engine; see `EvidenceFit` for fields of the same names."""
 
     problem: Problem
     posed: Posed
     noise: str
     sampled: Sampled
     settings: SamplingSettings
-    origin: object
-    log_evidence: float = np.nan
+    origin: object  # key that identifies the random numbers and the starting points
+    log_evidence: float = np.nan  # with its standard error, in the user's units, if requested
     log_evidence_std: float = np.nan
     growth: tuple = ()
     noise_log_evidences: dict = field(default_factory=dict)

@@ -2,9 +2,12 @@
 
 from skbayesnn.posterior._posterior import Energies, Expansion, Hyperparameters, Posterior
 from skbayesnn.posterior.joint._joint import JointPosterior
-from skbayesnn.posterior.joint._joint_censored import CensoredStudentTJoint
 from skbayesnn.posterior.joint._joint_correlated import CorrelatedJoint
-from skbayesnn.posterior.joint._joint_factors import MeasuredJoint, StudentTJoint
+from skbayesnn.posterior.joint._joint_factors import (
+    CensoredStudentTJoint,
+    MeasuredJoint,
+    StudentTJoint,
+)
 from skbayesnn.posterior.joint._joint_input_dependent import InputDependentJoint
 from skbayesnn.posterior.kernels._compiled import instructions
 from skbayesnn.posterior.likelihoods._censored import CensoredGaussian, CensoredStudentT

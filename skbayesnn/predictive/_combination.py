@@ -33,6 +33,7 @@ from skbayesnn.predictive._variational import closest_gaussian
 NEGLIGIBLE_WEIGHT = 1e-6  # share of a minimum below which it is left out of predictions
 NEGLIGIBLE_MODEL = 0.002  # share of a sampled model below which it is left out
 PSEUDO_COUNT = 0.5  # rows of a Dirichlet prior of the shares of sampled models
+STACKING_STEPS, LEAST_GAIN = 2000, 1e-10  # most steps; relative gain below which they end
 TEMPERATURE = 0.05  # fall of the log density in nats per row that divides a weight by e
 LEAST_SHARE = 0.01  # of the largest weight; smaller tempered weights are zero
 HOPELESS = 20.0  # nats below the best evidence at which a linear model has no share
@@ -241,39 +242,25 @@ def noise_of(likelihood, beta, state=None, network=None, log_range=None, precisi
     return kinds.get(type(likelihood), GaussianNoise)(squared_scales)
 
 
-def stacking_weights(log_densities, sample_weight, pseudo_count=0.0, max_iter=2000, tol=1e-10):
+def stacking_weights(log_densities, sample_weight, pseudo_count=0.0):
     """Maximise the mean log of mixed leave-one-out densities over the weights of members.
 
     The concave problem is solved by expectation maximisation (Yao et al. 2018 use the same
-    criterion).
-
-    Parameters
-    ----------
-    log_densities : ndarray of shape (m, n)
-        Leave-one-out log predictive density of every member for every row.
-    sample_weight : ndarray of shape (n,)
-    pseudo_count : float
-        Number of rows that are added to those of every member, as by a Dirichlet prior. It keeps
-        members whose wide tails no training row needs.
-    max_iter : int
-    tol : float
-        Relative gain of the objective that ends the iteration.
-
-    Returns
-    -------
-    ndarray of shape (m,)
-        Weights, non-negative and summing to 1.
+    criterion). Given are leave-one-out log predictive densities ``(m, n)`` of every member for
+    every row. A number of rows, the ``pseudo_count``, is added to those of every member, as by a
+    Dirichlet prior; it keeps members whose wide tails no training row needs. The weights ``(m,)``
+    sum to 1.
     """
     n_members, total = len(log_densities), sample_weight.sum()
     weights = np.full(n_members, 1.0 / n_members)
     density = np.exp(log_densities - log_densities.max(axis=0))
     value = -np.inf
-    for _ in range(max_iter):
+    for _ in range(STACKING_STEPS):
         mixed = weights @ density
         previous, value = value, sample_weight @ np.log(mixed)
         if pseudo_count:
             value += pseudo_count * np.log(weights).sum()
-        if value - previous < tol * max(1.0, abs(value)):
+        if value - previous < LEAST_GAIN * max(1.0, abs(value)):
             break
         counts = weights * (density @ (sample_weight / mixed)) + pseudo_count
         weights = counts / (total + n_members * pseudo_count)
@@ -290,18 +277,9 @@ def tempered_weights(log_evidences, sample_weight, log_densities=None):
     that of the member of highest evidence. The posterior probabilities of `evidence_weights` differ
     far more between members than the accuracy of Laplace's approximation justifies.
 
-    Parameters
-    ----------
-    log_evidences : ndarray of shape (m,)
-    sample_weight : ndarray of shape (n,)
-    log_densities : ndarray of shape (m, n), optional
-        Leave-one-out log predictive density of every member for every row; without, ``s`` is the
-        log evidence per row.
-
-    Returns
-    -------
-    ndarray of shape (m,)
-        Weights, non-negative and summing to 1; those below 1 % of the largest are zero.
+    Given are log evidences ``(m,)`` and leave-one-out log predictive densities ``(m, n)`` of every
+    member for every row; without these ``s`` is the log evidence per row. The weights ``(m,)`` sum
+    to 1; those below 1 % of the largest are zero.
     """
     score = log_evidences / sample_weight.sum()
     if log_densities is not None:
@@ -323,20 +301,11 @@ def ensemble_of_models(fit):
     The weights maximise the leave-one-out log density of the mixture. Posterior probabilities of
     the models would depend on errors of evidences by single nats (Yao et al. 2018). A model without
     noise has its posterior probability, as networks that interpolate their rows do not tell how
-    well they predict others. The number of
-    networks of a model is proportional to its weight. Linear models far behind are left out, as
-    their evidence is accurate: their noise is wider, so that gross outliers alone would give them a
-    weight.
+    well they predict others. The number of networks of a model is proportional to its weight.
+    Linear models far behind are left out, as their evidence is accurate: their noise is wider, so
+    that gross outliers alone would give them a weight.
 
-    Parameters
-    ----------
-    fit : DrawnFit
-
-    Returns
-    -------
-    ensemble : Ensemble
-    left_out : LeftOut
-        Leave-one-out predictions.
+    Returned are the `Ensemble` of a `DrawnFit` and its leave-one-out predictions.
     """
     problem = fit.problem
     least = fit.drawn[0].log_evidence - HOPELESS

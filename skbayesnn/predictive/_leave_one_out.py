@@ -87,15 +87,8 @@ def left_out(member, posterior, beta):
         f + V (1 - L V)^-1 r,     V (1 - L V)^-1
 
     which is exact for linear models with Gaussian noise (Cook 1977; Rasmussen & Williams 2006,
-    5.12).
-
-    Parameters
-    ----------
-    member : Member
-        Network with a Gauss-Newton posterior, in which ``1 - L V`` is positive definite.
-    posterior : Posterior
-        Posterior with the training rows and the likelihood of the member.
-    beta : ndarray of shape (n_levels,)
+    5.12). The `Member` has a Gauss-Newton posterior, in which ``1 - L V`` is positive definite; the
+    `Posterior` has its training rows and likelihood; ``beta`` are noise precisions ``(n_levels,)``.
     """
     X, y = posterior.X, posterior.y
     result, n_outputs = np.empty(len(X)), member.network.n_outputs

@@ -54,8 +54,7 @@ def sigmoid_information(mean, variance):
 
 def _sigmoid_moments(mean, variance):
     """Expectations of ``sigmoid`` and of its derivative under ``N(mean, variance)``."""
-    first = _average(expit, mean, variance, wide=_wide_sigmoid)
-    return first, _average(_slope, mean, variance)
+    return moderated_sigmoid(mean, variance), _average(_slope, mean, variance)
 
 
 def _average(function, mean, variance, wide=None):

@@ -122,15 +122,6 @@ class TestMixtures:
         assert_allclose(mean, values.mean(axis=1), rtol=1e-3)
         assert_allclose(std, values.std(axis=1), rtol=1e-2)
 
-    def test_density_is_the_slope_of_the_probability(self, mixture):
-        y, h = np.linspace(0.2, 6, 7), 1e-5
-        slope = (mixture.predictive_cdf(GRID, y + h) - mixture.predictive_cdf(GRID, y - h)) / (
-            2 * h
-        )
-        assert_allclose(
-            np.exp(mixture.log_predictive_density(GRID, y)), slope, rtol=1e-5, atol=1e-9
-        )
-
 
 class TestEvidence:
     def test_slopes_are_added(self, linear):

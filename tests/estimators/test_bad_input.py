@@ -66,6 +66,10 @@ PARAMETERS = [  # what is raised is a ValueError, or a TypeError where a type is
     ({"standardize": "yes"}, "standardize must be True or False, got 'yes'"),
     ({"warm_start": 1}, "warm_start must be True or False, got 1"),
     ({"random_state": "seed"}, "'seed' cannot be used to seed"),
+    *(
+        ({"max_time": value}, "max_time must be a positive number")
+        for value in (0, -1.0, np.nan, "long", np.inf)
+    ),
     ({"prior": Prior(precision="fixed")}, "prior.precision must be 'auto', a positive"),
     ({"prior": Prior(precision=-1.0)}, "prior.precision must be positive and finite, got -1"),
     ({"prior": Prior(precision=[1.0, 2.0])}, "prior.precision must be one number or 3 numbers"),
@@ -74,6 +78,8 @@ PARAMETERS = [  # what is raised is a ValueError, or a TypeError where a type is
     ({"prior": Prior(precision={"output": "auto"})}, "got 'auto' for 'output'"),
 ]
 EVIDENCE_PARAMETERS = [
+    ({"measure_evidence": "always"}, "must be True, False or 'auto', got 'always'"),
+    ({"measure_evidence": 3}, "True, False or 'auto', got 3"),
     ({"combine": "vote"}, "combine must be one of .*'tempered'; got 'vote'"),
     ({"solver": "diagonal"}, "hessian must be one of .* got 'diagonal'"),
     ({"n_restarts": 0}, "n_restarts must be at least 1, got 0"),
@@ -129,7 +135,8 @@ CHECKED = [
 
 @pytest.mark.parametrize(("estimator", "options", "message"), CHECKED, ids=str)
 def test_parameters(estimator, options, message):
-    kind = TypeError if "an integer, got" in message or "True or False" in message else ValueError
+    wrong_types = "an integer, got", "True or False", "'auto', got 3"
+    kind = TypeError if any(words in message for words in wrong_types) else ValueError
     with pytest.raises(kind, match=message):
         make(estimator, **options).fit(X, targets(estimator))
 

@@ -221,6 +221,8 @@ def test_transformed_targets(sign, n_outputs):
     for output in range(n_outputs) if n_outputs > 1 else [...]:
         assert_allclose(integral(at, 1, np.ones_like, output), 1.0, rtol=1e-6)
         assert_allclose(integral(at, 1, lambda y: y, output), at.mean()[1][output], rtol=1e-6)
+        median = at.ppf(0.5)[1][output]
+        assert_allclose(integral(at, 1, lambda y, m=median: y < m, output), 0.5, rtol=1e-6)
     drawn = at.rvs(4000)
     assert np.all(np.abs(np.mean(drawn < at.ppf(0.3), axis=0) - 0.3) < 4 * np.sqrt(0.21 / 4000))
     with pytest.raises(ValueError, match="kind must be 'total'"):

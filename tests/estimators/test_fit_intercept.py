@@ -1,8 +1,7 @@
-"""Outputs without intercepts: derivatives, closed forms, and the same model in other ways."""
+"""Outputs without intercepts: closed forms, and the same model in other ways."""
 
 import warnings
 from dataclasses import replace
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -19,8 +18,8 @@ from skbayesnn import (
 )
 from skbayesnn.inference.evidence._evidence import symmetries
 from skbayesnn.inference.minima._redundancy import prune
-from skbayesnn.network import Network, forward, hessian_product, jacobian, jacobian_vector, outputs
-from tests.tools import DEPTHS, assert_near, difference, make_problem
+from skbayesnn.network import Network, outputs
+from tests.tools import make_problem
 
 pytestmark = pytest.mark.usefixtures("laplace")
 
@@ -29,46 +28,6 @@ X = rng.standard_normal((30, 2)) + np.array([0.5, -1.0])
 y = X @ [1.0, -0.4] + 0.3 * rng.standard_normal(30)
 AS_GIVEN = {"standardize": False, "noise": "constant"}
 FEW = {"n_chains": 4, "n_warmup": 100, "n_draws": 250, "random_state": 0}
-each_depth = pytest.mark.parametrize("hidden", DEPTHS, ids=lambda hidden: f"depth{len(hidden)}")
-
-
-# --- the network without output biases ------------------------------------------------------------
-
-
-@each_depth
-@pytest.mark.parametrize("name", ["gaussian", "categorical"])
-def test_derivatives(name, hidden):
-    posterior, theta, hyper = make_problem(name, hidden, output_bias=False)
-    vars(posterior)["compiled"] = None
-    sizes = (2, *hidden, posterior.network.n_outputs)
-    n_biases = sum(sizes[1:-1])
-    assert len(theta) == n_biases + sum(a * b for a, b in pairwise(sizes))
-
-    def energy(w):
-        return posterior.energies(w, hyper.beta).total(hyper)
-
-    assert_near(posterior.gradient(theta, hyper), difference(energy, theta), 1e-6)
-    exact = posterior.hessian(theta, hyper)
-    assert_near(exact, difference(lambda w: posterior.gradient(w, hyper), theta), 1e-6)
-    vector = rng.standard_normal(len(theta))
-    for kind in (True, False):
-        product = posterior.hessian_operator(theta, hyper, kind)([vector])[0]
-        assert_near(product, posterior.hessian(theta, hyper, kind) @ vector, 1e-10)
-
-
-@each_depth
-@pytest.mark.parametrize("n_outputs", [1, 3])
-def test_jacobians(hidden, n_outputs):
-    network = Network((2, *hidden, n_outputs), output_bias=False)
-    theta, vector = rng.standard_normal((2, network.n_weights))
-    trace = forward(network, theta, X, order=2)
-    J = jacobian(trace)
-    expected = difference(lambda w: outputs(network, w, X), theta)
-    assert_near(np.moveaxis(J, -1, 0) if expected.shape != J.shape else J, expected, 1e-7)
-    assert_near(jacobian_vector(trace, vector), J @ vector, 1e-12)
-    residual, curvature = rng.standard_normal(trace.outputs.shape), np.ones(trace.outputs.shape)
-    product = hessian_product(trace, vector, 0 * residual, curvature, exact=False)
-    assert_near(product, np.einsum("nok,nol,l->k", J, J, vector), 1e-10)
 
 
 def test_a_saturated_unit_is_an_intercept():

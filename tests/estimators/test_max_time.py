@@ -72,12 +72,6 @@ def test_enough_time_changes_nothing():
     np.testing.assert_array_equal(again.predict(X), timed.predict(X))
 
 
-@pytest.mark.parametrize("max_time", [0, -1.0, np.nan, "long", np.inf])
-def test_only_positive_seconds(max_time):
-    with pytest.raises(ValueError, match="max_time must be a positive number"):
-        EvidenceMLPRegressor((), max_time=max_time).fit(X, Y)
-
-
 @pytest.mark.parametrize("n_jobs", [None, 2])
 def test_a_long_warm_up_leaves_time_for_draws(n_jobs):
     options = BRIEF | {"n_warmup": 10**6, "n_draws": 10**6, "sampler": Sampler(thin=1)}

@@ -140,13 +140,6 @@ def test_default_fits_sample_one_network_and_the_linear_model():
     assert model.score(X, y) > 0.9
 
 
-def test_bad_parameter():
-    with pytest.raises(ValueError, match="must be True, False or 'auto', got 'always'"):
-        EvidenceMLPRegressor((), measure_evidence="always").fit(*linear_rows())
-    with pytest.raises(TypeError, match="must be True, False or 'auto', got 3"):
-        EvidenceMLPRegressor((), measure_evidence=3).fit(*linear_rows())
-
-
 def test_linear_models_are_exact():
     X, y = linear_rows()
     model = EvidenceMLPRegressor((), noise="constant", measure_evidence=True).fit(X, y)

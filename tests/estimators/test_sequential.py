@@ -424,9 +424,9 @@ def test_gradients_under_a_coupled_prior(noise):
     q[: joint.dimension] += 0.3 * rng.standard_normal(joint.dimension)
 
     def energy(moving):
-        return joint.energy(np.append(moving, q[joint.dimension :]))[0]
+        return joint(np.append(moving, q[joint.dimension :]))[0]
 
-    assert_near(joint.energy(q)[1], difference(energy, q[: joint.dimension]), 1e-6)
+    assert_near(joint(q)[1], difference(energy, q[: joint.dimension]), 1e-6)
     assert np.all(np.linalg.eigvalsh(joint.curvature(q)) > 0)
 
 

@@ -25,9 +25,9 @@ each_activation = pytest.mark.parametrize("activation", list(ACTIVATIONS))
 each_depth = pytest.mark.parametrize("hidden", DEPTHS, ids=lambda hidden: f"depth{len(hidden)}")
 
 
-def setup(hidden, activation, lead=(), n=4, sizes=(2, 2)):
+def setup(hidden, activation, lead=(), n=4, sizes=(2, 2), output_bias=True):
     rng = np.random.default_rng(len(hidden))
-    network = Network((sizes[0], *hidden, sizes[1]), activation)
+    network = Network((sizes[0], *hidden, sizes[1]), activation, output_bias)
     X = rng.standard_normal((n, sizes[0]))
     return network, draw_weights(network, X, rng, lead), X, rng
 
@@ -90,9 +90,12 @@ def test_forward_is_the_plain_formula():
 
 @each_activation
 @each_depth
-@pytest.mark.parametrize("lead", [(), (2,)])
-def test_jacobian_and_its_products(activation, hidden, lead):
-    network, theta, X, rng = setup(hidden, activation, lead)
+@pytest.mark.parametrize(("lead", "output_bias"), [((), True), ((2,), True), ((), False)])
+def test_jacobian_and_its_products(activation, hidden, lead, output_bias):
+    network, theta, X, rng = setup(hidden, activation, lead, output_bias=output_bias)
+    *widths, last = network.layer_sizes[:-1]
+    fan_ins = [*(width + 1 for width in widths), last + output_bias]
+    assert network.n_weights == np.dot(fan_ins, network.layer_sizes[1:])
     trace = forward(network, theta, X, 1)
     expected = per_network(theta, lambda _, t: difference(lambda w: outputs(network, w, X), t))
     assert_near(jacobian(trace), expected)

@@ -108,14 +108,9 @@ def assert_agree(likelihood, hidden, **options):
 @each_set
 @each_likelihood
 @each_depth
-def test_posterior(used, likelihood, hidden):
-    assert_agree(likelihood, hidden, n=23)
-
-
-@each_likelihood
-@each_depth
-def test_without_output_biases(likelihood, hidden):
-    assert_agree(likelihood, hidden, n=23, output_bias=False)
+@pytest.mark.parametrize("output_bias", [True, False])
+def test_posterior(used, likelihood, hidden, output_bias):
+    assert_agree(likelihood, hidden, n=23, output_bias=output_bias)
 
 
 @each_likelihood
@@ -196,23 +191,15 @@ each_way = pytest.mark.parametrize("integrate", [True, False], ids=["integrated"
 @each_depth
 @each_way
 def test_terms(used, likelihood, hidden, integrate):
-    for fixed in (False, True):
-        joint, plain, q = both_joints(likelihood, hidden, "ard", integrate, fixed)
+    for fixed, output_bias in [(False, True), (True, True), (False, False)]:
+        options = {"fixed": fixed, "output_bias": output_bias}
+        joint, plain, q = both_joints(likelihood, hidden, "ard", integrate, **options)
         student_t = likelihood.startswith("student_t")
         assert (joint.compiled is None) == (student_t and fixed)
         assert plain.compiled is None
         tol = 1e-7 if integrate else 1e-11  # by the condition of the ridge regression
         assert_same(joint.terms(q), plain.terms(q), tol)
         assert_same(joint.terms(q[0]), plain.terms(q[0]), tol)
-
-
-@pytest.mark.parametrize("likelihood", JOINTS)
-@each_depth
-@each_way
-def test_terms_without_output_biases(likelihood, hidden, integrate):
-    joint, plain, q = both_joints(likelihood, hidden, "single", integrate, output_bias=False)
-    assert joint.compiled
-    assert_same(joint.terms(q), plain.terms(q), 1e-7 if integrate else 1e-11)
 
 
 @pytest.mark.parametrize("likelihood", ["input_dependent", "input_dependent_two"])
@@ -278,7 +265,7 @@ def test_trajectories(used, likelihood, integrate, dense):
     tol = 1e-4 if likelihood == "poisson" else 1e-5 if single else 1e-9  # some rates are large
     assert_same([f[:-1] for f in fast], [f[:-1] for f in slow], tol)
     if single:  # the energy of where it ends is exact
-        assert_same([fast.value[:-1]], [plain.energy(fast.position[:-1])[0]], 1e-9)
+        assert_same([fast.value[:-1]], [plain(fast.position[:-1])[0]], 1e-9)
     assert fast.value[-1] == slow.value[-1] == np.inf  # given up
 
 

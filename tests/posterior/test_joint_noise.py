@@ -14,8 +14,9 @@ from skbayesnn.posterior import (
     log_prior_of_correlations,
 )
 from tests.posterior.joints import CORRELATED, DEGREES, INDEPENDENT, MEASURED, RANGE, make_joint
-from tests.tools import assert_near, difference
+from tests.tools import LIKELIHOODS, assert_near, difference
 
+GAUSSIAN = [name for name in LIKELIHOODS if name.startswith("gaussian")]
 each_independent = pytest.mark.parametrize("name", INDEPENDENT)
 each_correlated = pytest.mark.parametrize("name", CORRELATED)
 each_depth = pytest.mark.parametrize("hidden", [(), (3,)], ids=str)
@@ -30,15 +31,18 @@ def row_precisions(joint, place):
         return place.conditions[: len(posterior.X), None] * tau
     if posterior.known is not None:
         return 1.0 / (1.0 / tau + posterior.known)
+    if joint.noise_network is None:
+        return np.tile(tau, (len(posterior.X), 1))
     v = np.append(place.theta[joint.n_mean :], np.log(tau))
     return np.exp(np.clip(outputs(joint.noise_network, v, posterior.X), *RANGE.log_range))
 
 
-@each_independent
-@each_depth
-def test_likelihood_is_a_multivariate_normal(name, hidden):
+@pytest.mark.parametrize("name", [*GAUSSIAN, *INDEPENDENT])
+@pytest.mark.parametrize("hidden", [(), (3, 2)], ids=str)
+@pytest.mark.parametrize("prior", ["single", "ard"])
+def test_likelihood_is_a_multivariate_normal(name, hidden, prior):
     """Up to constants: differences between positions of the same conditions."""
-    joint, positions = make_joint(name, hidden)
+    joint, positions = make_joint(name, hidden, prior)
     positions[:, joint.dimension :] = positions[0, joint.dimension :]
     posterior, s, gaps = joint.posterior, joint.posterior.sample_weight, []
     for q in positions:

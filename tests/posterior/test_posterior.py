@@ -20,6 +20,10 @@ WITH_FACTORS = ["gaussian_rows", "squares"]
 each_likelihood = pytest.mark.parametrize("name", [*ALL_LIKELIHOODS, *WITH_FACTORS])
 each_depth = pytest.mark.parametrize("hidden", DEPTHS, ids=lambda hidden: f"depth{len(hidden)}")
 
+each_layout = pytest.mark.parametrize(
+    ("lead", "output_bias"), [((), True), ((2,), True), ((), False)], ids=str
+)
+
 
 def make(name, *args, **options):
     """`make_problem`, with a factor for every target where the name says so."""
@@ -57,9 +61,9 @@ def test_energies(name, hidden):
 
 @each_likelihood
 @each_depth
-@pytest.mark.parametrize("lead", [(), (2,)], ids=str)
-def test_gradient_and_hessian(name, hidden, lead):
-    posterior, theta, hyper = make(name, hidden, lead=lead)
+@each_layout
+def test_gradient_and_hessian(name, hidden, lead, output_bias):
+    posterior, theta, hyper = make(name, hidden, lead=lead, output_bias=output_bias)
     gradient = posterior.gradient(theta, hyper)
     A = posterior.hessian(theta, hyper)
     for i in np.ndindex(lead):
@@ -80,9 +84,9 @@ def test_gradient_and_hessian(name, hidden, lead):
 
 @each_likelihood
 @each_depth
-@pytest.mark.parametrize("lead", [(), (2,)], ids=str)
-def test_gauss_newton(name, hidden, lead):
-    posterior, theta, hyper = make(name, hidden, lead=lead)
+@each_layout
+def test_gauss_newton(name, hidden, lead, output_bias):
+    posterior, theta, hyper = make(name, hidden, lead=lead, output_bias=output_bias)
     B = posterior.data_hessian(theta, hyper.beta, exact=False)
     likelihood, X, targets = posterior.likelihood, posterior.X, posterior.targets()
     for i in np.ndindex(lead):

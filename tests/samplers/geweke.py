@@ -70,7 +70,7 @@ class ManyPosteriors:
 
     def energy(self, q):
         joint, position = self.own(q)
-        return joint.energy(position)
+        return joint(position)
 
     def rescaled(self, q, shift):
         moved, log_volume = self.joint.rescaled(q[:, :-1], shift)
@@ -126,7 +126,7 @@ class OneByOne(ManyPosteriors):
         assert all(joint.compiled for joint in self.joints)
 
     def __call__(self, q):
-        found = [self.joints[int(row[-1])].energy(row[:-1]) for row in q]
+        found = [self.joints[int(row[-1])](row[:-1]) for row in q]
         return tuple(np.stack(field) for field in zip(*found, strict=True))
 
     def _moved(self, phase, move):

@@ -24,13 +24,7 @@ SHARE, MOST = 0.1, 5000  # fraction of the rows, and largest number, held out
 
 
 class HeldOut(NamedTuple):
-    """Split of a problem into training and held-out rows.
-
-    Attributes
-    ----------
-    kept, rest : Problem
-        Problems of the training rows and of the held-out rows.
-    """
+    """Split of a problem into the training rows that are kept, and the rest."""
 
     kept: Problem
     rest: Problem

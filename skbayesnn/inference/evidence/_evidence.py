@@ -46,13 +46,7 @@ def kinds_of_units(network, labels):
 
 
 def symmetries(network, groups):
-    """Symmetries of a prior under relabelling and sign changes of hidden units.
-
-    Returns
-    -------
-    list of UnitSymmetry
-        Symmetries of every hidden layer.
-    """
+    """List the `UnitSymmetry` of a prior for every hidden layer."""
     kinds = kinds_of_units(network, groups.labels)
     found = [UnitSymmetry(some, np.full(len(some), network.phi.odd)) for some in kinds]
     if groups.centred:

@@ -176,14 +176,10 @@ def _unless_fallen(posterior, rule, search, max_iter, deadline, least):
 
 
 def trained_starts(posterior, search, rngs):
-    """Train random starts briefly, and rank them by Laplace's approximation.
+    """Train random starts briefly; return them with their log evidences by Laplace's approximation.
 
-    Returns
-    -------
-    starts : list of Trained
-    log_evidences : ndarray of shape (len(rngs),)
-        Rough values: precisions are fixed at those of training, and symmetric copies do not count.
-        Minus infinity without a positive definite Hessian.
+    The values are rough: precisions are fixed at those of training, and symmetric copies do not
+    count. They are minus infinity without a positive definite Hessian.
     """
     brief = search._replace(max_iter=BRIEF)
     starts, values = ranked_by_laplace(posterior, random_starts(posterior, rngs), brief)

@@ -65,16 +65,9 @@ class NoisePlan(NamedTuple):
 def rounding_variance(y):
     """Variance ``d^2 / 12`` of rounding, ``d`` being the smallest gap between values of a target.
 
-    Rounded targets, such as integers, can be fitted exactly at some rows by chance. The noise there
-    is no smaller than the rounding error. The variance is zero where no value occurs twice.
-
-    Parameters
-    ----------
-    y : ndarray of shape (n, n_outputs)
-
-    Returns
-    -------
-    ndarray of shape (n_outputs,)
+    Rounded targets ``(n, n_outputs)``, such as integers, can be fitted exactly at some rows by
+    chance. The noise there is no smaller than the rounding error. The variances ``(n_outputs,)``
+    are zero where no value occurs twice.
 
     Examples
     --------

@@ -25,11 +25,6 @@ def linear_start(posterior, settings):
     hyperpriors, which hold for each by itself, are left out. Re-estimation from there reaches the
     same maximum for any scale of the weights; from a strong prior it may converge to a maximum
     where all variation of the targets is attributed to noise.
-
-    Returns
-    -------
-    Hyperparameters
-        Precisions of shapes (n_groups,) and (n_levels,).
     """
     free, groups, likelihood = settings.free, posterior.groups, posterior.likelihood
     prior = free.alpha_prior

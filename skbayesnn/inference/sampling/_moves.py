@@ -56,17 +56,10 @@ def tested(energy, phase, position, log_volume, log_uniform):
 
 
 class Rescalings(NamedTuple):
-    """Random numbers of one transition.
+    """Random numbers of one transition."""
 
-    Attributes
-    ----------
-    shifts : ndarray of shape (n_chains, n, n_groups)
-        Changes of ``ln alpha``.
-    log_uniform : ndarray of shape (n_chains, n)
-    """
-
-    shifts: np.ndarray
-    log_uniform: np.ndarray
+    shifts: np.ndarray  # changes of ln alpha, (n_chains, n, n_groups)
+    log_uniform: np.ndarray  # (n_chains, n)
 
 
 def hidden_groups(posterior):
@@ -80,13 +73,8 @@ class ScaleMoves(Stepwise):
 
     The directions are tried in turn: each group alone, all groups in the position together, all
     hidden groups, and hidden groups against the output layer; likewise for a noise network. Step
-    sizes are log-uniform over two decades, times a normal number.
-
-    Parameters
-    ----------
-    joint : JointPosterior
-    n_sweeps : int, default=1
-        Number of times each direction is tried.
+    sizes are log-uniform over two decades, times a normal number. Each direction is tried
+    ``n_sweeps`` times.
     """
 
     method = "rescalings"
@@ -125,24 +113,13 @@ class ScaleMoves(Stepwise):
 
 
 class Slices(NamedTuple):
-    """Random numbers of one transition, of every chain from its own generator.
+    """Random numbers of one transition, of every chain from its own generator."""
 
-    Attributes
-    ----------
-    unit : ndarray of int, shape (n_sampled,)
-        Hidden unit that every weight leads to, or -1.
-    chosen : ndarray of int, shape (n_chains, n)
-        Indices of the units, in the order of their updates.
-    normal : ndarray of shape (n_chains, n_sampled)
-    exponential : ndarray of shape (n_chains, n)
-    uniform : ndarray of shape (n_chains, n, TRIES)
-    """
-
-    unit: np.ndarray
-    chosen: np.ndarray
-    normal: np.ndarray
-    exponential: np.ndarray
-    uniform: np.ndarray
+    unit: np.ndarray  # hidden unit that every weight leads to, or -1, (n_sampled,)
+    chosen: np.ndarray  # units in the order of their updates, (n_chains, n)
+    normal: np.ndarray  # (n_chains, n_sampled)
+    exponential: np.ndarray  # (n_chains, n)
+    uniform: np.ndarray  # (n_chains, n, TRIES)
 
 
 class UnitMoves(Stepwise):
@@ -157,10 +134,6 @@ class UnitMoves(Stepwise):
     there are more than `MOST_UNITS` units, as many are chosen at random. A unit is left unchanged
     after `TRIES` rejected angles, which keeps the target invariant: the probabilities of a move and
     of its reverse are equal.
-
-    Parameters
-    ----------
-    joint : JointPosterior
     """
 
     method = "unit_slices"
@@ -234,14 +207,9 @@ class Renewals:
 
 
 def moves_beside(joint, n_sweeps):
-    """Transitions that alternate with those of the dynamics.
+    """Transitions that alternate with those of the dynamics, with some sweeps of `ScaleMoves`.
 
-    Parameters
-    ----------
-    joint : JointPosterior
-    n_sweeps : int
-        Sweeps of `ScaleMoves`. If zero, only the conditioning variables are redrawn, as for the
-        classic samplers.
+    Without sweeps only the conditioning variables are redrawn, as for the classic samplers.
     """
     moves: list = [ScaleMoves(joint, n_sweeps)] if n_sweeps else []
     if n_sweeps and joint.posterior.network.hidden_layer_sizes and not joint.integrated:

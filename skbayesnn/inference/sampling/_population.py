@@ -42,19 +42,12 @@ class PathFromPrior(NamedTuple):
     coordinates have a logistic density, whose tails reach everywhere. Under the prior alone, which
     spans six decades for each precision, hardly any particle would reach the posterior. The
     evidence estimate is correct for any first density.
-
-    Attributes
-    ----------
-    joint : JointPosterior
-    centre, scale : ndarray of shape (n_free,)
-    deadline : Deadline
-        Time after which the next stage raises `OutOfTime`.
     """
 
     joint: JointPosterior
-    centre: np.ndarray
-    scale: np.ndarray
-    deadline: Deadline = NEVER
+    centre: np.ndarray  # (n_free,)
+    scale: np.ndarray  # (n_free,)
+    deadline: Deadline = NEVER  # after it the next stage raises `OutOfTime`
 
     @classmethod
     def about(cls, joint, mean, sd, deadline=NEVER):
@@ -89,7 +82,7 @@ class PathFromPrior(NamedTuple):
         """
         if not self.joint.n_conditions:
             return Tempered(self.joint, self, exponent, 1.0 - exponent)
-        joint = self.joint.tempered(exponent)
+        joint = replace(self.joint, posterior=self.joint.posterior.scaled(exponent))
         return Tempered(joint, self, exponent, 1.0 - exponent, of_data=1.0)
 
     def stage(self, exponent, position, rngs):
@@ -104,16 +97,8 @@ class PathFromPrior(NamedTuple):
 class Tempered:
     """Energy of a population: weighted sum of minus the logs of the joint and the first density.
 
-    Parameters
-    ----------
-    joint : JointPosterior
-    first : PathFromPrior
-        Path that starts at the first density.
-    of_joint, of_first : float
-        Factors of minus the log of the joint density and of the first density.
-    of_data : float, optional
-        Factor of the likelihood if it differs from ``of_joint``: where the rows have reduced
-        weights already, see `PathFromPrior.energy`.
+    The factors are ``of_joint`` and ``of_first``. That of the likelihood, ``of_data``, differs from
+    ``of_joint`` where the rows have reduced weights already, see `PathFromPrior.energy`.
     """
 
     def __init__(self, joint, first, of_joint, of_first, of_data=None):
@@ -159,33 +144,16 @@ class Tempered:
 
 
 class Particles(NamedTuple):
-    """Draws from a posterior, and an estimate of its evidence.
+    """Draws from a posterior, and an estimate of its evidence."""
 
-    Attributes
-    ----------
-    joint : JointPosterior
-    log_evidence, log_evidence_std : float
-        Log evidence and its standard error, in nats, for standardised targets.
-    position : ndarray of shape (n_chains, n_moves, d + n_conditions)
-        Draws: states of short chains.
-    narrow : bool
-        True if the posterior was found from a narrow first density only.
-    """
-
-    joint: object
-    log_evidence: float
+    joint: JointPosterior
+    log_evidence: float  # with its standard error, in nats, for standardised targets
     log_evidence_std: float
-    position: np.ndarray
-    narrow: bool = False
+    position: np.ndarray  # states of short chains, (n_chains, n_moves, d + n_conditions)
+    narrow: bool = False  # True if the posterior was found from a narrow first density only
 
     def informed(self, information):
-        """Convert to coordinates fitted to the data, see `Coordinates`.
-
-        Parameters
-        ----------
-        information : ndarray of shape (n_groups,)
-            Precision ``h_c`` that the data give a weight of each group.
-        """
+        """Convert to coordinates with the information ``h_c`` ``(n_groups,)`` of the data."""
         joint = replace(self.joint, information=information)
         return self._replace(joint=joint, position=self.joint.converted(self.position, joint))
 

@@ -64,27 +64,18 @@ def tuned_plan(posed, linear, noise="constant"):
 class SamplingSettings(NamedTuple):
     """Settings of a sampling run.
 
-    Attributes
-    ----------
-    search : Settings
-        Free precisions, their priors, and the values of the fixed ones.
-    plan : Plan
-    n_warmup, n_draws, thin : int
-        Transitions of the warm-up; draws kept of every chain; transitions per draw.
-    tuned : bool
-        Integrate the output layer out where possible, and adapt a metric. ``False``: the plain
-        dynamics of all weights, whose coordinates are the weights where precisions are fixed.
-    dtype : numpy.dtype
-        Type of the stored draws.
+    If it is ``tuned``, the output layer is integrated out where possible, and a metric is adapted.
+    Otherwise it is the plain dynamics of all weights, whose coordinates are the weights where
+    precisions are fixed.
     """
 
-    search: Settings
+    search: Settings  # free precisions, their priors, and the values of the fixed ones
     plan: Plan
-    n_warmup: int
-    n_draws: int
-    thin: int = 1
+    n_warmup: int  # transitions
+    n_draws: int  # kept of every chain
+    thin: int = 1  # transitions per draw
     tuned: bool = True
-    dtype: np.dtype = np.dtype(np.float64)
+    dtype: np.dtype = np.dtype(np.float64)  # of the stored draws
 
     def of_parts(self, n_transitions):
         """Number of transitions of each short chain if a chain consists of a group of them."""
@@ -139,22 +130,12 @@ class Draws(NamedTuple):
 
 @dataclass(frozen=True)
 class Sampled:
-    """Result of a sampling run: draws, and the state needed to continue.
-
-    Attributes
-    ----------
-    draws : Draws
-    joint : JointPosterior
-    chains : list of Chains
-        Final states of the chains, in batches that ran together.
-    interrupted : bool
-        Whether the user or the deadline broke it off; the draws so far are kept.
-    """
+    """Result of a sampling run: draws, and the state needed to continue."""
 
     draws: Draws
     joint: JointPosterior
-    chains: list
-    interrupted: bool
+    chains: list  # final states, in batches that ran together
+    interrupted: bool  # by the user or the deadline; the draws so far are kept
 
     def after(self, earlier):
         """Append the draws of this run to those of an earlier one that it continues."""
@@ -162,17 +143,7 @@ class Sampled:
 
 
 def run_chains(joint, chains, settings, warm=True, workers=ALONE):
-    """Warm the chains up, unless they are warm already, and draw.
-
-    Parameters
-    ----------
-    joint : JointPosterior
-    chains : list of Chains
-    settings : SamplingSettings
-    warm : bool, default=True
-        ``False``: continue sampling without warm-up.
-    workers : Workers
-    """
+    """Warm the chains up, unless they are to continue (``warm=False``), and draw."""
     n_warmup = settings.of_parts(settings.n_warmup) if warm else 0
     alone, tell = len(chains) == 1, None
     total = n_warmup + settings.of_parts(settings.n_draws) * settings.thin

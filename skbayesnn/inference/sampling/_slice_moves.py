@@ -28,12 +28,6 @@ def serves_slices(joint, settings):
 
     This is the case if wide priors have a considerable evidence (Laplace approximation). Otherwise
     the dynamics mix well on their own.
-
-    Parameters
-    ----------
-    joint : JointPosterior
-    settings : Settings
-        Settings of the fit.
     """
     posterior = joint.posterior
     linear = posterior.likelihood.classes and not posterior.network.hidden_layer_sizes
@@ -62,18 +56,9 @@ def _modes(joint, settings):
 
 
 def shapes_at_modes(joint, settings):
-    """Square roots of the Laplace covariance under several priors, ``(m, k, k)``.
+    """Square roots of the Laplace covariance of a linear classifier under several priors.
 
-    Parameters
-    ----------
-    joint : JointPosterior
-        Joint posterior of a classifier without hidden layers.
-    settings : Settings
-        Settings of the fit.
-
-    Returns
-    -------
-    ndarray of shape (m, k, k)
+    Their shape is ``(m, k, k)``.
     """
     posterior = joint.posterior
     hessians = np.stack(
@@ -90,13 +75,9 @@ class SliceMoves:
     parametrisation of Papaspiliopoulos, Roberts & Skold 2007), which takes a chain from the tip of
     the cone to its far end in a single step.
 
-    Parameters
-    ----------
-    joint : JointPosterior
-        Joint posterior of a classifier without hidden layers. Targets may be ``(n_chains, n,
-        n_outputs)``.
-    shapes : ndarray of shape (m, k, k)
-        Linear maps from normal random numbers to directions, one of which is chosen at random.
+    The joint posterior is that of a classifier without hidden layers; its targets may be
+    ``(n_chains, n, n_outputs)``. The ``shapes`` ``(m, k, k)`` are linear maps from normal random
+    numbers to directions, one of which is chosen at random.
     """
 
     def __init__(self, joint, shapes):
@@ -219,19 +200,9 @@ class _State:
     def _shrink(self, odds, start, low, high, rngs, log_prior=np.zeros_like):
         """Draw new points by the shrinkage procedure (Neal 2003, figure 5), and store their odds.
 
-        Parameters
-        ----------
-        odds : callable
-            Function from points ``(m,)`` and the indices of their chains to odds there.
-        start, low, high : ndarray of shape (n_chains,)
-            Present points of the chains, and intervals around them.
-        rngs : list of numpy.random.Generator
-        log_prior : callable, optional
-            Log prior density of points ``(m,)``; uniform in the intervals by default.
-
-        Returns
-        -------
-        ndarray of shape (n_chains,)
+        ``odds`` maps points ``(m,)`` and the indices of their chains to odds there. Chains start at
+        the points ``start`` within ``low`` and ``high``, all ``(n_chains,)``. The prior of points
+        ``(m,)`` is uniform in these intervals by default.
         """
         low, high = low.copy(), high.copy()
         level = self.log_likelihood - [rng.standard_exponential() for rng in rngs]

@@ -131,12 +131,7 @@ class Limits(NamedTuple):
     moderation_work: float = 1e10
 
     def many_rows(self, n_rows, n_features):
-        """Return True if networks are compared by held-out rows, and large ones stop early.
-
-        Parameters
-        ----------
-        n_rows, n_features : int
-        """
+        """Return True if networks are compared by held-out rows, and large ones stop early."""
         work = n_rows * (NARROW * (n_features + 2)) ** 2
         return n_rows >= self.batch_rows or (n_rows >= self.wide_rows and work > self.cheap_work)
 

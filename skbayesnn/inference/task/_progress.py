@@ -105,15 +105,8 @@ class Progress:
     def over(self, name, works=(), is_open=False, seconds=np.nan):
         """Open a stage; the context yields a function to call after every step, with a text.
 
-        Parameters
-        ----------
-        name : str
-        works : sequence of float
-            Expected work of the steps to come, in any unit.
-        is_open : bool
-            Whether further steps may follow.
-        seconds : float
-            Expected duration of the stage.
+        The steps to come have expected ``works``, in any unit; if it ``is_open``, further steps may
+        follow. The whole stage is expected to take some seconds.
         """
         self.depth += 1
         depth, begun, n_done = self.depth, monotonic(), 0

@@ -45,10 +45,6 @@ class PrecisionMap(NamedTuple):
         bare = cls(centre, fine, coarse, centre, centre)
         return bare._replace(low=bare._invert(low), high=bare._invert(high))
 
-    def select(self, index):
-        """Select the map of some of the precisions."""
-        return PrecisionMap(*(field[index] for field in self))
-
     def _curve(self, psi):
         return self.centre + self.fine * psi + (self.coarse - self.fine) * np.logaddexp(0.0, psi)
 
@@ -242,18 +238,14 @@ class Coordinates:
         gradient, and crosses plateaus on which all units are saturated or all are linear. The
         ``shift`` ``(..., n_groups)`` is ignored for fixed precisions.
 
-        Returns
-        -------
-        q : ndarray of shape (..., dimension + n_conditions)
-        log_volume : ndarray of shape (...)
-            Logarithm of the Jacobian determinant of this map; ``-inf`` where a precision has left
-            its interval.
+        Returned are positions and the logarithm of the Jacobian determinant of this map, ``(...)``;
+        ``-inf`` where a precision has left its interval.
         """
         place = self.place(q)
         n_alpha = self.n_alpha
         eta = place.eta.copy()
         log_alpha = np.log(place.hyper.alpha) + shift
-        map_of_alpha = self.precision_map.select(slice(n_alpha))
+        map_of_alpha = PrecisionMap(*(field[:n_alpha] for field in self.precision_map))
         eta[..., :n_alpha] = map_of_alpha.eta(log_alpha[..., self.free.alpha])
         inside = np.all(np.isfinite(eta), axis=-1)
         eta = np.where(inside[..., None], eta, place.eta)
@@ -269,12 +261,8 @@ class Coordinates:
 
     def draw_prior(self, rng):
         """Draw a position from the prior."""
-        return self.draw_weights(self.draw_coordinates(rng), rng)
-
-    def draw_coordinates(self, rng, *size):
-        """Draw coordinates of the precisions from their prior, ``(*size, n_free)``."""
-        log_precision = self.free.priors.quantile(rng.random((*size, self.n_free)))
-        return self.precision_map.eta(log_precision)
+        log_precision = self.free.priors.quantile(rng.random(self.n_free))
+        return self.draw_weights(self.precision_map.eta(log_precision), rng)
 
     def draw_weights(self, eta, rng):
         """Draw weights from the prior at given coordinates of precisions, and return positions."""

@@ -79,7 +79,7 @@ class JointPosterior(Coordinates):
     >>> joint.dimension  # 6 hidden weights, 2 precisions; the output layer is integrated out
     8
     >>> q = joint.draw_prior(np.random.default_rng(0))
-    >>> value, gradient = joint.energy(q)
+    >>> value, gradient = joint(q)
     >>> gradient.shape
     (8,)
     """
@@ -119,11 +119,7 @@ class JointPosterior(Coordinates):
         return JointEnergy(*self._prior(place, stretch, change), *self._data(place, stretch))
 
     def __call__(self, q):
-        """Value and gradient, the energy protocol of `samplers`."""
-        return self.energy(q)
-
-    def energy(self, q):
-        """Minus log posterior density up to the evidence, and its gradient."""
+        """Energy, minus the log posterior density up to the evidence, and its gradient."""
         terms = self.terms(q)
         return terms.prior + terms.data, terms.prior_gradient + terms.data_gradient
 
@@ -171,7 +167,7 @@ class JointPosterior(Coordinates):
         return natural.value, np.concatenate([by_v, by_eta], axis=-1)
 
     def curvature(self, q):
-        """Gauss-Newton approximation of the Hessian of `energy`, ``(..., dimension, dimension)``.
+        """Gauss-Newton approximation of the Hessian of the energy, ``(..., dimension, dimension)``.
 
         It is positive definite. An output layer that is integrated out is evaluated at its
         conditional mean, and its directions are eliminated by a Schur complement as in variable

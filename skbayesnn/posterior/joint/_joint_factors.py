@@ -1,7 +1,7 @@
-"""Joint posteriors with Gaussian noise whose precision has a factor for every row.
+"""Joint posteriors with known errors of the targets, and with Student-t noise.
 
-The factors follow from known errors of the targets, or belong to the position: Student-t noise is a
-scale mixture of Gaussian noise.
+In both the noise is Gaussian with a factor of its precision for every row. The factors follow from
+the known errors, or belong to the position: Student-t noise is a scale mixture of Gaussian noise.
 """
 
 from dataclasses import dataclass, replace
@@ -63,7 +63,51 @@ class MeasuredJoint(JointPosterior):
 
 
 @dataclass(frozen=True)
-class StudentTJoint(JointPosterior):
+class _JointWithTails(JointPosterior):
+    """Joint posterior whose conditions are factors of rows, degrees of freedom, output weights.
+
+    The degrees of freedom of the likelihood affect the metric only; a priori all the values
+    ``degrees_of_freedom`` are equally probable.
+    """
+
+    degrees_of_freedom: tuple = ()
+
+    state_names = ("degrees_of_freedom",)
+    n_factors = 0
+
+    @cached_property
+    def n_conditions(self):
+        """Number of conditions in a position."""
+        return self.n_factors + 1 + self.posterior.network.n_weights - self.n_mean
+
+    def place(self, q):
+        """Decompose positions; precisions of fixed noise levels are those of the scale."""
+        place = super().place(q)
+        nu = place.conditions[..., self.n_factors, None]
+        beta = self._scale_precisions(place.hyper.beta, nu)
+        return place._replace(hyper=place.hyper._replace(beta=beta))
+
+    def _scale_precisions(self, beta, nu):
+        """Convert the precisions of fixed noise levels to precisions of the scale."""
+        ratio = nu / (nu - 2.0) / self.posterior.likelihood.variance_factor
+        return np.where(self.free.beta, beta, self.fixed.beta * ratio)
+
+    def position(self, theta, hyper):
+        """Positions of weights ``(..., k)`` and precisions, with conditions still to be renewed."""
+        lead = theta.shape[:-1]
+        factors = np.ones((*lead, self.n_factors))
+        nu = np.full((*lead, 1), self.posterior.likelihood.degrees_of_freedom)
+        moving = super().position(theta, hyper)
+        return np.concatenate([moving, factors, nu, theta[..., self.n_mean :]], axis=-1)
+
+    def noise_state(self, q):
+        """Degrees of freedom ``(..., 1)``."""
+        place = self.dimension + self.n_factors
+        return q[..., place : place + 1]
+
+
+@dataclass(frozen=True)
+class StudentTJoint(_JointWithTails):
     """Joint posterior with Student-t noise.
 
     Given a factor ``F_n`` of the precision of every row, the noise is Gaussian and the output layer
@@ -77,19 +121,12 @@ class StudentTJoint(JointPosterior):
     distribution of shape and rate ``nu/2``. Only their sum ``s_n F_n`` matters. Given residuals the
     sum has a Gamma distribution of shape ``s (nu + p)/2`` and rate ``(nu + delta_n)/2``, for any
     ``s``.
-
-    The degrees of freedom of the likelihood affect the metric only; a priori all the values
-    ``degrees_of_freedom`` of ``nu`` are equally probable.
     """
 
-    degrees_of_freedom: tuple = ()
-
-    state_names = ("degrees_of_freedom",)
-
     @cached_property
-    def n_conditions(self):
-        """Number of conditions in a position."""
-        return len(self.posterior.X) + 1 + self.posterior.network.n_weights - self.n_mean
+    def n_factors(self):
+        """Number of rows, each of which has a factor."""
+        return len(self.posterior.X)
 
     @cached_property
     def compiled(self):
@@ -98,38 +135,13 @@ class StudentTJoint(JointPosterior):
             return None
         return compiled_joint(self, _with_gaussian_noise(self.posterior))
 
-    def tempered(self, temperature):
-        """Posterior under a power of the likelihood, by reduced weights of the rows."""
-        weight = temperature * self.posterior.sample_weight
-        return replace(self, posterior=replace(self.posterior, sample_weight=weight))
-
     # --- positions -------------------------------------------------------------------------------
-
-    def place(self, q):
-        """Decompose positions; precisions of fixed noise levels are those of the scale."""
-        place = super().place(q)
-        n_rows = len(self.posterior.X)
-        beta = self._scale_precisions(place.hyper.beta, place.conditions[..., n_rows, None])
-        return place._replace(hyper=place.hyper._replace(beta=beta))
-
-    def _scale_precisions(self, beta, nu):
-        """Convert the precisions of fixed noise levels to precisions of the scale."""
-        ratio = nu / (nu - 2.0) / self.posterior.likelihood.variance_factor
-        return np.where(self.free.beta, beta, self.fixed.beta * ratio)
-
-    def position(self, theta, hyper):
-        """Positions of weights ``(..., k)`` and precisions, with conditions still to be renewed."""
-        lead = theta.shape[:-1]
-        factors = np.ones((*lead, len(self.posterior.X)))
-        nu = np.full((*lead, 1), self.posterior.likelihood.degrees_of_freedom)
-        moving = super().position(theta, hyper)
-        return np.concatenate([moving, factors, nu, theta[..., self.n_mean :]], axis=-1)
 
     def draw_weights(self, eta, rng):
         """Draw weights from the prior as the base class; the conditions are still to be renewed."""
         q = super().draw_weights(eta, rng)
         lead = eta.shape[:-1]
-        factors = np.ones((*lead, len(self.posterior.X)))
+        factors = np.ones((*lead, self.n_factors))
         nu = rng.choice(self.degrees_of_freedom, (*lead, 1))
         alpha = Coordinates.place(self, q).hyper.alpha  # without conditions
         sd = self.groups.expand(alpha)[..., self.n_mean :] ** -0.5
@@ -138,12 +150,7 @@ class StudentTJoint(JointPosterior):
     def complete_weights(self, q, rngs=None):
         """All weights ``(..., k)``, including those of the output layer in the position."""
         place = self.place(q)
-        return np.concatenate([place.theta, place.conditions[..., len(self.posterior.X) + 1 :]], -1)
-
-    def noise_state(self, q):
-        """Degrees of freedom ``(..., 1)``."""
-        n_rows = len(self.posterior.X)
-        return q[..., self.dimension :][..., n_rows : n_rows + 1]
+        return np.concatenate([place.theta, place.conditions[..., self.n_factors + 1 :]], -1)
 
     # --- the energy given the conditions ---------------------------------------------------------
 
@@ -151,7 +158,7 @@ class StudentTJoint(JointPosterior):
         return self._of_rows(place, self._rows(place))[0]
 
     def _rows(self, place):
-        factors = place.conditions[..., : len(self.posterior.X), None]
+        factors = place.conditions[..., : self.n_factors, None]
         return super()._rows(place)._replace(factors=factors)
 
     # --- the conditions --------------------------------------------------------------------------
@@ -170,7 +177,7 @@ class StudentTJoint(JointPosterior):
     def density(self, phase):
         """Minus log posterior density of all weights, the factors integrated out, ``(...)``."""
         place = self.place(phase.position)
-        outer = place.conditions[..., len(self.posterior.X) + 1 :]
+        outer = place.conditions[..., self.n_factors + 1 :]
         alpha = self.groups.expand(place.hyper.alpha)[..., self.n_mean :]
         prior = 0.5 * np.sum(alpha * outer**2 - np.log(alpha / (2.0 * np.pi)), axis=-1)
         rest = self._prior(place, *self.precision_map.derivatives(place.eta))[0]
@@ -182,7 +189,7 @@ class StudentTJoint(JointPosterior):
         The order is: the output layer given the factors, unless it is kept; the degrees of freedom
         given all weights; the factors given both.
         """
-        q, (posterior, n_rows) = q.copy(), (self.posterior, len(self.posterior.X))
+        q, (posterior, n_rows) = q.copy(), (self.posterior, self.n_factors)
         if self.integrated and not keep_outputs:
             drawn = super().complete_weights(q, rngs)
             q[:, self.dimension + n_rows + 1 :] = drawn[:, self.n_mean :]
@@ -204,3 +211,38 @@ class StudentTJoint(JointPosterior):
         q[:, self.dimension : self.dimension + n_rows] = 2.0 * gamma / (nu[:, None] + delta) / s
         q[:, self.dimension + n_rows] = nu
         return q
+
+
+@dataclass(frozen=True)
+class CensoredStudentTJoint(_JointWithTails):
+    """Joint posterior with `CensoredStudentT` noise.
+
+    The condition of a position is the number of degrees of freedom; `renewed` draws it given all
+    weights.
+    """
+
+    def draw_weights(self, eta, rng):
+        """Draw weights and degrees of freedom from the prior."""
+        nu = rng.choice(self.degrees_of_freedom, (*eta.shape[:-1], 1))
+        return np.concatenate([super().draw_weights(eta, rng), nu], axis=-1)
+
+    def misfit(self, q):
+        """Minus log likelihood ``(...)``."""
+        return self._likelihood(self.place(q)).value
+
+    def renewed(self, q, rngs, keep_outputs=False):
+        """Draw the degrees of freedom given all weights, for each chain from its generator."""
+        place, grid = self.place(q), np.array(self.degrees_of_freedom)[:, None]
+        f = outputs(self.posterior.network, self._of_means(place.theta), self.posterior.X)
+        beta = self._scale_precisions(place.hyper.beta, grid[..., None])
+        likelihood = replace(self.posterior.likelihood, degrees_of_freedom=grid)
+        values = likelihood.misfit(f, self.posterior.targets(), beta).value
+        gumbel = np.stack([rng.gumbel(size=len(grid)) for rng in rngs], axis=-1)
+        nu = grid[np.argmax(gumbel - values, axis=0)]  # the Gumbel trick: categorical draws
+        return np.concatenate([q[..., : self.dimension], nu], axis=-1)
+
+    def _likelihood(self, place):
+        likelihood = self.posterior.likelihood
+        likelihood = replace(likelihood, degrees_of_freedom=place.conditions[..., 0])
+        given = replace(self, posterior=replace(self.posterior, likelihood=likelihood))
+        return JointPosterior._likelihood(given, place)

@@ -150,22 +150,18 @@ cdef class Model:
         self.c.targets = &self.targets[0, 0]
         self.c.n_counts = len(self.counts)
         self.c.counts = &self.counts[0, 0]
-        self._round()
+        self.single_inputs = inputs.astype(np.float32)
+        self.single_targets = np.asarray(self.targets).astype(np.float32)
+        self.single_counts = np.asarray(self.counts).astype(np.float32)
+        self.c.single_inputs = &self.single_inputs[0, 0]
+        self.c.single_targets = &self.single_targets[0, 0]
+        self.c.single_counts = &self.single_counts[0, 0]
         self.c.n_counted = np.sum(targets.weight)
         self.c.least_pivot = least_pivot(network.layer_sizes[-2] + 1, len(X))
 
     cdef long room(self, int hessian) noexcept:
         """`work_doubles`."""
         return work_doubles(&self.c, hessian)
-
-    def _round(self):
-        """The data in single precision."""
-        self.single_inputs = np.asarray(self.inputs).astype(np.float32)
-        self.single_targets = np.asarray(self.targets).astype(np.float32)
-        self.single_counts = np.asarray(self.counts).astype(np.float32)
-        self.c.single_inputs = &self.single_inputs[0, 0]
-        self.c.single_targets = &self.single_targets[0, 0]
-        self.c.single_counts = &self.single_counts[0, 0]
 
     def serves_single(self, bint integrated):
         """Whether forces in single precision are there, and inputs moderate."""

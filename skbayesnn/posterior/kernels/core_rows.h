@@ -34,6 +34,15 @@ INLINE double NAME(sum)(V x)
     return total;
 }
 
+/* c_0 x^(n-1) + ... + c_(n-1) by Horner's rule. */
+INLINE V NAME(polynomial)(V x, const REAL *c, const int n)
+{
+    V p = NAME(all)(c[0]);
+    for (int i = 1; i < n; i++)
+        p = p * x + c[i];
+    return p;
+}
+
 /* exp(x) - 1 = scale (1 + p) - 1: with x = k log 2 + r, the Taylor polynomial p of exp(r) - 1, and
    scale 2^k; |x| is at most MOST_EXP. */
 #if SINGLE
@@ -43,12 +52,8 @@ INLINE V NAME(split_exp)(V x, V *scale)
     V shifted = x * 1.44269504f + rounder, k = shifted - rounder;
     V r = x - k * 0.693359375f;
     r = r + k * 2.12194440e-4f;
-    V p = NAME(all)(1.0f / 720.0f);
-    p = p * r + 1.0f / 120.0f;
-    p = p * r + 1.0f / 24.0f;
-    p = p * r + 1.0f / 6.0f;
-    p = p * r + 0.5f;
-    p = p * r * r + r;
+    static const float c[] = {1.0f / 720.0f, 1.0f / 120.0f, 1.0f / 24.0f, 1.0f / 6.0f, 0.5f};
+    V p = NAME(polynomial)(r, c, 5) * r * r + r;
     *scale = (V)(((I)shifted << 23) + 0x3f800000);
     return p;
 }
@@ -59,19 +64,10 @@ INLINE V NAME(split_exp)(V x, V *scale)
     V shifted = x * 1.4426950408889634 + rounder, k = shifted - rounder;
     V r = x - k * 6.93147180369123816490e-01;
     r = r - k * 1.90821492927058770002e-10;
-    V p = NAME(all)(1.0 / 6227020800.0);
-    p = p * r + 1.0 / 479001600.0;
-    p = p * r + 1.0 / 39916800.0;
-    p = p * r + 1.0 / 3628800.0;
-    p = p * r + 1.0 / 362880.0;
-    p = p * r + 1.0 / 40320.0;
-    p = p * r + 1.0 / 5040.0;
-    p = p * r + 1.0 / 720.0;
-    p = p * r + 1.0 / 120.0;
-    p = p * r + 1.0 / 24.0;
-    p = p * r + 1.0 / 6.0;
-    p = p * r + 0.5;
-    p = p * r * r + r;
+    static const double c[] = {1.0 / 6227020800.0, 1.0 / 479001600.0, 1.0 / 39916800.0,
+                               1.0 / 3628800.0, 1.0 / 362880.0, 1.0 / 40320.0, 1.0 / 5040.0,
+                               1.0 / 720.0, 1.0 / 120.0, 1.0 / 24.0, 1.0 / 6.0, 0.5};
+    V p = NAME(polynomial)(r, c, 12) * r * r + r;
     *scale = (V)(((I)shifted + 1023) << 52);
     return p;
 }
@@ -92,16 +88,9 @@ INLINE V NAME(log)(V x)
     const int64_t root_half = 0x3fe6a09e667f3bcd;
     I k = ((I)x - root_half) >> 52;
     V m = (V)((I)x - (k << 52)), s = (m - 1.0) / (m + 1.0), t = s * s;
-    V p = NAME(all)(1.0 / 21.0);
-    p = p * t + 1.0 / 19.0;
-    p = p * t + 1.0 / 17.0;
-    p = p * t + 1.0 / 15.0;
-    p = p * t + 1.0 / 13.0;
-    p = p * t + 1.0 / 11.0;
-    p = p * t + 1.0 / 9.0;
-    p = p * t + 1.0 / 7.0;
-    p = p * t + 1.0 / 5.0;
-    p = p * t + 1.0 / 3.0;
+    static const double c[] = {1.0 / 21.0, 1.0 / 19.0, 1.0 / 17.0, 1.0 / 15.0, 1.0 / 13.0,
+                               1.0 / 11.0, 1.0 / 9.0,  1.0 / 7.0,  1.0 / 5.0,  1.0 / 3.0};
+    V p = NAME(polynomial)(t, c, 10);
     V whole = (V)(k + 0x4338000000000000) - 6755399441055744.0;
     return whole * 0.6931471805599453 + 2.0 * (s + s * t * p) + 0.0 * x; /* or nan */
 }
@@ -115,13 +104,9 @@ INLINE V NAME(tanh)(V x)
 {
     V y = NAME(abs)(x);
     y = NAME(chosen)(y > 7.0f, NAME(all)(7.0f), y);
-    V t = y * y, above = NAME(all)(3.95895793e-6f), below = NAME(all)(1.43070822e-4f);
-    above = above * t + 2.28410567e-3f;
-    below = below * t + 2.11073998e-2f;
-    above = above * t + 0.123110204f;
-    below = below * t + 0.456432164f;
-    above = above * t + 0.999997410f;
-    below = below * t + 1.0f;
+    static const float c[] = {3.95895793e-6f, 2.28410567e-3f, 0.123110204f, 0.999997410f};
+    static const float d[] = {1.43070822e-4f, 2.11073998e-2f, 0.456432164f, 1.0f};
+    V t = y * y, above = NAME(polynomial)(t, c, 4), below = NAME(polynomial)(t, d, 4);
     return (V)((I)(y * above / below) | ((I)x & SIGN));
 }
 #else

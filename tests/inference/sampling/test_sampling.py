@@ -161,12 +161,6 @@ def test_energy_of_the_position(name):
     assert_array_equal(draws.beta, np.broadcast_to(case.hyper.beta, draws.beta.shape))
 
 
-# --- models whose evidence can be had otherwise --------------------------------------------------
-
-
-# --- typicality ----------------------------------------------------------------------------------
-
-
 # --- how chains are run --------------------------------------------------------------------------
 
 

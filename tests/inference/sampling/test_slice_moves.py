@@ -62,9 +62,9 @@ def three_classes(n=40, d=2, seed=0):
 def advanced(joint, move, position, n_transitions, seed=0):
     """Positions after each of some transitions of the move alone, ``(n_transitions, ...)``."""
     rngs = [np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(len(position))]
-    phase, kept = start(joint.energy, position), []
+    phase, kept = start(joint, position), []
     for _ in range(n_transitions):
-        phase = move(joint.energy, phase, rngs)
+        phase = move(joint, phase, rngs)
         kept.append(phase.position)
     return np.stack(kept)
 
@@ -105,10 +105,10 @@ def test_chains_do_not_depend_on_each_other():
     move = SliceMoves(joint, shapes_at_modes(joint, settings_of_joint(joint)))
     position = np.stack([joint.draw_prior(np.random.default_rng(s)) for s in range(5)])
     rngs = [np.random.default_rng(s) for s in range(5)]
-    together = move(joint.energy, start(joint.energy, position), rngs).position
+    together = move(joint, start(joint, position), rngs).position
     for i in range(5):
-        phase = start(joint.energy, position[i : i + 1])
-        alone = move(joint.energy, phase, [np.random.default_rng(i)])
+        phase = start(joint, position[i : i + 1])
+        alone = move(joint, phase, [np.random.default_rng(i)])
         assert_array_equal(alone.position[0], together[i])
 
 
