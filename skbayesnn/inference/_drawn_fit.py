@@ -10,9 +10,11 @@ Order of calls::
     sampled_sizes       the network that is sampled, if the time suffices
     fit_by_drawing      pilot populations under constant noise, tests of their residuals, pilot
                         populations under the noise models that these suggest
-        Trial.sample    larger populations
+        Trial.scout     two pilot populations, one of them near briefly trained networks
+        Trial.sample    a larger population
+        Trial.sample_near_trained
+                        another one if trained networks show that a narrow mode was missed
         Trial.refine    more particles for an inaccurate evidence near the best
-        trained_starts  networks that show whether the populations have missed a narrow mode
 """
 
 from dataclasses import dataclass, field
