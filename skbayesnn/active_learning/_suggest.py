@@ -101,7 +101,8 @@ def suggest(
     search = _Search(estimator, acquisition, maximize, cost, constraint)
     bounds, rng = _bounds(candidates), generator(random_state)
     if bounds is not None:
-        unit = qmc.Sobol(len(bounds), rng=rng).random_base2(LOG_CANDIDATES)
+        unit = qmc.Sobol(len(bounds), scramble=False).random_base2(LOG_CANDIDATES)
+        unit = (unit + rng.random(len(bounds))) % 1.0  # a random shift leaves it balanced
         pool = bounds[:, 0] + unit * (bounds[:, 1] - bounds[:, 0])
     elif hasattr(candidates, "iloc"):
         pool = candidates

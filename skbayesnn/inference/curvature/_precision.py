@@ -224,6 +224,8 @@ class DensePrecision(Precision):
 
     def whiten(self, vectors):
         """Whitened vectors ``L^-1 b``, ``b`` of shape (k,) or (k, m)."""
+        if not len(self.factor):  # SciPy before 1.14 refuses empty systems
+            return vectors
         return solve_triangular(self.factor, vectors, lower=True, check_finite=False)
 
     def covariance(self):
