@@ -94,7 +94,7 @@ def test_text_display_of_scikit_learn_is_respected(model):
 
 
 def test_diagnostics_say_what_to_do():
-    options = BRIEF | {"n_warmup": 200, "n_draws": 300}
+    options = BRIEF | {"n_warmup": 200, "n_draws": 1000}
     model = HMCMLPRegressor((), noise="constant", **options).fit(*rows())
     found = model.diagnostics_
     lines = repr(found).splitlines()
