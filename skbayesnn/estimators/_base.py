@@ -94,8 +94,7 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
     """Common part of all estimators.
 
     An engine (evidence, sampling) adds ``_infer``, which makes a result of a problem, ``_keep``,
-    which sets the fitted attributes, ``_earlier``, which takes the posterior of an estimator given
-    as ``prior``, and ``_trouble``, what to warn of. A task (regression,
+    which sets the fitted attributes, and ``_trouble``, what to warn of. A task (regression,
     classification) adds what targets are and what is predicted. A fitted estimator holds the
     scalings, the engine's result (``_result``), the ensemble that predicts (``_ensemble``), and one
     of networks with a Gaussian around each (``_gaussians``; drawn networks are Gaussians of no
