@@ -228,11 +228,7 @@ def _drawn(problem, tried, chosen, noise, seed):
     sampled = tried if chosen else tried[:1]
     further = [Trial(problem, law, sizes, next(seeds)) for law in others for sizes in sampled]
     trials = trials[: len(sampled)] + [trial for trial in further if trial.scout()]
-    if (
-        first == "constant"
-        and not problem.noise_is_given
-        and network.posed.posterior.likelihood.n_levels
-    ):
+    if first == "constant" and network.may_lack_noise:
         exact = [Trial(problem, first, sizes, next(seeds), exact=True) for sizes in sampled]
         trials += [trial for trial in exact if trial.is_plausible_beside(trials)]
     return _sampled(trials), tests[0], network.highest_by_training
@@ -297,12 +293,19 @@ class Trial:
         alpha[: best.alpha.size] = best.alpha
         return joint.coordinates(alpha, best.beta)
 
-    def is_plausible_beside(self, others):
-        """Locate the precisions of a model without noise, if one of so few rows is plausible.
+    @property
+    def may_lack_noise(self):
+        """True if the level is inferred from so few rows that none is plausible.
 
         Populations with a free level miss networks that interpolate few targets.
         """
-        if self.problem.sample_weight.sum() > EXACT_ROWS or not self.scout():
+        few = self.problem.sample_weight.sum() <= EXACT_ROWS
+        has_level = self.posed.posterior.likelihood.n_levels > 0
+        return few and has_level and not self.problem.noise_is_given
+
+    def is_plausible_beside(self, others):
+        """Locate the precisions of a model without noise; False if others are more probable."""
+        if not self.scout():
             return False
         best = max(trial.particles.log_evidence for trial in others)
         return self.particles.log_evidence > best - CLOSE - ODDS_OF_EXACT

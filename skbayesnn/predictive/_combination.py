@@ -36,7 +36,7 @@ PSEUDO_COUNT = 0.5  # rows of a Dirichlet prior of the shares of sampled models
 STACKING_STEPS, LEAST_GAIN = 2000, 1e-10  # most steps; relative gain below which they end
 TEMPERATURE = 0.05  # fall of the log density in nats per row that divides a weight by e
 LEAST_SHARE = 0.01  # of the largest weight; smaller tempered weights are zero
-HOPELESS = 20.0  # nats below the best evidence at which a linear model has no share
+HOPELESS = 20.0  # nats below the best evidence at which a sampled model has no share
 STEP = 1e-5  # of standardised inputs, near the best step of central differences
 
 
@@ -302,14 +302,14 @@ def ensemble_of_models(fit):
     the models would depend on errors of evidences by single nats (Yao et al. 2018). A model without
     noise has its posterior probability, as networks that interpolate their rows do not tell how
     well they predict others. The number of networks of a model is proportional to its weight.
-    Linear models far behind are left out, as their evidence is accurate: their noise is wider, so
-    that gross outliers alone would give them a weight.
+    Models far behind are left out: their noise is wider, so that gross outliers alone would give
+    them a weight.
 
     Returned are the `Ensemble` of a `DrawnFit` and its leave-one-out predictions.
     """
     problem = fit.problem
     least = fit.drawn[0].log_evidence - HOPELESS
-    drawn = [some for some in fit.drawn if some.hidden_layer_sizes or some.log_evidence >= least]
+    drawn = [some for some in fit.drawn if some.log_evidence >= least]
     parts = [_draws_of(some.joint, some.theta, some.beta, some.state) for some in drawn]
     left = [LeftOut.of_draws(part, problem.X, problem.y, problem.known) for part in parts]
     log_densities = np.stack([some.log_density for some in left])

@@ -3,8 +3,9 @@
 Populations are drawn from precisions of all orders of magnitude (wide) and from a narrow density at
 the precisions of the best of 16 briefly trained networks, for the small regressions and classes of
 `evidence_truth.py`, and for sets with heavy tails and outliers under Student-t noise, whose
-references are the highest evidences of long runs. The table shows the error of the log evidence by
-larger populations after each of the two pilots, and after the pilot that a fit takes::
+references are rounded means of runs with four times the particles. The table shows the error of the
+log evidence by larger populations after each of the two pilots, and after the pilot that a fit
+takes::
 
     python tests/benchmarks/narrow_densities.py
 """
