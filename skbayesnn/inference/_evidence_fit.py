@@ -191,7 +191,7 @@ def _under_constant_noise(problem, sizes, tried, entropy, n_restarts, previous, 
     n_done = min(N_SCOUTS, n_restarts) if scouted else 0
     old = continuing("constant", problem, posed, previous)
     seeds = seeds_of(entropy, sizes, n_restarts)[n_done:]
-    seeds = seeds[: max(0, len(seeds) - len(old))]
+    seeds = seeds[len(old) :]  # the first seeds led to the old minima
     found = find_minima(*posed, seeds, old, workers=workers) if seeds or old else []
     minima = distinct([*scouted, *found], posed)
     others = [(there, m) for size, (there, some) in tried.items() if size != sizes for m in some]
