@@ -15,9 +15,15 @@ from skbayesnn.inference.evidence._evidence import symmetries
 from skbayesnn.inference.evidence._profile import integrated, minimum_at
 from skbayesnn.inference.minima._minimum import complete, evaluated
 from skbayesnn.inference.minima._redundancy import same_minimum
-from skbayesnn.inference.minima._training import EARLY, Trained, random_starts, train, widened
+from skbayesnn.inference.minima._training import (
+    EARLY,
+    Trained,
+    random_starts,
+    train,
+    train_linear,
+    widened,
+)
 from skbayesnn.inference.optimise._batches import BATCH, SAMPLE, STAGES, WARM, steps_per_stage
-from skbayesnn.inference.optimise._linear import linear_start, scannable
 from skbayesnn.inference.task._progress import Progress
 from skbayesnn.network import outputs
 from skbayesnn.posterior import Hyperparameters
@@ -229,11 +235,12 @@ def _trained(posterior, start, least, settings, optional):
     """
     if optional and settings.deadline.passed:
         return None
-    with Method.choose(posterior, settings).threads():
-        if scannable(posterior, settings):  # no random numbers: the weights' minimum is unique
-            hyper = linear_start(posterior, settings)
-            start = start._replace(theta=np.zeros_like(start.theta), hyper=hyper)
-        trained = train(posterior, start, settings, least)
+    method = Method.choose(posterior, settings)
+    with method.threads():
+        if posterior.is_quadratic and not method.by_gradients:
+            trained = train_linear(posterior, settings)
+        else:
+            trained = train(posterior, start, settings, least)
         if trained is None:
             return None
         minimum = complete(posterior, trained.theta, trained.hyper, settings)

@@ -87,9 +87,6 @@ class Limits(NamedTuple):
     early_work : float
         Rows times squared weights up to which training with early stopping uses Levenberg-Marquardt
         steps, which reach a lower energy than batches: a step takes a tenth of a second.
-    scan_work : float
-        Rows times squared weights up to which linear models start at the best of a grid of
-        precisions. This needs one factorisation of all rows (a tenth of a second).
     growth_weights : int
         Weights up to which networks are tried on many rows: a start takes a minute there.
     growth_work : float
@@ -125,7 +122,6 @@ class Limits(NamedTuple):
     batch_rows_per_weight: int = 50
     batch_steps: int = 30_000
     early_work: float = 4.5e9
-    scan_work: float = 2e9
     growth_weights: int = 50_000
     growth_work: float = 1e9
     moderation_work: float = 1e10
