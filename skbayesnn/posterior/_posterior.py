@@ -137,15 +137,9 @@ class Posterior:
         narrow = self.network.layer_sizes[0] <= MOST_INPUTS
         return bool(narrow and self.compiled and self.compiled.is_small)
 
-    @cached_property
-    def kept(self):
-        """Cache of derived objects of other modules, by name."""
-        return {}
-
     def __getstate__(self):
         """State without derived arrays."""
-        made = "compiled", "kept"
-        return {name: value for name, value in vars(self).items() if name not in made}
+        return {name: value for name, value in vars(self).items() if name != "compiled"}
 
     @property
     def n_rows(self):

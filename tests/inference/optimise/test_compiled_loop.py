@@ -9,7 +9,7 @@ from skbayesnn.inference.curvature._method import Point
 from skbayesnn.inference.optimise._batches import BatchSteps
 from skbayesnn.inference.optimise._damped import DampedSteps, Search
 from skbayesnn.inference.optimise._reestimation import Reestimation
-from skbayesnn.inference.optimise._steps import FixedPrecisions, compiled_loop, find_mode, lower
+from skbayesnn.inference.optimise._steps import FixedPrecisions, compiled_loop, lower
 from skbayesnn.posterior import (
     Gamma,
     GaussianPrior,
@@ -126,25 +126,6 @@ def test_both_end_at_the_same_minimum(kind, name):
     ]
     assert all(search.converged for search in found)
     np.testing.assert_allclose(found[0].point.theta, found[1].point.theta, atol=1e-5)
-
-
-@each_kind
-@each_depth
-@pytest.mark.parametrize("name", ["exact", "confined"])
-@pytest.mark.parametrize("n_steps", [0, 2])
-def test_searches_begin_as_in_numpy(kind, hidden, name, n_steps):
-    posterior, theta, hyper = problem(kind, hidden)
-    lower = after_steps(posterior, theta, hyper, name, 1).point.theta
-    for start, towards in ((theta, None), (theta, lower), (lower, theta)):
-        given = hyper, n_steps, 1e-9, name == "confined", towards
-        found, expected = (
-            find_mode(which, method_of(posterior), start, *given)
-            for which in (posterior, in_numpy(posterior))
-        )
-        assert_same(found, expected, FINE)
-        rule = FixedPrecisions(posterior, method_of(posterior), 1e-9, confined=name == "confined")
-        begun = compiled_loop(posterior, rule).begun(start, hyper, n_steps, towards)
-        assert_same(begun, expected, FINE)  # nothing was left to NumPy
 
 
 def test_the_loop_is_used():  # or everything above compares NumPy with itself
