@@ -21,7 +21,7 @@ from skbayesnn.network import (
 from skbayesnn.posterior.kernels._compiled import compiled_model
 from skbayesnn.posterior.likelihoods._likelihoods import Misfit, Targets
 from skbayesnn.posterior.likelihoods._output_layer import regression_system, ridge
-from skbayesnn.posterior.priors._priors import WeightGroups
+from skbayesnn.posterior.priors._weight_groups import WeightGroups
 
 
 class Hyperparameters(NamedTuple):

@@ -218,7 +218,7 @@ def fits(minimum, network, groups):
     theirs, sizes = minimum.network.layer_sizes, network.layer_sizes
     return (
         minimum.groups.names == groups.names
-        and (theirs == sizes or not groups.one_size)
+        and (theirs == sizes or groups.centred)
         and len(theirs) == len(sizes)
         and theirs[0] == sizes[0]
         and theirs[-1] == sizes[-1]

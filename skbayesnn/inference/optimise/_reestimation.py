@@ -181,7 +181,7 @@ def fair_moves(posterior, point, total, prior):
     sizes = [rows * columns for rows, columns in posterior.network.shapes]
     layer = np.repeat(np.arange(len(sizes)), sizes)
     counts = np.maximum(1.0 - alpha * point.precision.variances(), 0.0)  # 2.23
-    squares = alpha * groups.deviation(point.theta) ** 2
+    squares = alpha * (point.theta - groups.mean) ** 2
     fair = total / len(sizes)
     gamma = groups.sums(counts * (fair / np.maximum(np.bincount(layer, counts), TINY))[layer])
     excess = np.log(fair / np.maximum(np.bincount(layer, squares), TINY))

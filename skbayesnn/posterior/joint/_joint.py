@@ -17,7 +17,7 @@ from skbayesnn.posterior.likelihoods._output_layer import (
     regression_system,
     spectrum,
 )
-from skbayesnn.posterior.priors._priors import sums_by
+from skbayesnn.posterior.priors._weight_groups import sums_by
 
 
 class Derivatives(NamedTuple):

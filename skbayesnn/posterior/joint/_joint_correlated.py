@@ -8,7 +8,7 @@ import numpy as np
 from skbayesnn.posterior.joint._joint import JointPosterior
 from skbayesnn.posterior.likelihoods._correlated import correlation_matrix, n_coordinates
 from skbayesnn.posterior.likelihoods._output_layer import Rows
-from skbayesnn.posterior.priors._priors import sums_by
+from skbayesnn.posterior.priors._weight_groups import sums_by
 
 GROUP, TINY = "noise_correlation", np.finfo(float).tiny
 

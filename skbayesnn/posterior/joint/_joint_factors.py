@@ -15,7 +15,7 @@ from skbayesnn.posterior.joint._joint import Derivatives, JointPosterior
 from skbayesnn.posterior.kernels._compiled import compiled_joint
 from skbayesnn.posterior.likelihoods._likelihoods import Gaussian
 from skbayesnn.posterior.likelihoods._output_layer import Rows
-from skbayesnn.posterior.priors._priors import sums_by
+from skbayesnn.posterior.priors._weight_groups import sums_by
 
 
 def _with_gaussian_noise(posterior):

@@ -9,7 +9,7 @@ from skbayesnn.network import Network, forward, hessian, outputs, vector_jacobia
 from skbayesnn.posterior.joint._joint import Derivatives, JointPosterior
 from skbayesnn.posterior.kernels._compiled import compiled_joint
 from skbayesnn.posterior.likelihoods._output_layer import Rows
-from skbayesnn.posterior.priors._priors import WeightGroups, sums_by
+from skbayesnn.posterior.priors._weight_groups import WeightGroups, sums_by
 
 
 @dataclass(frozen=True)

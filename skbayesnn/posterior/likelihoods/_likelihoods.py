@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import expit, logsumexp
 
 from skbayesnn.posterior.likelihoods._output_layer import Rows
-from skbayesnn.posterior.priors._priors import sums_by
+from skbayesnn.posterior.priors._weight_groups import sums_by
 
 HIGHEST = 300.0  # log precision or rate beyond which exponentials would overflow
 

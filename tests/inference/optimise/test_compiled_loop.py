@@ -12,10 +12,10 @@ from skbayesnn.inference.optimise._reestimation import Reestimation
 from skbayesnn.inference.optimise._steps import FixedPrecisions, compiled_loop, lower
 from skbayesnn.posterior import (
     Gamma,
-    GaussianPrior,
     Hyperparameters,
     Hyperpriors,
     SquaredResiduals,
+    WeightGroups,
     instructions,
 )
 from tests.inference.common import free_all, method_of
@@ -182,7 +182,7 @@ def test_steps_by_batches_are_those_of_numpy(kind, hidden, monkeypatch):
 def test_batches_under_a_prior_with_a_mean_are_left_to_numpy():
     posterior, theta, hyper = problem("gaussian", (3,))
     groups, k = posterior.groups, len(theta)
-    prior = GaussianPrior(groups.labels, groups.names, np.linspace(-2, 2, k), np.full(k, 3.0))
+    prior = WeightGroups(groups.labels, groups.names, np.linspace(-2, 2, k), np.full(k, 3.0))
     posterior = replace(posterior, groups=prior)
     expected = after_stages(in_numpy(posterior), theta, hyper)
     found = after_stages(posterior, theta, hyper)
