@@ -84,7 +84,7 @@ def integrated(rows, z, sd):
     # tau times the covariance of output weights, (..., o, width, width), and its products with z
     spread = inverse * ((precision[..., None] * sd)[..., :, None] * sd[..., None, :])
     projected = z[..., None, :, :] @ spread
-    pull = np.sum(np.swapaxes(weights, -1, -2)[..., None] * projected, axis=-3)  # of 1/2 log det
+    pull = np.einsum("...no,...onw->...nw", weights, projected)  # of 1/2 log det
     pull += (weights * residual * precision[..., None, :]) @ np.swapaxes(mean, -1, -2)
 
     # 1/2 alpha (m^2 + S^-1) - 1/2 of every output weight
@@ -92,7 +92,7 @@ def integrated(rows, z, sd):
     determined = 0.5 * (scaled_squares + variances - 1.0)
     # tau/2 (residuals^2 + Tr S^-1 Z^T W Z) of every output, and of every row
     by_precision = 0.5 * (squares + variances.shape[-1] - variances.sum(axis=-1))
-    variance = np.swapaxes(np.sum(projected * z[..., None, :, :], axis=-1), -1, -2)
+    variance = np.einsum("...onw,...nw->...no", projected, z)
     by_factors = 0.5 * weights * (precision[..., None, :] * residual**2 + variance)
     return Regression(value, pull, determined.swapaxes(-1, -2), by_precision, by_factors, residual)
 
