@@ -13,21 +13,12 @@ NOTHING = 1e-6  # Gamma shape below which a noise level counts as undetermined
 
 
 class Learnt(NamedTuple):
-    """Prior for later data learnt by a fit, in its standardised units.
+    """Prior for later data learnt by a fit, in its standardised units."""
 
-    Attributes
-    ----------
-    network : Network
-        Network of the best minimum, after pruning.
-    prior : WeightGroups
-        ``N(w_MP, A^-1)`` at the best minimum, all weights in one group.
-    noise : tuple of Hyperprior or None
-        Hyperprior of every noise level if some were inferred; ``None`` if not, or if the noise is
-        not Gaussian with constant levels.
-    """
-
-    network: Network
-    prior: WeightGroups
+    network: Network  # network of the best minimum, after pruning
+    prior: WeightGroups  # ``N(w_MP, A^-1)`` at the best minimum, all weights in one group
+    # hyperprior of every noise level if some were inferred; ``None`` if not, or if the noise is not
+    # Gaussian with constant levels
     noise: tuple | None
 
 

@@ -59,34 +59,6 @@ class Point(NamedTuple):
 class Method:
     """Numerical method of a search: curvature, training algorithm, exactness of the evidence.
 
-    Attributes
-    ----------
-    curvature : Curvature
-        Form of the curvature in training steps.
-    dense : bool
-        Whether the exact Hessian is formed at the minimum.
-    exact : bool
-        Whether the log determinant in the evidence uses the exact Hessian.
-    by_gradients : bool
-        Whether training uses gradients, with one curvature for each re-estimation.
-    by_batches : bool
-        Whether these are gradients of batches of rows.
-    early : bool
-        Whether training of a large network on many rows uses early stopping: its weights are not
-        at a minimum, and have no evidence.
-    cheap : bool
-        Whether a fit can use hundreds of Hessians.
-    profiled : bool
-        Whether the evidence can be evaluated along a precision.
-    refines : bool
-        Whether precisions are refined by the gradient of the evidence.
-    n_rows, n_weights : int
-    informed : bool
-        Whether the prior has a mean or a precision matrix; the output layer is then trained as the
-        other layers are, not solved for.
-    deadline : Deadline
-        Deadline of the search.
-
     Examples
     --------
     >>> import numpy as np
@@ -98,19 +70,23 @@ class Method:
     50 rows, 7 weights: training by steps with Gauss-Newton curvature, exact Hessian at the minima
     """
 
-    curvature: Curvature
-    dense: bool
-    exact: bool
-    by_gradients: bool
-    by_batches: bool
+    curvature: Curvature  # form of the curvature in training steps
+    dense: bool  # whether the exact Hessian is formed at the minimum
+    exact: bool  # whether the log determinant in the evidence uses the exact Hessian
+    by_gradients: bool  # whether training uses gradients, with one curvature for each re-estimation
+    by_batches: bool  # whether these are gradients of batches of rows
+    # whether training of a large network on many rows uses early stopping: its weights are not at a
+    # minimum, and have no evidence
     early: bool
-    cheap: bool
-    profiled: bool
-    refines: bool
+    cheap: bool  # whether a fit can use hundreds of Hessians
+    profiled: bool  # whether the evidence can be evaluated along a precision
+    refines: bool  # whether precisions are refined by the gradient of the evidence
     n_rows: int
     n_weights: int
+    # whether the prior has a mean or a precision matrix; the output layer is then trained as the
+    # other layers are, not solved for
     informed: bool = False
-    deadline: Deadline = NEVER
+    deadline: Deadline = NEVER  # deadline of the search
 
     @classmethod
     def choose(cls, posterior, settings):

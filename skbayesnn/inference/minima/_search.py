@@ -43,23 +43,14 @@ TIMED = 2e7  # rows times squared outputs, and times weights, on which they are 
 
 
 class Workers(NamedTuple):
-    """Parallel workers, and the receivers of their progress.
+    """Parallel workers, and the receivers of their progress."""
 
-    Attributes
-    ----------
-    n_jobs : int or None
-        Number of joblib processes.
-    announce : callable or None
-        Called with the posterior, the settings and the number of starts before a search; may return
-        a text.
-    progress : Progress
-    log_scale : float
-        Constant that converts log evidences to the user's units of the targets in reports.
-    """
-
-    n_jobs: int | None = None
+    n_jobs: int | None = None  # number of joblib processes
+    # called with the posterior, the settings and the number of starts before a search; may return a
+    # text
     announce: Callable | None = None
     progress: Progress = Progress()
+    # constant that converts log evidences to the user's units of the targets in reports
     log_scale: float = 0.0
 
     def run(self, function, tasks):

@@ -26,21 +26,13 @@ class WeightGroups:
     equations 4.140-4.142). By default ``m`` is zero and ``R`` is 1. An informative prior may have
     any mean and precision: in sequential learning the posterior of one batch of data is such a
     prior for the next one.
-
-    Parameters
-    ----------
-    labels : ndarray of int, shape (k,)
-        Group of every weight.
-    names : list of str
-    mean : float or ndarray of shape (k,), default=0.0
-        Mean ``m``.
-    shape : float or ndarray of shape (k,) or (k, k), default=1.0
-        Positive definite ``R``, or its diagonal if ``R`` is diagonal. Groups are independent.
     """
 
-    labels: np.ndarray
+    labels: np.ndarray  # (k,), group of every weight
     names: list
-    mean: np.ndarray | float = 0.0
+    mean: np.ndarray | float = 0.0  # (k,), mean ``m``
+    # (k,) or (k, k), positive definite ``R``, or its diagonal if ``R`` is diagonal; groups are
+    # independent
     shape: np.ndarray | float = 1.0
 
     @cached_property
