@@ -10,7 +10,6 @@ from skbayesnn.network import (
     Network,
     forward,
     hessian,
-    hessian_product,
     hessian_width,
     jacobian,
     kronecker_factors,
@@ -264,23 +263,6 @@ class Posterior:
             for targets, trace in self._traces(theta, 0, max(self.network.layer_sizes)):
                 total = total + self.likelihood.level_information(trace.outputs, targets, beta)
         return total
-
-    def hessian_operator(self, theta, hyper, exact=True):
-        """Function that multiplies vectors ``(..., k)`` by the Hessian, without forming it.
-
-        It stores the derivatives of all rows, for repeated products.
-        """
-        width = max(self.network.layer_sizes)
-        blocks = list(self._blocks(theta, hyper.beta, exact, 1 + exact, width))
-
-        def products(vectors):
-            results = [self.groups.product(vector, hyper.alpha) for vector in vectors]
-            for trace, *derivatives in blocks:
-                for i, vector in enumerate(vectors):
-                    results[i] = results[i] + hessian_product(trace, vector, *derivatives, exact)
-            return results
-
-        return products
 
     @property
     def is_quadratic(self):

@@ -102,8 +102,6 @@ def test_the_gradient_and_hessian_of_a_posterior():
     assert_near(posterior.gradient(theta, hyper), slopes)
     hessian = posterior.hessian(theta, hyper)
     assert_near(hessian, difference(lambda w: posterior.gradient(w, hyper), theta))
-    vector = rng.standard_normal(k)
-    assert_allclose(posterior.hessian_operator(theta, hyper)([vector])[0], hessian @ vector)
 
 
 def test_zero_mean_and_unit_precision_are_those_of_groups():
