@@ -15,6 +15,7 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
+from skbayesnn._docs import documented
 from skbayesnn._typing import Estimator
 from skbayesnn.compose._distribution import TransformedDistribution, as_targets
 from skbayesnn.compose._monotone import monotone_map
@@ -42,6 +43,7 @@ def _functions(method):
     return draw
 
 
+@documented()
 class TransformedTargetRegressor(Predictions, MetaEstimatorMixin, RegressorMixin, BaseEstimator):
     """Regression of transformed targets, with predictions in units of the original targets.
 
@@ -145,10 +147,6 @@ class TransformedTargetRegressor(Predictions, MetaEstimatorMixin, RegressorMixin
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Targets.
         sample_weight : array-like of shape (n_samples,), optional
             Weight of each row. A transformer whose ``fit`` has no ``sample_weight`` is
             fitted to the rows of positive weight.
@@ -185,8 +183,6 @@ class TransformedTargetRegressor(Predictions, MetaEstimatorMixin, RegressorMixin
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
         return_std : bool, default=False
             Also return the total standard deviation, see `predict_std`.
 
@@ -208,8 +204,6 @@ class TransformedTargetRegressor(Predictions, MetaEstimatorMixin, RegressorMixin
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
         measurement_std, exposure : None
             Not supported for transformed targets.
 

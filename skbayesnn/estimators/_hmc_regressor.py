@@ -8,13 +8,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
+from skbayesnn._docs import documented
 from skbayesnn._typing import Estimator, LayerSizes, RandomState
+from skbayesnn.estimators._descriptions import ESTIMATORS, SAMPLERS
 from skbayesnn.estimators._hmc import HMCMLP, by_chain
 from skbayesnn.estimators.inputs._settings import Noise, Prior, Sampler
 from skbayesnn.estimators.reports._comparison import compare_regressors
 from skbayesnn.estimators.tasks._regression_fit import RegressionFit
 
 
+@documented(SAMPLERS, ESTIMATORS)
 class HMCMLPRegressor(RegressionFit, HMCMLP):
     """Regression that averages over networks drawn from the posterior.
 
@@ -32,73 +35,9 @@ class HMCMLPRegressor(RegressionFit, HMCMLP):
         Units of each hidden layer; ``()`` is Bayesian linear regression. ``"auto"`` takes those of
         the estimator given as ``init`` of the `Sampler`. Without one it chooses them as
         `EvidenceMLPRegressor` does. With ``warm_start`` the choice of the last fit is kept.
-    prior : str, array-like of shape (n_weights,), estimator or Prior, default="layer"
-        Which weights share a precision: ``"single"``, ``"layer"``, ``"ard"``, or labels of the
-        weights; ``prior="ard"`` gives every input its own. A fitted `EvidenceMLPRegressor` makes
-        its posterior the prior, as ``partial_fit`` does. Precisions, means and hyperpriors are
-        those of a `Prior`: ``prior=Prior("ard", precision={"output": 1.0})``.
-    noise : str, float, array-like, dict or Noise, default="auto"
-        Noise model: ``"auto"``, ``"constant"``, ``"shared"``, ``"correlated"``,
-        ``"input_dependent"`` or ``"student_t"``; for counts ``"poisson"`` or
-        ``"negative_binomial"``. A number is a known standard deviation, in units of y:
-        ``noise=0.1``. Its network and hyperprior are those of a `Noise`:
-        ``noise=Noise("input_dependent", hidden_layer_sizes=(4,))``.
-    activation : {"tanh", "logistic", "relu", "identity", "silu", "gelu"}, default="tanh"
-        Activation function of the hidden units.
-    random_state : int, RandomState instance or None, default=None
-        Seed of all random numbers.
-    max_time : float or None, default=None
-        Seconds after which the fit stops, uses the best it has found, and warns. The warm-up
-        ends after half of the time that is left when it begins, and the chains keep at least four
-        draws. Results then depend on the speed of the machine.
-    fit_intercept : bool, default=True
-        Whether outputs have intercepts. Use ``False`` if the data are centred, or X has a constant
-        column. X and y are then scaled, but not shifted. Hidden units keep their biases;
-        the last of ``intercepts_`` is 0.
-    standardize : bool, default=True
-        Shift and scale inputs and targets internally to mean 0 and standard deviation 1. ``False``
-        keeps the units of the user.
-    n_chains : int, default=4
-        Number of chains. They advance together, each with its own random numbers.
-    n_warmup : int, default=150
-        Transitions in which the chains tune themselves. They are not kept.
-    n_draws : int, default=500
-        Draws kept of every chain.
-    measure_evidence : bool, default=True
-        Estimate ``log_evidence_``: by the populations from which chains start, or by separate ones,
-        whose time ``False`` saves.
-    sampler : str or Sampler, default="auto"
-        Method: ``"auto"``, ``"hmc"``, ``"langevin"``, ``"stochastic_dynamics"`` or
-        ``"metropolis"``. Its steps, where chains start and which draws are kept are parameters of
-        a `Sampler`: ``sampler=Sampler("hmc", n_steps=30, init="prior")``.
-    n_jobs : int, optional
-        Number of parallel processes for the chains (joblib). The draws do not depend on it.
-    verbose : int, default=0
-        If positive, print some ten lines while sampling, with the time so far and about how much is
-        left, or one for every process; what is chosen before is told as by the evidence estimators.
-    warm_start : bool, default=False
-        Continue the chains of the last fit if only ``n_draws`` was raised, or if they had ended
-        before, at ``max_time`` or by Ctrl-C. The result equals that of one longer fit. After any
-        other change the fit starts again.
 
     Attributes
     ----------
-    log_evidence_ : float
-        Logarithm of the evidence in nats, as a density over y in its own units, by sequential Monte
-        Carlo (Del Moral et al. 2006; Dau & Chopin 2022). ``nan`` with ``measure_evidence=False``,
-        and if R-hat exceeds 1.5.
-    log_evidence_std_ : float
-        Standard error of ``log_evidence_``, from independent populations.
-    hidden_layer_sizes_ : tuple of int
-    candidates_ : tuple of Candidate
-        Networks of ``hidden_layer_sizes="auto"`` that were tried, as in evidence estimators.
-    diagnostics_ : Diagnostics
-        R-hat and effective sample sizes of the outputs and the precisions, acceptance, divergences.
-    comparison_ : Comparison
-        Predictions, noise and evidence of a fitted estimator given as ``init`` of the `Sampler`,
-        compared with those of the samples, with a verdict.
-    weight_precisions_ : ndarray of shape (n_groups,)
-        Geometric posterior mean of ``alpha`` of every weight group (standardised units).
     weight_group_names_ : list of str
         Groups of a noise network come last, or ``"noise_correlation"``, the standard normal
         coordinates of correlations, whose precision is 1.
@@ -117,20 +56,6 @@ class HMCMLPRegressor(RegressionFit, HMCMLP):
         Posterior mean of the dispersion of negative binomial counts.
     degrees_of_freedom_ : float
         Geometric posterior mean of the degrees of freedom of Student-t noise.
-    feature_relevance_ : ndarray of shape (n_features,)
-        Posterior mean of the prior standard deviation of each input's weights (standardised units);
-        with ``prior="ard"``.
-    coefs_, intercepts_ : list of ndarray
-        Weights of the draw of highest density in the units of X and y.
-    networks_ : sequence of RegressionNetwork
-        All sampled networks, chain by chain.
-    posterior_ : list of DrawnPosterior
-        One item: the sampled weights with their names, mean and covariance.
-    n_iter_ : int
-        Transitions of each chain.
-    n_outputs_ : int
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str
 
     References
     ----------

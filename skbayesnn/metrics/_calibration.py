@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from skbayesnn._docs import documented
 from skbayesnn.estimators.inputs._parameters import count
 from skbayesnn.metrics._rules import ends, finite, mean_over_rows, row_weights
 
 
+@documented()
 def interval_coverage(
     y_true: ArrayLike, interval: ArrayLike, *, sample_weight: ArrayLike | None = None
 ) -> float:
@@ -16,12 +18,8 @@ def interval_coverage(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,) or (n_samples, n_outputs)
-        Targets.
     interval : array-like of shape (n_samples, 2) or (n_samples, n_outputs, 2)
         Lower and upper ends, as `predict_interval` of the regressors gives them.
-    sample_weight : array-like of shape (n_samples,), optional
-        Weight of each row.
 
     Returns
     -------
@@ -43,6 +41,7 @@ def interval_coverage(
     return mean_over_rows((low <= y) & (y <= high), sample_weight)
 
 
+@documented()
 def quantile_calibration_error(pit: ArrayLike, *, sample_weight: ArrayLike | None = None) -> float:
     """Mean distance between nominal and actual probability of predictive quantiles.
 
@@ -55,8 +54,6 @@ def quantile_calibration_error(pit: ArrayLike, *, sample_weight: ArrayLike | Non
     pit : array-like of shape (n_samples,) or (n_samples, n_outputs)
         Probability integral transform: the predictive distribution function at the targets, as
         `predictive_cdf` of the regressors gives it.
-    sample_weight : array-like of shape (n_samples,), optional
-        Weight of each row.
 
     Returns
     -------
@@ -99,6 +96,7 @@ def _area_from_diagonal(pit, share):
     return 0.5 * np.sum(right * np.abs(right) - left * np.abs(left))
 
 
+@documented()
 def expected_calibration_error(
     y_true: ArrayLike,
     y_proba: ArrayLike,
@@ -125,8 +123,6 @@ def expected_calibration_error(
         Number of bins between 0 and 1.
     labels : array-like of shape (n_classes,), optional
         The classes; by default those in `y_true`, sorted.
-    sample_weight : array-like of shape (n_samples,), optional
-        Weight of each row.
 
     Returns
     -------

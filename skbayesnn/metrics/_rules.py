@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtr
 from sklearn.utils import check_array
 
+from skbayesnn._docs import documented
 from skbayesnn._typing import Array
 from skbayesnn.estimators.inputs._parameters import probabilities
 from skbayesnn.network import row_blocks
@@ -14,13 +15,12 @@ from skbayesnn.network import row_blocks
 LOG_2_PI = np.log(2.0 * np.pi)
 
 
+@documented()
 def log_density_gaussian(y_true: ArrayLike, mean: ArrayLike, std: ArrayLike) -> Array:
     """Log density of targets under Gaussian predictions.
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,) or (n_samples, n_outputs)
-        Targets.
     mean, std : float or array-like of the shape of `y_true`
         Means and standard deviations of the predictions, in units of y.
 
@@ -44,6 +44,7 @@ def log_density_gaussian(y_true: ArrayLike, mean: ArrayLike, std: ArrayLike) -> 
     return -0.5 * (((y - mean) / std) ** 2 + LOG_2_PI) - np.log(std)
 
 
+@documented()
 def crps_gaussian(y_true: ArrayLike, mean: ArrayLike, std: ArrayLike) -> Array:
     """Continuous ranked probability score of Gaussian predictions, in closed form.
 
@@ -53,8 +54,6 @@ def crps_gaussian(y_true: ArrayLike, mean: ArrayLike, std: ArrayLike) -> Array:
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,) or (n_samples, n_outputs)
-        Targets.
     mean, std : float or array-like of the shape of `y_true`
         Means and standard deviations of the predictions, in units of y.
 
@@ -85,6 +84,7 @@ def crps_gaussian(y_true: ArrayLike, mean: ArrayLike, std: ArrayLike) -> Array:
     return std * (z * (2.0 * ndtr(z) - 1.0) + 2.0 * density - 1.0 / np.sqrt(np.pi))
 
 
+@documented()
 def crps_samples(y_true: ArrayLike, samples: ArrayLike, *, fair: bool = False) -> Array:
     """Continuous ranked probability score of predictions given as draws.
 
@@ -93,8 +93,6 @@ def crps_samples(y_true: ArrayLike, samples: ArrayLike, *, fair: bool = False) -
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,) or (n_samples, n_outputs)
-        Targets.
     samples : array-like of shape (n_samples, n_draws) or (n_samples, n_outputs, n_draws)
         Draws of every target, noise included, in units of y.
     fair : bool, default=False
@@ -142,6 +140,7 @@ def crps_samples(y_true: ArrayLike, samples: ArrayLike, *, fair: bool = False) -
     return scores
 
 
+@documented()
 def interval_score(y_true: ArrayLike, interval: ArrayLike, *, coverage: float = 0.95) -> Array:
     """Score of central prediction intervals: their width, and a penalty for targets outside.
 
@@ -150,8 +149,6 @@ def interval_score(y_true: ArrayLike, interval: ArrayLike, *, coverage: float = 
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,) or (n_samples, n_outputs)
-        Targets.
     interval : array-like of shape (n_samples, 2) or (n_samples, n_outputs, 2)
         Lower and upper ends, as `predict_interval` of the regressors gives them.
     coverage : float, default=0.95

@@ -15,6 +15,7 @@ from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import MetadataRequest
 
+from skbayesnn._docs import documented
 from skbayesnn._typing import Array
 from skbayesnn.estimators._pipeline import before_final_step, final_step
 from skbayesnn.estimators.inputs._parameters import probabilities
@@ -48,6 +49,7 @@ def with_exposure(scorer):
     return scorer
 
 
+@documented()
 @with_exposure
 def log_density_scorer(
     estimator: Any,
@@ -64,14 +66,6 @@ def log_density_scorer(
         A fitted estimator of this package; a `Pipeline` or search that ends in one; or any other
         regressor whose ``predict`` takes ``return_std``, whose predictions are then
         treated as Gaussian.
-    X : array-like of shape (n_samples, n_features)
-        Inputs.
-    y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-        Targets.
-    sample_weight : array-like of shape (n_samples,), optional
-        Weight of each row.
-    exposure : array-like of shape (n_samples,), optional
-        Exposures of counts.
 
     Returns
     -------
@@ -103,6 +97,7 @@ def log_density_scorer(
     return mean_over_rows(distribution(model, rows, exposure).joint_logpdf(y), sample_weight)
 
 
+@documented()
 @with_exposure
 def neg_crps_scorer(
     estimator: Any,
@@ -121,14 +116,6 @@ def neg_crps_scorer(
     ----------
     estimator : object
         Fitted regressor, as for `log_density_scorer`.
-    X : array-like of shape (n_samples, n_features)
-        Inputs.
-    y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-        Targets.
-    sample_weight : array-like of shape (n_samples,), optional
-        Weight of each row.
-    exposure : array-like of shape (n_samples,), optional
-        Exposures of counts.
 
     Returns
     -------
@@ -154,6 +141,7 @@ def neg_crps_scorer(
     return -mean_over_rows(_crps(distribution(estimator, X, exposure), y), sample_weight)
 
 
+@documented()
 @with_exposure
 def neg_calibration_error_scorer(
     estimator: Any,
@@ -170,14 +158,6 @@ def neg_calibration_error_scorer(
     ----------
     estimator : object
         Fitted regressor, as for `log_density_scorer`, or any classifier with ``predict_proba``.
-    X : array-like of shape (n_samples, n_features)
-        Inputs.
-    y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-        Targets.
-    sample_weight : array-like of shape (n_samples,), optional
-        Weight of each row.
-    exposure : array-like of shape (n_samples,), optional
-        Exposures of counts.
 
     Returns
     -------

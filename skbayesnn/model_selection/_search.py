@@ -17,6 +17,7 @@ from sklearn.model_selection import ParameterGrid
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
+from skbayesnn._docs import documented
 from skbayesnn._typing import Estimator
 from skbayesnn.compose._target import passed_weights
 from skbayesnn.estimators import (
@@ -54,6 +55,7 @@ def _delegated(method):
     return delegated(method, lambda search: search._asked)
 
 
+@documented()
 class EvidenceSearch(MetaEstimatorMixin, BaseEstimator):
     """Search over parameter values by evidence, with all rows in every fit.
 
@@ -172,10 +174,6 @@ class EvidenceSearch(MetaEstimatorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Targets.
         **fit_params : dict
             Further arguments of ``fit`` of the estimator, such as ``sample_weight``.
 

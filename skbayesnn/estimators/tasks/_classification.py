@@ -12,6 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from skbayesnn._data import Scaling
+from skbayesnn._docs import documented
 from skbayesnn._typing import Array, RandomState
 from skbayesnn.estimators.inputs._parameters import count
 from skbayesnn.estimators.inputs._rows import checked_weights, generator, validated
@@ -52,6 +53,7 @@ def class_shares(y):
     return classes[order], shares[:, order]
 
 
+@documented()
 class Classification(ClassifierMixin):
     """Predictions of classifiers, whatever the engine.
 
@@ -60,11 +62,6 @@ class Classification(ClassifierMixin):
 
     def predict(self, X: ArrayLike) -> Array:
         """Most probable class, by the moderated probabilities.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
 
         Returns
         -------
@@ -75,11 +72,6 @@ class Classification(ClassifierMixin):
 
     def predict_distribution(self, X: ArrayLike) -> CategoricalDistribution:
         """Distribution of the classes, by the moderated probabilities.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
 
         Returns
         -------
@@ -93,8 +85,6 @@ class Classification(ClassifierMixin):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
         moderated : bool or "closed_form", default=True
             ``True``: averaged over the posterior. Samplers: the mean over the drawn networks.
             Evidence estimators: over Gaussian activations (MacKay 1992, equation 5.7), by
@@ -117,11 +107,6 @@ class Classification(ClassifierMixin):
     def predict_log_proba(self, X: ArrayLike) -> Array:
         """Logarithms of `predict_proba`.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
-
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
@@ -131,11 +116,6 @@ class Classification(ClassifierMixin):
 
     def decision_function(self, X: ArrayLike) -> Array:
         """Logit of the second class's probability; log probabilities for more classes.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
 
         Returns
         -------
@@ -147,11 +127,6 @@ class Classification(ClassifierMixin):
 
     def predict_std(self, X: ArrayLike) -> Array:
         """Posterior standard deviation of each class probability.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
 
         Returns
         -------
@@ -166,8 +141,6 @@ class Classification(ClassifierMixin):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
         y : array-like of shape (n_samples,) or (n_samples, n_classes)
             Class labels, or class probabilities as in ``fit``.
 

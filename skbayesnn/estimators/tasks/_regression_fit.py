@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from scipy.special import gammaln
 
 from skbayesnn._data import Scaling, standardised, standardised_variances
+from skbayesnn._docs import documented
 from skbayesnn.estimators.inputs._combinations import (
     CENSORED,
     FIXED_NOISE,
@@ -46,6 +47,7 @@ FEWEST_COUNTS = 0.5  # sum of counts that replaces 0 where the mean rate is take
 PLAIN_LAWS = ("constant",)  # noise models that are tried where targets have a spike
 
 
+@documented()
 class RegressionFit(Regression):
     """Mixin of the fit of `EvidenceMLPRegressor` and `HMCMLPRegressor`."""
 
@@ -62,10 +64,6 @@ class RegressionFit(Regression):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Targets.
         sample_weight : array-like of shape (n_samples,), optional
             Weight of each row: 2 equals repeating the row, 0 leaving it out.
         measurement_std : float or array-like of shape (n_samples,), optional
