@@ -36,8 +36,6 @@ class FourierSplineFeatures(ColumnFeatures):
         Period of each input.
     middle_ : ndarray of shape (n_features,)
         Middle of the training data, from which the phases count.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str
 
     Notes
     -----

@@ -61,8 +61,6 @@ class LegendreFeatures(_OnInterval):
     ----------
     middle_, reach_ : ndarray of shape (n_features,)
         Middle and half width of the training interval of each input (width 2 for a constant one).
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str
 
     Notes
     -----
@@ -123,8 +121,6 @@ class PowerFeatures(_OnInterval):
     ----------
     middle_, reach_ : ndarray of shape (n_features,)
         Middle and half width of the training interval of each input (width 2 for a constant one).
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str
 
     Notes
     -----
@@ -203,8 +199,6 @@ class HermitePolynomialFeatures(_Centred, _Polynomials):
     ----------
     center_, scale_ : ndarray of shape (n_features,)
         Centre and scale of each input.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str
 
     Notes
     -----
@@ -263,8 +257,6 @@ class HermiteFunctionFeatures(_Centred):
     ----------
     center_, scale_ : ndarray of shape (n_features,)
         Centre and scale of each input.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str
 
     Notes
     -----

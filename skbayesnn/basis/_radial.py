@@ -43,8 +43,6 @@ class RadialBasisFeatures(BasisFeatures):
     ----------
     centers_ : ndarray of shape (n_centers, n_features)
     width_ : float
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str
 
     Notes
     -----

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from scipy.special import entr
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
+from skbayesnn._docs import documented
 from skbayesnn._typing import Array, RandomState
 from skbayesnn.estimators.inputs._parameters import count
 from skbayesnn.estimators.inputs._rows import generator
@@ -16,6 +17,7 @@ from skbayesnn.estimators.inputs._rows import generator
 TINY = np.finfo(float).tiny
 
 
+@documented()
 @dataclass(frozen=True, repr=False, eq=False)
 class CategoricalDistribution:
     """Predictive distribution of the classes of given rows.
@@ -108,8 +110,6 @@ class CategoricalDistribution:
         ----------
         size : int, optional
             Number of draws.
-        random_state : int, RandomState instance or None, default=0
-            Seed of the draws.
 
         Returns
         -------

@@ -14,6 +14,7 @@ from scipy.special import ndtr
 from sklearn.utils.validation import check_consistent_length
 
 from skbayesnn._data import Scaling
+from skbayesnn._docs import documented
 from skbayesnn._typing import Array, RandomState
 from skbayesnn.estimators.inputs._parameters import count, probabilities, tails
 from skbayesnn.estimators.inputs._rows import generator, numeric
@@ -22,7 +23,24 @@ from skbayesnn.predictive import CountEnsemble, Ensemble
 KINDS = ("total", "epistemic", "aleatoric")
 NODES, SHARES = hermegauss(15)  # averages over the standard normal, for the entropy
 
+NUMBERS = """Distributions of numbers, at rows.
 
+Parameters
+----------
+y : float or array-like of shape (n_samples,) or (n_samples, n_outputs)
+    Targets.
+kind : {"total", "epistemic", "aleatoric"}, default="total"
+    The total; the part of the weights; the part of the noise. Their variances add up.
+ensemble : Ensemble
+    Networks that predict, in standardised units.
+X : ndarray of shape (n_samples, n_features)
+    Inputs, standardised.
+one_dimensional : bool
+    Whether arrays have no axis of outputs.
+"""
+
+
+@documented(NUMBERS)
 class Distribution:
     """Methods that follow from others of a predictive distribution of numbers.
 
@@ -39,11 +57,6 @@ class Distribution:
     def var(self, kind: str = "total") -> Array:
         """Compute the variance, or one of its parts.
 
-        Parameters
-        ----------
-        kind : {"total", "epistemic", "aleatoric"}, default="total"
-            Part of the uncertainty, as in ``std``.
-
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
@@ -53,11 +66,6 @@ class Distribution:
 
     def pdf(self, y: ArrayLike) -> Array:
         """Compute the density at targets, the exponential of `logpdf`.
-
-        Parameters
-        ----------
-        y : float or array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Targets.
 
         Returns
         -------
@@ -96,6 +104,7 @@ class Distribution:
         return self.ppf(tails(coverage))
 
 
+@documented(NUMBERS)
 @dataclass(frozen=True, repr=False, eq=False)
 class PredictiveDistribution(Distribution):
     """Predictive distribution of the targets of given rows: a mixture over networks.
@@ -107,14 +116,8 @@ class PredictiveDistribution(Distribution):
 
     Parameters
     ----------
-    ensemble : Ensemble
-        Networks that predict, in standardised units.
-    X : ndarray of shape (n_samples, n_features)
-        Inputs, standardised.
     scaling : Scaling
         Scaling of the targets.
-    one_dimensional : bool
-        Whether arrays have no axis of outputs.
     errors : ndarray of shape (n_samples, n_outputs), optional
         Variances of known errors of measurement, in standardised units.
     needs_errors : bool, default=False
@@ -157,11 +160,6 @@ class PredictiveDistribution(Distribution):
     def std(self, kind: str = "total") -> Array:
         """Compute the standard deviation, or one of its parts.
 
-        Parameters
-        ----------
-        kind : {"total", "epistemic", "aleatoric"}, default="total"
-            The total; the part of the weights; the part of the noise. Their squares add up.
-
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
@@ -177,11 +175,6 @@ class PredictiveDistribution(Distribution):
     def cov(self, kind: str = "total") -> Array:
         """Compute the covariance between the outputs of each row.
 
-        Parameters
-        ----------
-        kind : {"total", "epistemic", "aleatoric"}, default="total"
-            Part of the uncertainty, as in `std`.
-
         Returns
         -------
         ndarray of shape (n_samples, n_outputs, n_outputs)
@@ -191,11 +184,6 @@ class PredictiveDistribution(Distribution):
 
     def logpdf(self, y: ArrayLike) -> Array:
         """Compute the log density at targets, for each output by itself.
-
-        Parameters
-        ----------
-        y : float or array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Targets.
 
         Returns
         -------
@@ -208,11 +196,6 @@ class PredictiveDistribution(Distribution):
     def joint_logpdf(self, y: ArrayLike) -> Array:
         """Compute the log density at targets, joint over the outputs.
 
-        Parameters
-        ----------
-        y : float or array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Targets.
-
         Returns
         -------
         ndarray of shape (n_samples,)
@@ -223,11 +206,6 @@ class PredictiveDistribution(Distribution):
 
     def cdf(self, y: ArrayLike) -> Array:
         """Compute the probability of a target no larger than ``y``, for each output by itself.
-
-        Parameters
-        ----------
-        y : float or array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Targets.
 
         Returns
         -------
@@ -295,8 +273,6 @@ class PredictiveDistribution(Distribution):
         ----------
         size : int, optional
             Number of draws, each by one network for all rows and outputs.
-        random_state : int, RandomState instance or None, default=0
-            Seed of the draws.
 
         Returns
         -------
@@ -349,6 +325,7 @@ class PredictiveDistribution(Distribution):
         return values[:, 0] if self.one_dimensional else values
 
 
+@documented(NUMBERS)
 @dataclass(frozen=True, init=False, repr=False, eq=False)
 class CountDistribution(PredictiveDistribution):
     """Predictive distribution of counts at given rows: a mixture over networks.
@@ -360,12 +337,8 @@ class CountDistribution(PredictiveDistribution):
     ----------
     ensemble : CountEnsemble
         Networks that predict.
-    X : ndarray of shape (n_samples, n_features)
-        Inputs, standardised.
     scaling : Scaling
         Identity.
-    one_dimensional : bool
-        Whether arrays have no axis of outputs.
     errors : ndarray of shape (n_samples, 1)
         Exposures times the rate at which the outputs of the networks are zero.
     needs_errors : bool, default=False

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from skbayesnn._docs import documented
 from skbayesnn._typing import Array, RandomState
 from skbayesnn.estimators.inputs._parameters import count
 from skbayesnn.estimators.inputs._rows import generator
@@ -21,6 +22,7 @@ SINGULAR = (
 )
 
 
+@documented()
 @dataclass(frozen=True, repr=False, eq=False)
 class WeightPosterior:
     """Base class of `GaussianPosterior`, which describes its parameters, and `DrawnPosterior`."""
@@ -57,8 +59,6 @@ class WeightPosterior:
         ----------
         n_samples : int, default=1
             Number of draws.
-        random_state : int, RandomState instance or None, default=0
-            Seed of the draws.
 
         Returns
         -------
