@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -15,7 +14,7 @@ from skbayesnn.estimators._descriptions import ESTIMATORS, EVIDENCE
 from skbayesnn.estimators._evidence import EvidenceMLP, learns_in_batches
 from skbayesnn.estimators.inputs._settings import Noise, Prior, Solver
 from skbayesnn.estimators.tasks._regression_fit import RegressionFit
-from skbayesnn.predictive import noise_variances_of
+from skbayesnn.predictive import noise_of, noise_of_drawn
 
 
 @documented(EVIDENCE, ESTIMATORS)
@@ -156,19 +155,6 @@ class EvidenceMLPRegressor(RegressionFit, EvidenceMLP):
         )
 
     @property
-    def noise_std_(self):
-        """Noise standard deviation in units of y: median over draws, or at the best minimum."""
-        check_is_fitted(self)
-        if self._counts:
-            raise AttributeError("noise_std_ does not exist for counts.")
-        if self._predicts_by_draws:
-            sd = np.sqrt(np.median(noise_variances_of(self._result.drawn[0]), axis=0))
-            noise = self._as_levels(sd * self._y_scaling.scale)
-        else:
-            noise = self._noise_std_of(self._best)
-        return float(noise[0]) if self._y_is_1d else noise
-
-    @property
     def noise_coefs_(self):
         """Weights of the noise network in the units of X and y."""
         return self._noise_weights()[0]
@@ -191,42 +177,16 @@ class EvidenceMLPRegressor(RegressionFit, EvidenceMLP):
     @property
     def noise_correlation_(self):
         """Correlation of correlated noise between outputs, at the best minimum."""
-        check_is_fitted(self)
-        if self.noise_model_ != "correlated":
-            raise AttributeError("noise_correlation_ exists only with noise='correlated'.")
+        self._check_noise_model("correlated", "noise_correlation_")
         return self._best.likelihood.correlation.copy()
 
     @property
-    def degrees_of_freedom_(self):
-        """Degrees of freedom of Student-t noise: mean over draws, or at the best minimum."""
-        check_is_fitted(self)
-        if self.noise_model_ != "student_t":
-            raise AttributeError("degrees_of_freedom_ exists only with Student-t noise.")
+    def _noise_of_networks(self):
         if self._predicts_by_draws:
-            return float(np.exp(np.mean(np.log(self._result.drawn[0].state))))
-        return self._best.likelihood.degrees_of_freedom
-
-    @property
-    def dispersion_(self):
-        """Dispersion ``a`` of negative binomial counts: mean over draws, or at the best minimum."""
-        check_is_fitted(self)
-        if self.noise_model_ != "negative_binomial":
-            raise AttributeError("dispersion_ exists only with noise='negative_binomial'.")
-        if self._predicts_by_draws:
-            return float(np.mean(1.0 / self._result.drawn[0].beta))
-        return float(1.0 / self._best.hyper.beta[0])
+            return noise_of_drawn(self._result.drawn[0])
+        return noise_of(self._best.likelihood, self._best.hyper.beta[None])
 
     def _noise_std_of(self, minimum):
-        likelihood = minimum.likelihood
         if self._counts:
             return None
-        variance = likelihood.variance_factor / likelihood.precisions(minimum.hyper.beta)
-        return self._as_levels(self._y_scaling.scale * np.sqrt(variance))
-
-    def _drawn_facts(self):
-        n_drawn, noise_std, degrees = super()._drawn_facts()
-        if not self._counts:
-            noise_std = np.atleast_1d(self.noise_std_)
-        if self.noise_model_ == "student_t":
-            degrees = self.degrees_of_freedom_
-        return n_drawn, noise_std, degrees
+        return self._levels_in_units_of_y(noise_of(minimum.likelihood, minimum.hyper.beta[None]))

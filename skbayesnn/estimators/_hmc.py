@@ -48,6 +48,8 @@ class HMCMLP(BayesianMLP):
     True
     """
 
+    _typical_noise = staticmethod(np.mean)
+
     @classmethod
     def from_evidence(cls, fitted: Estimator, **parameters: Any) -> Self:
         """Make a sampler of the same model, whose first chains start at the minima of the fit.

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_is_fitted
 
 from skbayesnn._docs import documented
 from skbayesnn._typing import Estimator, LayerSizes, RandomState
@@ -128,38 +127,14 @@ class HMCMLPRegressor(RegressionFit, HMCMLP):
         return problem
 
     @property
-    def noise_std_(self):
-        """Posterior mean of the noise standard deviation, in units of y."""
-        check_is_fitted(self)
-        if self._counts:
-            raise AttributeError("noise_std_ does not exist for counts.")
-        variances = self._ensemble.typical_noise_variances
-        noise = self._as_levels(np.mean(np.sqrt(variances), axis=0) * self._y_scaling.scale)
-        return float(noise[0]) if self._y_is_1d else noise
-
-    @property
     def noise_correlation_(self):
         """Correlation of correlated noise between outputs, posterior mean."""
-        check_is_fitted(self)
-        if self.noise_model_ != "correlated":
-            raise AttributeError("noise_correlation_ exists only with noise='correlated'.")
+        self._check_noise_model("correlated", "noise_correlation_")
         return np.mean(self._draws.noise.correlation, axis=0)
 
     @property
-    def degrees_of_freedom_(self):
-        """Geometric posterior mean of the degrees of freedom of Student-t noise."""
-        check_is_fitted(self)
-        if self.noise_model_ != "student_t":
-            raise AttributeError("degrees_of_freedom_ exists only with Student-t noise.")
-        return float(np.exp(np.mean(np.log(self._result.draws.noise))))
-
-    @property
-    def dispersion_(self):
-        """Posterior mean of the dispersion ``a`` of negative binomial counts."""
-        check_is_fitted(self)
-        if self.noise_model_ != "negative_binomial":
-            raise AttributeError("dispersion_ exists only with noise='negative_binomial'.")
-        return float(np.mean(self._ensemble.typical_noise_variances))
+    def _noise_of_networks(self):
+        return self._draws.noise
 
     def _is_same_model(self, fitted):
         models = [(m.noise_model_, m._result.noise) for m in (fitted, self)]

@@ -333,9 +333,9 @@ def ensemble_of_models(fit):
     return Ensemble(tuple(parts), tuple(weights)), LeftOut.mixed(left, shares)
 
 
-def noise_variances_of(drawn):
-    """Noise variances ``(m, n_outputs)`` of the networks of a `Drawn`."""
-    return _draws_of(drawn.joint, drawn.theta, drawn.beta, drawn.state).noise.typical_variances
+def noise_of_drawn(drawn):
+    """Noise of the networks of a `Drawn`."""
+    return _draws_of(drawn.joint, drawn.theta, drawn.beta, drawn.state).noise
 
 
 def _draws_of(joint, theta, beta, state, best=0):
