@@ -27,18 +27,6 @@ class Ensemble:
     parts : tuple of Part
     weights : tuple of ndarray
         Weights of the networks of every part; all sum to 1.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.network import Network
-    >>> from skbayesnn.predictive import Draws, Ensemble, GaussianNoise
-    >>> noise = GaussianNoise(np.full((2, 1), 0.25))
-    >>> draws = Draws(Network((1, 1)), np.array([[1.0, 0.0], [3.0, 0.0]]), noise)
-    >>> ensemble = Ensemble((draws,), (np.array([0.5, 0.5]),))
-    >>> mean, covariance = ensemble.moments(np.array([[2.0]]))
-    >>> mean[:, 0], covariance[:, 0, 0]  # 2 and 6; their variance and that of the noise
-    (array([4.]), array([4.25]))
     """
 
     parts: tuple
@@ -329,7 +317,6 @@ class Rescaled(Part):
         return self.part.joint_covariances(X[:, self.columns]) * scale**2
 
     def marginals(self, X, weights):
-        """List of `Marginals` of targets."""
         found, (inverse, scale) = [], (self.scaling.inverse, self.scaling.scale)
         for some in self.part.marginals(X[:, self.columns], weights):
             found.append(some._replace(means=inverse(some.means), scales=some.scales * scale))
@@ -343,7 +330,6 @@ class Rescaled(Part):
         return densities - np.sum(np.log(self.scaling.scale))
 
     def draw(self, X, rng, size, noisy=False):
-        """Draw functions or targets: ``(size, n, n_outputs)``."""
         return self.scaling.inverse(self.part.draw(X[:, self.columns], rng, size, noisy))
 
     def probabilities(self, X, moderated):

@@ -138,18 +138,6 @@ def mixture_quantiles(tables, probabilities):
     tuple of ndarray of shape (n, ...)
         One for each probability, accurate to some 1e-8 standard deviations of the row (where the
         density does not vanish).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.predictive import NORMAL, Marginals, mixture_quantiles
-    >>> means, scales = np.array([[-2.0], [2.0]]), np.ones((2, 1))
-    >>> mixture = Marginals(np.array([0.5, 0.5]), means, scales, NORMAL)
-    >>> median, high = mixture_quantiles([mixture], [0.5, 0.95])
-    >>> bool(abs(median[0]) < 1e-8)
-    True
-    >>> print(high.round(3), mixture.cdf(high).round(3))
-    [3.282] [0.95]
     """
     shape = tables[0].means.shape[1:]
     found = tuple(np.empty(shape) for _ in probabilities)

@@ -127,16 +127,6 @@ def moderated_softmax(mean, covariance):
     Returns
     -------
     probability, sd : ndarray of shape (n, n_classes)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.predictive import moderated_softmax
-    >>> mean = np.array([[2.0, 0.0, 0.0]])
-    >>> moderated_softmax(mean, np.zeros((1, 3, 3)))[0].round(2)
-    array([[0.79, 0.11, 0.11]])
-    >>> moderated_softmax(mean, 9.0 * np.eye(3)[None])[0].round(1)
-    array([[0.5, 0.2, 0.2]])
     """
     if mean.shape[1] > MANY_CLASSES:
         return _independent_softmax(mean, covariance)
