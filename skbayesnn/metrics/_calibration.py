@@ -7,19 +7,14 @@ from numpy.typing import ArrayLike
 
 from skbayesnn._docs import documented
 from skbayesnn.estimators.inputs._parameters import count
-from skbayesnn.metrics._rules import ends, finite, mean_over_rows, row_weights
+from skbayesnn.metrics._rules import RULES, ends, finite, mean_over_rows, row_weights
 
 
-@documented()
+@documented(RULES)
 def interval_coverage(
     y_true: ArrayLike, interval: ArrayLike, *, sample_weight: ArrayLike | None = None
 ) -> float:
     """Share of the targets that lie in their prediction intervals, ends included.
-
-    Parameters
-    ----------
-    interval : array-like of shape (n_samples, 2) or (n_samples, n_outputs, 2)
-        Lower and upper ends, as `predict_interval` of the regressors gives them.
 
     Returns
     -------
@@ -41,7 +36,7 @@ def interval_coverage(
     return mean_over_rows((low <= y) & (y <= high), sample_weight)
 
 
-@documented()
+@documented(RULES)
 def quantile_calibration_error(pit: ArrayLike, *, sample_weight: ArrayLike | None = None) -> float:
     """Mean distance between nominal and actual probability of predictive quantiles.
 
@@ -96,7 +91,7 @@ def _area_from_diagonal(pit, share):
     return 0.5 * np.sum(right * np.abs(right) - left * np.abs(left))
 
 
-@documented()
+@documented(RULES)
 def expected_calibration_error(
     y_true: ArrayLike,
     y_proba: ArrayLike,

@@ -13,16 +13,27 @@ from skbayesnn.estimators.inputs._parameters import probabilities
 from skbayesnn.network import row_blocks
 
 LOG_2_PI = np.log(2.0 * np.pi)
+RULES = """Scoring rules.
+
+Parameters
+----------
+mean, std : float or array-like of the shape of `y_true`
+    Means and standard deviations of the predictions, in units of y.
+interval : array-like of shape (n_samples, 2) or (n_samples, n_outputs, 2)
+    Lower and upper ends, as `predict_interval` of the regressors gives them.
+coverage : float, default=0.95
+    Nominal probability of the intervals, between 0 and 1.
+
+Returns
+-------
+ndarray of the shape of `y_true`
+    Score in units of y: lower is better.
+"""
 
 
-@documented()
+@documented(RULES)
 def log_density_gaussian(y_true: ArrayLike, mean: ArrayLike, std: ArrayLike) -> Array:
     """Log density of targets under Gaussian predictions.
-
-    Parameters
-    ----------
-    mean, std : float or array-like of the shape of `y_true`
-        Means and standard deviations of the predictions, in units of y.
 
     Returns
     -------
@@ -44,23 +55,13 @@ def log_density_gaussian(y_true: ArrayLike, mean: ArrayLike, std: ArrayLike) -> 
     return -0.5 * (((y - mean) / std) ** 2 + LOG_2_PI) - np.log(std)
 
 
-@documented()
+@documented(RULES)
 def crps_gaussian(y_true: ArrayLike, mean: ArrayLike, std: ArrayLike) -> Array:
     """Continuous ranked probability score of Gaussian predictions, in closed form.
 
     The score is ``integral of (F(x) - 1{x >= y})^2 dx`` (Gneiting and Raftery 2007, equation 20, up
     to the sign); ``F`` is the predictive distribution function. For a prediction of zero standard
     deviation it is the absolute error.
-
-    Parameters
-    ----------
-    mean, std : float or array-like of the shape of `y_true`
-        Means and standard deviations of the predictions, in units of y.
-
-    Returns
-    -------
-    ndarray of the shape of `y_true`
-        Score in units of y: lower is better.
 
     Raises
     ------
@@ -84,7 +85,7 @@ def crps_gaussian(y_true: ArrayLike, mean: ArrayLike, std: ArrayLike) -> Array:
     return std * (z * (2.0 * ndtr(z) - 1.0) + 2.0 * density - 1.0 / np.sqrt(np.pi))
 
 
-@documented()
+@documented(RULES)
 def crps_samples(y_true: ArrayLike, samples: ArrayLike, *, fair: bool = False) -> Array:
     """Continuous ranked probability score of predictions given as draws.
 
@@ -99,11 +100,6 @@ def crps_samples(y_true: ArrayLike, samples: ArrayLike, *, fair: bool = False) -
         ``False``: the score of the distribution that has exactly these draws. ``True``: an unbiased
         estimate of the score of the distribution that the draws, at least two and independent, come
         from (Ferro 2014); it can be negative.
-
-    Returns
-    -------
-    ndarray of the shape of `y_true`
-        Score in units of y: lower is better.
 
     Raises
     ------
@@ -140,24 +136,12 @@ def crps_samples(y_true: ArrayLike, samples: ArrayLike, *, fair: bool = False) -
     return scores
 
 
-@documented()
+@documented(RULES)
 def interval_score(y_true: ArrayLike, interval: ArrayLike, *, coverage: float = 0.95) -> Array:
     """Score of central prediction intervals: their width, and a penalty for targets outside.
 
     The score is ``(u - l) + 2/a (l - y) 1{y < l} + 2/a (y - u) 1{y > u}`` with ``a = 1 - coverage``
     (Gneiting and Raftery 2007, equation 43). The true quantiles have the best expected score.
-
-    Parameters
-    ----------
-    interval : array-like of shape (n_samples, 2) or (n_samples, n_outputs, 2)
-        Lower and upper ends, as `predict_interval` of the regressors gives them.
-    coverage : float, default=0.95
-        Nominal probability of the intervals, between 0 and 1.
-
-    Returns
-    -------
-    ndarray of the shape of `y_true`
-        Score in units of y: lower is better.
 
     Raises
     ------

@@ -26,6 +26,7 @@ from skbayesnn.metrics._calibration import (
     quantile_calibration_error,
 )
 from skbayesnn.metrics._rules import (
+    RULES,
     crps_gaussian,
     interval_score,
     log_density_gaussian,
@@ -187,13 +188,9 @@ def neg_calibration_error_scorer(
     return -quantile_calibration_error(pit, sample_weight=sample_weight)
 
 
+@documented(RULES)
 def make_coverage_scorer(coverage: float = 0.95) -> Callable[..., Any]:
     """Scorer of the coverage of prediction intervals.
-
-    Parameters
-    ----------
-    coverage : float, default=0.95
-        Nominal probability of the intervals, between 0 and 1.
 
     Returns
     -------
@@ -222,13 +219,9 @@ def make_coverage_scorer(coverage: float = 0.95) -> Callable[..., Any]:
     return with_exposure(partial(_coverage_score, coverage=coverage))
 
 
+@documented(RULES)
 def make_interval_scorer(coverage: float = 0.95) -> Callable[..., Any]:
     """Scorer of prediction intervals by their negative mean `interval_score`.
-
-    Parameters
-    ----------
-    coverage : float, default=0.95
-        Nominal probability of the intervals, between 0 and 1.
 
     Returns
     -------
