@@ -37,6 +37,11 @@ X : ndarray of shape (n_samples, n_features)
     Inputs, standardised.
 one_dimensional : bool
     Whether arrays have no axis of outputs.
+
+Returns
+-------
+ndarray of shape (n_samples,) or (n_samples, n_outputs)
+    Values of all targets.
 """
 
 
@@ -55,35 +60,18 @@ class Distribution:
     ppf: Callable[..., Any]
 
     def var(self, kind: str = "total") -> Array:
-        """Compute the variance, or one of its parts.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            Variance, in squared units of y.
-        """
+        """Compute the variance, or one of its parts, in squared units of y."""
         return self.std(kind) ** 2
 
     def pdf(self, y: ArrayLike) -> Array:
-        """Compute the density at targets, the exponential of `logpdf`.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            Density, in one over the units of y.
-        """
+        """Compute the density at targets, the exponential of `logpdf`."""
         return np.exp(self.logpdf(y))
 
     def entropy(self) -> Array:
-        """Compute the differential entropy.
+        """Compute the differential entropy, in nats, y in its own units.
 
         It is the mean of ``-ln p(t)`` over ``t = F^-1(Phi(z))`` with ``z`` standard normal, by
         Gauss-Hermite quadrature with 15 nodes: exact for Gaussians.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            Entropy in nats, y in its own units.
         """
         quantiles = np.moveaxis(self.ppf(ndtr(NODES)), -1, 0)
         return -np.tensordot(SHARES / SHARES.sum(), [self.logpdf(y) for y in quantiles], 1)
@@ -148,23 +136,11 @@ class PredictiveDistribution(Distribution):
     needs_errors: bool = False
 
     def mean(self) -> Array:
-        """Compute the mean.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            Mean, in units of y.
-        """
+        """Compute the mean, in units of y."""
         return self._shaped(self.scaling.inverse(self.ensemble.mean(self.X, self.errors)))
 
     def std(self, kind: str = "total") -> Array:
-        """Compute the standard deviation, or one of its parts.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            Standard deviation, in units of y.
-        """
+        """Compute the standard deviation, or one of its parts, in units of y."""
         return self._std_of(self._moments(kind)[1])
 
     def _mean_and_std(self, kind: str = "total") -> tuple[Array, Array]:
@@ -183,13 +159,7 @@ class PredictiveDistribution(Distribution):
         return self._moments(kind)[1] * self.scaling.scale[:, None] * self.scaling.scale
 
     def logpdf(self, y: ArrayLike) -> Array:
-        """Compute the log density at targets, for each output by itself.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            In nats, y in its own units.
-        """
+        """Compute the log density at targets in nats, for each output by itself."""
         y, log_scale = self._targets(y), np.log(self.scaling.scale)
         return self._shaped(self.ensemble.marginal_log_density(self.X, y, self.errors) - log_scale)
 
@@ -205,13 +175,7 @@ class PredictiveDistribution(Distribution):
         return density - np.sum(np.log(self.scaling.scale))
 
     def cdf(self, y: ArrayLike) -> Array:
-        """Compute the probability of a target no larger than ``y``, for each output by itself.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            Probabilities.
-        """
+        """Compute the probability of a target no larger than ``y``, for each output by itself."""
         return self._shaped(self.ensemble.cdf(self.X, self._targets(y), self.errors))
 
     def ppf(self, q: ArrayLike) -> Array:
@@ -364,13 +328,7 @@ class CountDistribution(PredictiveDistribution):
     logpmf = PredictiveDistribution.logpdf
 
     def entropy(self) -> Array:
-        """Compute the entropy ``-sum_t P(t) ln P(t)``.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Entropy, in nats.
-        """
+        """Compute the entropy ``-sum_t P(t) ln P(t)``, in nats."""
         terms = self.ensemble.summed(self.X, lambda t, logs: -logs * np.exp(logs), self.errors)
         return self._shaped(terms)
 

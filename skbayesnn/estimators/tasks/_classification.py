@@ -26,6 +26,13 @@ WANTED = (
     "y with several columns must hold class probabilities, which are not negative and sum to 1 in "
     "every row."
 )
+OF_CLASSES = """Predictions of classes.
+
+Returns
+-------
+ndarray of shape (n_samples, n_classes)
+    In the order of ``classes_``.
+"""
 
 
 def has_columns(y):
@@ -53,7 +60,7 @@ def class_shares(y):
     return classes[order], shares[:, order]
 
 
-@documented()
+@documented(OF_CLASSES)
 class Classification(ClassifierMixin):
     """Predictions of classifiers, whatever the engine.
 
@@ -92,11 +99,6 @@ class Classification(ClassifierMixin):
             more (errors of the order of 0.001); ``"closed_form"`` is the approximation of equation
             5.8, for two classes. ``False``: outputs of the most probable weights, or of the draw of
             highest density.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            In the order of ``classes_``.
         """
         X = self._check_X(X)
         averaged = moderated and not isinstance(moderated, str)
@@ -105,13 +107,7 @@ class Classification(ClassifierMixin):
         return np.minimum(probabilities, 1.0)  # averages may round to more
 
     def predict_log_proba(self, X: ArrayLike) -> Array:
-        """Logarithms of `predict_proba`.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            Finite: probabilities below the smallest normal number count as that.
-        """
+        """Logarithms of `predict_proba`, at least that of the smallest normal number."""
         return np.log(np.maximum(self.predict_proba(X), TINY))
 
     def decision_function(self, X: ArrayLike) -> Array:
@@ -126,13 +122,7 @@ class Classification(ClassifierMixin):
         return logs[:, 1] - logs[:, 0] if len(self.classes_) == 2 else logs
 
     def predict_std(self, X: ArrayLike) -> Array:
-        """Posterior standard deviation of each class probability.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            In the order of ``classes_``.
-        """
+        """Posterior standard deviation of each class probability."""
         X = self._check_X(X)
         return self._ensemble.probability_std(X)
 
