@@ -11,13 +11,15 @@ from sklearn.base import is_classifier
 from sklearn.utils import check_array
 
 from skbayesnn._data import Scaling
+from skbayesnn._docs import documented
 from skbayesnn._typing import Array, Estimator
 from skbayesnn.active_learning._information import class_information, indicator_information
-from skbayesnn.active_learning._inputs import EVIDENCE, SAMPLERS, resolve
+from skbayesnn.active_learning._inputs import EVIDENCE, QUESTION, SAMPLERS, resolve
 from skbayesnn.network import row_blocks
 from skbayesnn.predictive import Ensemble, normal_points
 
 
+@documented(QUESTION)
 def model_discrimination(
     *models: Estimator | ArrayLike,
     X_candidates: ArrayLike | None = None,
@@ -38,8 +40,6 @@ def model_discrimination(
         the same outputs or classes. They may use different features of ``X_candidates``, which may
         be given as the last of these arguments: ``model_discrimination(first, second, third, X)``.
         A single one must be an evidence estimator; its distinct minima take the place of models.
-    X_candidates : array-like of shape (n_candidates, n_features)
-        Inputs at which a measurement is possible.
     probabilities : array-like of shape (n_models,) or "evidence", optional
         Present probabilities of the models, to be normalised. By default models are equally
         probable, and minima have their shares in the predictions. ``"evidence"`` takes the

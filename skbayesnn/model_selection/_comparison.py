@@ -163,19 +163,7 @@ def posterior_probabilities(log_evidences):
 
 
 def describe(model):
-    """Summarise one fitted model.
-
-    Parameters
-    ----------
-    model : estimator or Pipeline
-        Fitted model with ``log_evidence_``.
-
-    Returns
-    -------
-    dict
-        Columns of `compare` without the posterior probability; ``nan`` where a value is not
-        available.
-    """
+    """Columns of `compare` but the probability of a fitted model or pipeline; ``nan``: none."""
     last = final_step(model)
     network = last
     while hasattr(network, "regressor_"):  # transformed target

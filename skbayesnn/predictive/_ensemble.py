@@ -20,17 +20,10 @@ LEAST_WITH_MOMENTS = 0.2  # least share of networks whose noise has moments that
 
 @dataclass(frozen=True)
 class Ensemble:
-    """Mixture of the predictive distributions of parts.
-
-    Parameters
-    ----------
-    parts : tuple of Part
-    weights : tuple of ndarray
-        Weights of the networks of every part; all sum to 1.
-    """
+    """Mixture of the predictive distributions of parts."""
 
     parts: tuple
-    weights: tuple
+    weights: tuple  # of the networks of every part, (m,); all sum to 1
 
     @classmethod
     def of_draws(cls, draws):
@@ -85,13 +78,8 @@ class Ensemble:
     def moments(self, X, kind="total", errors=None):
         """Mean ``(n, p)`` and covariance ``(n, p, p)`` of the outputs of every row.
 
-        Parameters
-        ----------
-        X : ndarray of shape (n, n_features)
-        kind : {"total", "epistemic", "aleatoric"}
-            Part of the uncertainty: of weights and noise, of the weights, or of the noise.
-        errors : ndarray of shape (n, p), optional
-            Variances of known errors, which belong to the noise.
+        The ``kind`` is "total", "epistemic" (of the weights) or "aleatoric" (of the noise).
+        ``errors`` ``(n, p)`` are variances of known errors, which belong to the noise.
         """
 
         def moments(X, errors=None):

@@ -37,15 +37,9 @@ def class_probabilities(activations):
 
 
 class Part:
-    """Protocol of networks of one layout, each with its own weights.
+    """Protocol of ``m`` networks of one layout, each with its own weights.
 
-    Attributes
-    ----------
-    network : Network
-    size : int
-        Number of networks, ``m``.
-    noise : GaussianNoise or None
-        Noise of the targets; ``None`` for classifiers.
+    Parts have a ``network``, a ``size`` ``m`` and a ``noise``, which is ``None`` for classifiers.
     """
 
     def outputs(self, X):
@@ -103,29 +97,14 @@ class Part:
 
 @dataclass(frozen=True)
 class Member(Part):
-    """Network with a Gaussian posterior of its weights, linearised in the weights.
-
-    Parameters
-    ----------
-    network : Network
-    theta : ndarray of shape (k,)
-        Most probable weights.
-    precision : Precision
-        Precision of the posterior.
-    noise : GaussianNoise, optional
-        Noise of one network; ``None`` for classifiers.
-    shift : ndarray of shape (k,), optional
-        Difference of the mean of the Gaussian and ``theta``, where the network is linearised.
-    free : slice, optional
-        Weights with the Gaussian posterior, all by default; the others are taken to be certain.
-    """
+    """Network with a Gaussian posterior of its weights, linearised in the weights."""
 
     network: Network
-    theta: np.ndarray
+    theta: np.ndarray  # most probable weights, (k,)
     precision: object
     noise: GaussianNoise | None = None
-    shift: np.ndarray | None = None
-    free: slice | None = None
+    shift: np.ndarray | None = None  # from theta, where the network is linearised, to the mean
+    free: slice | None = None  # weights with the Gaussian posterior; the others are certain
 
     size = 1
 
@@ -266,23 +245,12 @@ class Member(Part):
 
 @dataclass(frozen=True)
 class Draws(Part):
-    """Networks drawn from the posterior, each with its own noise.
-
-    Parameters
-    ----------
-    network : Network
-    theta : ndarray of shape (m, k)
-        Drawn weights, in any floating point type.
-    noise : GaussianNoise, optional
-        Noise of every draw; ``None`` for classifiers.
-    best : int, default=0
-        Index of the draw of highest density.
-    """
+    """Networks drawn from the posterior, each with its own noise."""
 
     network: Network
-    theta: np.ndarray
+    theta: np.ndarray  # drawn weights (m, k), in any floating point type
     noise: GaussianNoise | None = None
-    best: int = 0
+    best: int = 0  # index of the draw of highest density
 
     @property
     def size(self):
