@@ -41,25 +41,25 @@ def documented(*texts: str) -> Callable[[Documented], Documented]:
     """Make a decorator that adds shared descriptions to docstrings.
 
     ``texts`` are numpydoc docstrings beside `SHARED`; the first one that has a description counts.
-    A function, and every method of a class, gets its undescribed parameters, and what it returns if
-    a text says so; a class gets all attributes.
+    A function, and every method of a class, gets its undescribed parameters, and what it returns
+    and raises if the first text says so; a class gets all attributes.
     """
     known = [_sections(text) for text in (SHARED, *texts[::-1])]
     parameters, attributes = (
         {name: entry for sections in known for name, entry in _entries(sections, title)}
         for title in ("Parameters", "Attributes")
     )
-    returned = known[-1].get("Returns", "")
+    results = {title: known[-1].get(title, "") for title in ("Returns", "Raises")}
 
     def complete(item):
         if not inspect.isclass(item):
-            item.__doc__ = _completed(item, parameters, {}, returned)
+            item.__doc__ = _completed(item, parameters, {}, results)
             return item
         for member in vars(item).values():
             method = getattr(member, "fn", getattr(member, "__func__", member))
             if inspect.isfunction(method) and not method.__name__.startswith("_"):
-                method.__doc__ = _completed(method, parameters, {}, returned)
-        item.__doc__ = _completed(item, parameters, attributes, "")
+                method.__doc__ = _completed(method, parameters, {}, results)
+        item.__doc__ = _completed(item, parameters, attributes, {})
         return item
 
     return complete
@@ -78,7 +78,7 @@ def _entries(sections, title):
             yield name.lstrip("*"), entry.rstrip()
 
 
-def _completed(item, parameters, attributes, returned):
+def _completed(item, parameters, attributes, results):
     """Docstring with the entries that it lacks, parameters in the order of the signature."""
     if not item.__doc__:
         return item.__doc__
@@ -92,8 +92,7 @@ def _completed(item, parameters, attributes, returned):
         "": sections[""],
         "Parameters": "\n".join(dict.fromkeys(parameters)),
         "Attributes": "\n".join(dict.fromkeys([*had.values(), *more])),
-        "Returns": sections.get("Returns", returned),
-    }
+    } | {title: sections.get(title, text) for title, text in results.items()}
     return (
         "\n\n".join(
             f"{title}\n{'-' * len(title)}\n{text.strip()}" if title else text

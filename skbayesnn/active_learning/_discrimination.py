@@ -52,16 +52,6 @@ def model_discrimination(
         Information gain in nats, at most the entropy of the probabilities, which is
         ``log n_models`` if these are equal.
 
-    Raises
-    ------
-    TypeError
-        If an estimator is not one of this package, or a single one is no evidence estimator.
-    ValueError
-        If the models do not predict the same kind of target, if inputs have other features than in
-        `fit`, if the probabilities are invalid, or if a single model has one minimum only.
-    sklearn.exceptions.NotFittedError
-        If an estimator is not fitted.
-
     Examples
     --------
     >>> import numpy as np

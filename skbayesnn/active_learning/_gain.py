@@ -77,16 +77,6 @@ def information_gain(
         Gains in nats, whatever the units of y (``"q_optimal"``: in squared units of y). The second
         shape for ``kind="marginal"``.
 
-    Raises
-    ------
-    TypeError
-        If the estimator is not one of this package.
-    ValueError
-        If inputs have other features than in `fit`, points of interest are missing, or the kind
-        does not exist for this estimator.
-    sklearn.exceptions.NotFittedError
-        If the estimator is not fitted.
-
     Notes
     -----
     *Several minima.* Gains are averaged over the minima with their shares in the predictions. This

@@ -40,6 +40,15 @@ price : float, optional
     candidate is lower (MacKay 1992, section 4.7).
 return_gains : bool, default=False
     Also return the gains.
+
+Raises
+------
+TypeError
+    If an estimator is not one of this package, or has not what is asked for.
+ValueError
+    If inputs have other features than in `fit`, or arguments do not fit the estimator.
+sklearn.exceptions.NotFittedError
+    If an estimator is not fitted.
 """
 
 

@@ -59,13 +59,6 @@ def select(
     gains : ndarray of shape (n_chosen,)
         Gain of each row, given those before it. Only with ``return_gains``.
 
-    Raises
-    ------
-    TypeError
-        If the estimator is not one of this package, or ``n`` or ``price`` are not numbers.
-    ValueError
-        As `information_gain`; also if ``n`` is larger than the number of candidates.
-
     Notes
     -----
     For samplers, outputs of drawn networks (activations of classifiers) are represented by their
@@ -131,13 +124,6 @@ def thin_training_set(
         Rows to keep, most informative first.
     gains : ndarray of shape (n_kept,)
         Gain of each row, in nats, given those before it. Only with ``return_gains``.
-
-    Raises
-    ------
-    TypeError
-        If the estimator is not an evidence estimator, or ``n`` or ``price`` are not numbers.
-    ValueError
-        If inputs have other features than in `fit`, or ``n`` is larger than their number.
 
     Notes
     -----

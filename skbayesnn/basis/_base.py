@@ -46,11 +46,6 @@ class BasisFeatures(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         -------
         self : object
             The fitted transformer.
-
-        Raises
-        ------
-        ValueError
-            If parameters or inputs are invalid.
         """
         self._check_parameters()
         self._learn(validate_data(self, X, dtype=np.float64))

@@ -157,11 +157,6 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
         -------
         self : object
             The fitted estimator.
-
-        Raises
-        ------
-        ValueError
-            If parameters or data are invalid.
         """
         return self._learn(X, y, sample_weight)
 

@@ -116,11 +116,6 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
         -------
         self : object
             The fitted estimator; ``log_evidence_`` is that of all batches.
-
-        Raises
-        ------
-        ValueError
-            If parameters or data make no sense, or do not fit those of earlier batches.
         """
         known = {}
         if not self.__sklearn_is_fitted__():

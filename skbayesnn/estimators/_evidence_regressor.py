@@ -143,11 +143,6 @@ class EvidenceMLPRegressor(RegressionFit, EvidenceMLP):
         -------
         self : object
             The fitted estimator; ``log_evidence_`` is that of all batches.
-
-        Raises
-        ------
-        ValueError
-            If parameters or data make no sense, or do not fit those of earlier batches.
         """
         earlier = self._before_batch()
         return self._learn(

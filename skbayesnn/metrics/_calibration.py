@@ -21,11 +21,6 @@ def interval_coverage(
     float
         Coverage between 0 and 1, over all outputs.
 
-    Raises
-    ------
-    ValueError
-        If shapes disagree, or a lower end lies above the upper one.
-
     Examples
     --------
     >>> from skbayesnn.metrics import interval_coverage
@@ -55,11 +50,6 @@ def quantile_calibration_error(pit: ArrayLike, *, sample_weight: ArrayLike | Non
     float
         Error between 0 and 0.5, mean over the outputs: lower is better. Perfect predictions of
         ``n`` independent targets have about ``0.31 / sqrt(n)``.
-
-    Raises
-    ------
-    ValueError
-        If a value does not lie between 0 and 1.
 
     References
     ----------
@@ -123,11 +113,6 @@ def expected_calibration_error(
     -------
     float
         Error between 0 and 1: lower is better.
-
-    Raises
-    ------
-    ValueError
-        If shapes, labels and probabilities do not fit each other.
 
     References
     ----------

@@ -28,6 +28,11 @@ Returns
 -------
 ndarray of the shape of `y_true`
     Score in units of y: lower is better.
+
+Raises
+------
+ValueError
+    If arguments are invalid, or their shapes do not fit each other.
 """
 
 
@@ -39,11 +44,6 @@ def log_density_gaussian(y_true: ArrayLike, mean: ArrayLike, std: ArrayLike) -> 
     -------
     ndarray of the shape of `y_true`
         Log density in nats, y in its own units: higher is better.
-
-    Raises
-    ------
-    ValueError
-        If shapes disagree, or a standard deviation is not positive.
 
     Examples
     --------
@@ -62,11 +62,6 @@ def crps_gaussian(y_true: ArrayLike, mean: ArrayLike, std: ArrayLike) -> Array:
     The score is ``integral of (F(x) - 1{x >= y})^2 dx`` (Gneiting and Raftery 2007, equation 20, up
     to the sign); ``F`` is the predictive distribution function. For a prediction of zero standard
     deviation it is the absolute error.
-
-    Raises
-    ------
-    ValueError
-        If shapes disagree, or a standard deviation is not positive.
 
     References
     ----------
@@ -100,11 +95,6 @@ def crps_samples(y_true: ArrayLike, samples: ArrayLike, *, fair: bool = False) -
         ``False``: the score of the distribution that has exactly these draws. ``True``: an unbiased
         estimate of the score of the distribution that the draws, at least two and independent, come
         from (Ferro 2014); it can be negative.
-
-    Raises
-    ------
-    ValueError
-        If shapes disagree, or there are too few draws.
 
     References
     ----------
@@ -142,11 +132,6 @@ def interval_score(y_true: ArrayLike, interval: ArrayLike, *, coverage: float = 
 
     The score is ``(u - l) + 2/a (l - y) 1{y < l} + 2/a (y - u) 1{y > u}`` with ``a = 1 - coverage``
     (Gneiting and Raftery 2007, equation 43). The true quantiles have the best expected score.
-
-    Raises
-    ------
-    ValueError
-        If shapes disagree, or a lower end lies above the upper one.
 
     References
     ----------

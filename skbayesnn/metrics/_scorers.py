@@ -38,6 +38,13 @@ REQUESTS.score.add_request(param="exposure", alias=True)
 REACH = 8.0  # standard deviations within which distribution functions are integrated
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(48)
 NODES, WEIGHTS = 0.5 * (NODES + 1.0), 0.5 * WEIGHTS  # on [0, 1]
+SCORES = """Scorers.
+
+Raises
+------
+TypeError
+    If the estimator gives no predictive distribution.
+"""
 
 
 def _requests():
@@ -50,7 +57,7 @@ def with_exposure(scorer):
     return scorer
 
 
-@documented()
+@documented(SCORES)
 @with_exposure
 def log_density_scorer(
     estimator: Any,
@@ -73,11 +80,6 @@ def log_density_scorer(
     float
         Score in nats per row, y in its own units, joint over the outputs: higher is better.
 
-    Raises
-    ------
-    TypeError
-        If the estimator gives no predictive distribution.
-
     Examples
     --------
     >>> import numpy as np
@@ -98,7 +100,7 @@ def log_density_scorer(
     return mean_over_rows(distribution(model, rows, exposure).joint_logpdf(y), sample_weight)
 
 
-@documented()
+@documented(SCORES)
 @with_exposure
 def neg_crps_scorer(
     estimator: Any,
@@ -123,11 +125,6 @@ def neg_crps_scorer(
     float
         Score in units of y, mean over the outputs: higher is better.
 
-    Raises
-    ------
-    TypeError
-        If the estimator gives no predictive distribution.
-
     Examples
     --------
     >>> import numpy as np
@@ -142,7 +139,7 @@ def neg_crps_scorer(
     return -mean_over_rows(_crps(distribution(estimator, X, exposure), y), sample_weight)
 
 
-@documented()
+@documented(SCORES)
 @with_exposure
 def neg_calibration_error_scorer(
     estimator: Any,
@@ -164,11 +161,6 @@ def neg_calibration_error_scorer(
     -------
     float
         Negative mean difference of probabilities: higher is better.
-
-    Raises
-    ------
-    TypeError
-        If the estimator gives no predictive distribution.
 
     Examples
     --------
@@ -198,11 +190,6 @@ def make_coverage_scorer(coverage: float = 0.95) -> Callable[..., Any]:
         Scorer ``(estimator, X, y, sample_weight=None, exposure=None)`` of regressors: minus the
         distance of `interval_coverage` from ``coverage``, higher is better.
 
-    Raises
-    ------
-    ValueError
-        If ``coverage`` does not lie between 0 and 1.
-
     Examples
     --------
     >>> import numpy as np
@@ -228,11 +215,6 @@ def make_interval_scorer(coverage: float = 0.95) -> Callable[..., Any]:
     callable
         Scorer ``(estimator, X, y, sample_weight=None, exposure=None)`` of regressors, in units of
         y: higher is better.
-
-    Raises
-    ------
-    ValueError
-        If ``coverage`` does not lie between 0 and 1.
 
     Examples
     --------

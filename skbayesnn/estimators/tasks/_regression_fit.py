@@ -83,11 +83,6 @@ class RegressionFit(Regression):
         -------
         self : object
             The fitted estimator.
-
-        Raises
-        ------
-        ValueError
-            If parameters or data are invalid.
         """
         return self._learn(X, y, sample_weight, measurement_std, exposure, censored)
 
