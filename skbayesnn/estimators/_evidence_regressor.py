@@ -43,7 +43,8 @@ class EvidenceMLPRegressor(RegressionFit, EvidenceMLP):
     noise_log_evidences_ : dict
         Log evidence of each noise model that was fitted; only with ``noise="auto"``.
     noise_correlation_ : ndarray of shape (n_outputs, n_outputs)
-        Correlation of the noise between outputs, at the best minimum; with correlated noise.
+        Correlation of the noise between outputs: mean over drawn networks, or at the best minimum;
+        with correlated noise.
     dispersion_ : float
         Dispersion of negative binomial counts: mean over drawn networks, or at the best minimum.
     degrees_of_freedom_ : float
@@ -168,12 +169,6 @@ class EvidenceMLPRegressor(RegressionFit, EvidenceMLP):
             )
         units = self._noise_units(noise.network)
         return units.split(units.weights(noise.theta))
-
-    @property
-    def noise_correlation_(self):
-        """Correlation of correlated noise between outputs, at the best minimum."""
-        self._check_noise_model("correlated", "noise_correlation_")
-        return self._best.likelihood.correlation.copy()
 
     @property
     def _noise_of_networks(self):

@@ -127,12 +127,6 @@ class HMCMLPRegressor(RegressionFit, HMCMLP):
         return problem
 
     @property
-    def noise_correlation_(self):
-        """Correlation of correlated noise between outputs, posterior mean."""
-        self._check_noise_model("correlated", "noise_correlation_")
-        return np.mean(self._draws.noise.correlation, axis=0)
-
-    @property
     def _noise_of_networks(self):
         return self._draws.noise
 
