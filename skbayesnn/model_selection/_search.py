@@ -42,12 +42,11 @@ from skbayesnn.model_selection._candidates import (
     results_table,
     simplest_of_best,
 )
-from skbayesnn.predictive import stacking_weights, tempered_weights
+from skbayesnn.predictive import combination_weights
 
 AVERAGING = ("best", "evidence", "equal", "stacking", "tempered")
 BY_DENSITIES = ("stacking", "tempered")  # need leave-one-out densities, which samplers do not have
 SAMPLERS = (HMCMLPClassifier, HMCMLPRegressor)
-NEGLIGIBLE_WEIGHT = 1e-6  # share of a model below which it is left out of predictions
 
 
 def _delegated(method):
@@ -296,19 +295,15 @@ class EvidenceSearch(MetaEstimatorMixin, BaseEstimator):
         weights, evidences = np.zeros(len(self.estimators_)), self.results_["log_evidence"]
         if self.combine == "best":
             weights[self.best_index_] = 1.0
-        elif self.combine == "evidence":
-            weights = self.results_["posterior_probability"].copy()
-        elif self.combine == "equal":
-            weights[known] = 1.0 / len(known)
-        elif self.combine == "stacking":
-            weights[known] = stacking_weights(*self._leave_one_out(known, fit_params))
-        else:
+            return weights
+        densities, counts = None, None
+        if self.combine in BY_DENSITIES:
             densities, counts = self._leave_one_out(known, fit_params)
-            if is_classifier(self.best_estimator_):  # too high with many weights
-                densities = None
-            weights[known] = tempered_weights(evidences[known], counts, densities)
-        weights[weights < NEGLIGIBLE_WEIGHT] = 0.0
-        return weights / weights.sum()
+        classes = is_classifier(self.best_estimator_)
+        weights[known] = combination_weights(
+            self.combine, evidences[known], counts, lambda: densities, classes
+        )
+        return weights
 
     def _leave_one_out(self, known, fit_params):
         """Leave-one-out log densities, a row per candidate, and the weight of every column."""

@@ -1,14 +1,13 @@
 """Predictive distributions from posteriors: error bars, moderated outputs, mixtures."""
 
 from skbayesnn.predictive._combination import (
+    combination_weights,
     combined,
     ensemble_of_draws,
     ensemble_of_models,
     evidence_weights,
     noise_of,
     noise_of_drawn,
-    stacking_weights,
-    tempered_weights,
 )
 from skbayesnn.predictive._counts import CountEnsemble
 from skbayesnn.predictive._ensemble import Ensemble, Rescaled
@@ -43,6 +42,7 @@ __all__ = [
     "Rescaled",
     "StudentTNoise",
     "class_probabilities",
+    "combination_weights",
     "combined",
     "covariance_root",
     "ensemble_of_draws",
@@ -57,6 +57,4 @@ __all__ = [
     "sigmoid_information",
     "softmax_information",
     "softmax_slopes",
-    "stacking_weights",
-    "tempered_weights",
 ]
