@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from copy import deepcopy
+from dataclasses import KW_ONLY, dataclass
 from functools import wraps
 from typing import Any, Self
 
@@ -44,6 +45,7 @@ def _functions(method):
 
 
 @documented()
+@dataclass(eq=False, repr=False)
 class TransformedTargetRegressor(Predictions, MetaEstimatorMixin, RegressorMixin, BaseEstimator):
     """Regression of transformed targets, with predictions in units of the original targets.
 
@@ -125,20 +127,12 @@ class TransformedTargetRegressor(Predictions, MetaEstimatorMixin, RegressorMixin
     True
     """
 
-    def __init__(
-        self,
-        regressor: Estimator = None,
-        *,
-        transformer: Any = None,
-        func: Callable[..., Any] | None = None,
-        inverse_func: Callable[..., Any] | None = None,
-        prediction: str = "median",
-    ) -> None:
-        self.regressor = regressor
-        self.transformer = transformer
-        self.func = func
-        self.inverse_func = inverse_func
-        self.prediction = prediction
+    regressor: Estimator = None
+    _: KW_ONLY
+    transformer: Any = None
+    func: Callable[..., Any] | None = None
+    inverse_func: Callable[..., Any] | None = None
+    prediction: str = "median"
 
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, **fit_params: Any

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 from numpy.typing import ArrayLike
@@ -18,6 +19,7 @@ from skbayesnn.predictive import noise_of, noise_of_drawn
 
 
 @documented(EVIDENCE, ESTIMATORS)
+@dataclass(eq=False, repr=False)
 class EvidenceMLPRegressor(RegressionFit, EvidenceMLP):
     """Bayesian neural network for regression that needs no validation set.
 
@@ -73,40 +75,22 @@ class EvidenceMLPRegressor(RegressionFit, EvidenceMLP):
     True
     """
 
-    def __init__(
-        self,
-        hidden_layer_sizes: LayerSizes = "auto",
-        *,
-        prior: str | ArrayLike | Estimator | Prior = "layer",
-        noise: str | ArrayLike | dict[Any, float] | Noise = "auto",
-        activation: str = "tanh",
-        random_state: RandomState = None,
-        max_time: float | None = None,
-        fit_intercept: bool = True,
-        standardize: bool = True,
-        n_restarts: int = 5,
-        combine: str = "posterior",
-        measure_evidence: bool | str = "auto",
-        solver: str | Solver = "auto",
-        n_jobs: int | None = None,
-        verbose: int = 0,
-        warm_start: bool = False,
-    ) -> None:
-        self.hidden_layer_sizes = hidden_layer_sizes
-        self.prior = prior
-        self.noise = noise
-        self.activation = activation
-        self.random_state = random_state
-        self.max_time = max_time
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.n_restarts = n_restarts
-        self.combine = combine
-        self.measure_evidence = measure_evidence
-        self.solver = solver
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.warm_start = warm_start
+    hidden_layer_sizes: LayerSizes = "auto"
+    _: KW_ONLY
+    prior: str | ArrayLike | Estimator | Prior = "layer"
+    noise: str | ArrayLike | dict[Any, float] | Noise = "auto"
+    activation: str = "tanh"
+    random_state: RandomState = None
+    max_time: float | None = None
+    fit_intercept: bool = True
+    standardize: bool = True
+    n_restarts: int = 5
+    combine: str = "posterior"
+    measure_evidence: bool | str = "auto"
+    solver: str | Solver = "auto"
+    n_jobs: int | None = None
+    verbose: int = 0
+    warm_start: bool = False
 
     @available_if(learns_in_batches)
     def partial_fit(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from skbayesnn.predictive import class_probabilities
 
 
 @documented(SAMPLERS, ESTIMATORS)
+@dataclass(eq=False, repr=False)
 class HMCMLPClassifier(Classification, HMCMLP):
     """Classification that averages over networks drawn from the posterior.
 
@@ -60,42 +62,23 @@ class HMCMLPClassifier(Classification, HMCMLP):
     True
     """
 
-    def __init__(
-        self,
-        hidden_layer_sizes: LayerSizes = (16,),
-        *,
-        prior: str | ArrayLike | Estimator | Prior = "layer",
-        class_weight: Any = None,
-        activation: str = "tanh",
-        random_state: RandomState = None,
-        max_time: float | None = None,
-        fit_intercept: bool = True,
-        standardize: bool = True,
-        n_chains: int = 4,
-        n_warmup: int = 150,
-        n_draws: int = 500,
-        measure_evidence: bool = True,
-        sampler: str | Sampler = "auto",
-        n_jobs: int | None = None,
-        verbose: int = 0,
-        warm_start: bool = False,
-    ) -> None:
-        self.hidden_layer_sizes = hidden_layer_sizes
-        self.prior = prior
-        self.class_weight = class_weight
-        self.activation = activation
-        self.random_state = random_state
-        self.max_time = max_time
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.n_chains = n_chains
-        self.n_warmup = n_warmup
-        self.n_draws = n_draws
-        self.measure_evidence = measure_evidence
-        self.sampler = sampler
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.warm_start = warm_start
+    hidden_layer_sizes: LayerSizes = (16,)
+    _: KW_ONLY
+    prior: str | ArrayLike | Estimator | Prior = "layer"
+    class_weight: Any = None
+    activation: str = "tanh"
+    random_state: RandomState = None
+    max_time: float | None = None
+    fit_intercept: bool = True
+    standardize: bool = True
+    n_chains: int = 4
+    n_warmup: int = 150
+    n_draws: int = 500
+    measure_evidence: bool = True
+    sampler: str | Sampler = "auto"
+    n_jobs: int | None = None
+    verbose: int = 0
+    warm_start: bool = False
 
     def _compare(self, fitted, X):
         return compare_classifiers(fitted, self, X)

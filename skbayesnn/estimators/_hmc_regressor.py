@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from skbayesnn.estimators.tasks._regression_fit import RegressionFit
 
 
 @documented(SAMPLERS, ESTIMATORS)
+@dataclass(eq=False, repr=False)
 class HMCMLPRegressor(RegressionFit, HMCMLP):
     """Regression that averages over networks drawn from the posterior.
 
@@ -75,42 +77,23 @@ class HMCMLPRegressor(RegressionFit, HMCMLP):
     True
     """
 
-    def __init__(
-        self,
-        hidden_layer_sizes: LayerSizes = "auto",
-        *,
-        prior: str | ArrayLike | Estimator | Prior = "layer",
-        noise: str | ArrayLike | dict[Any, float] | Noise = "auto",
-        activation: str = "tanh",
-        random_state: RandomState = None,
-        max_time: float | None = None,
-        fit_intercept: bool = True,
-        standardize: bool = True,
-        n_chains: int = 4,
-        n_warmup: int = 150,
-        n_draws: int = 500,
-        measure_evidence: bool = True,
-        sampler: str | Sampler = "auto",
-        n_jobs: int | None = None,
-        verbose: int = 0,
-        warm_start: bool = False,
-    ) -> None:
-        self.hidden_layer_sizes = hidden_layer_sizes
-        self.prior = prior
-        self.noise = noise
-        self.activation = activation
-        self.random_state = random_state
-        self.max_time = max_time
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.n_chains = n_chains
-        self.n_warmup = n_warmup
-        self.n_draws = n_draws
-        self.measure_evidence = measure_evidence
-        self.sampler = sampler
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.warm_start = warm_start
+    hidden_layer_sizes: LayerSizes = "auto"
+    _: KW_ONLY
+    prior: str | ArrayLike | Estimator | Prior = "layer"
+    noise: str | ArrayLike | dict[Any, float] | Noise = "auto"
+    activation: str = "tanh"
+    random_state: RandomState = None
+    max_time: float | None = None
+    fit_intercept: bool = True
+    standardize: bool = True
+    n_chains: int = 4
+    n_warmup: int = 150
+    n_draws: int = 500
+    measure_evidence: bool = True
+    sampler: str | Sampler = "auto"
+    n_jobs: int | None = None
+    verbose: int = 0
+    warm_start: bool = False
 
     def _pose(self, rows, hidden_layer_sizes, earlier=None):
         problem = super()._pose(rows, hidden_layer_sizes, earlier)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from copy import deepcopy
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -55,6 +56,7 @@ def _delegated(method):
 
 
 @documented()
+@dataclass(eq=False, repr=False)
 class EvidenceSearch(MetaEstimatorMixin, BaseEstimator):
     """Search over parameter values by evidence, with all rows in every fit.
 
@@ -151,22 +153,13 @@ class EvidenceSearch(MetaEstimatorMixin, BaseEstimator):
     >>> mean, std = search.predict([[0.5]], return_std=True)
     """
 
-    def __init__(
-        self,
-        estimator: Estimator,
-        param_grid: dict[str, Any] | Sequence[dict[str, Any]],
-        *,
-        combine: str = "best",
-        n_jobs: int | None = None,
-        max_time: float | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.estimator = estimator
-        self.param_grid = param_grid
-        self.combine = combine
-        self.n_jobs = n_jobs
-        self.max_time = max_time
-        self.verbose = verbose
+    estimator: Estimator
+    param_grid: dict[str, Any] | Sequence[dict[str, Any]]
+    _: KW_ONLY
+    combine: str = "best"
+    n_jobs: int | None = None
+    max_time: float | None = None
+    verbose: int = 0
 
     def fit(self, X: ArrayLike, y: ArrayLike, **fit_params: Any) -> Self:
         """Fit every candidate to all rows, and compare their evidences.
