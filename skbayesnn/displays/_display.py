@@ -30,6 +30,10 @@ bar_kw : dict, optional
     Style of the bars (``Axes.barh``).
 line_kw : dict, optional
     Style of the lines (``Axes.plot``).
+X_test : array-like of shape (n_samples, n_features)
+    Inputs that were not used in training.
+y_test : array-like of shape (n_samples,) or (n_samples, n_outputs)
+    Targets of ``X_test``.
 error : callable, optional
     Function from ``(estimator, X_test, y_test)`` to the test error. By default the root mean
     squared error of regressors, the log loss of classifiers.

@@ -128,10 +128,6 @@ class EvidenceDisplay(Display):
             Parameter against which to draw, as in the grid (``step__name`` in a pipeline); not
             needed if only one varies. If other parameters vary as well there is one line per
             combination of them.
-        X_test : array-like of shape (n_samples, n_features), optional
-            Inputs that were not used in training.
-        y_test : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
-            Targets of ``X_test``.
         """
         check_search(search)
         results = search.results_

@@ -88,10 +88,6 @@ class EvidenceVersusTestDisplay(Display):
         ----------
         estimator : EvidenceSearch, or list of estimators or Pipelines
             Fits to the same training data.
-        X_test : array-like of shape (n_samples, n_features)
-            Inputs that were not used in training.
-        y_test : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Targets of ``X_test``.
         group_by : str or list of str, optional
             Parameter whose values define the groups; or the group of every fit.
         """

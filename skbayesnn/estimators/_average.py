@@ -1,5 +1,7 @@
 """Mixtures of several fitted models of the same targets."""
 
+from dataclasses import dataclass
+
 import numpy as np
 from sklearn.base import BaseEstimator
 
@@ -21,12 +23,12 @@ weights : ndarray of shape (n_models,)
 """
 
 
+@dataclass(eq=False, repr=False)
 class _Average(BaseEstimator):
     """Base class of both averages: the ensemble of all networks of all models."""
 
-    def __init__(self, models, weights):
-        self.models = models
-        self.weights = weights
+    models: list
+    weights: np.ndarray
 
     @property
     def _last(self):

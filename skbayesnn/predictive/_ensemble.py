@@ -290,7 +290,7 @@ class Rescaled(Part):
     @property
     def noise(self):
         """Noise of the part in the new units, at inputs with all columns."""
-        return _NoiseOfColumns(self.part.noise.in_units(self.scaling.scale), self.columns)
+        return self.part.noise.in_units(self.scaling.scale).at_columns(self.columns)
 
     def outputs(self, X):
         return self.scaling.inverse(self.part.outputs(X[:, self.columns]))
@@ -322,25 +322,3 @@ class Rescaled(Part):
 
     def probabilities(self, X, moderated):
         return self.part.probabilities(X[:, self.columns], moderated)
-
-
-@dataclass(frozen=True)
-class _NoiseOfColumns:
-    """Noise that depends on some columns of the inputs."""
-
-    noise: object
-    columns: slice
-
-    @property
-    def heavy_tails(self):
-        return self.noise.heavy_tails
-
-    @property
-    def typical_variances(self):
-        return self.noise.typical_variances
-
-    def variances(self, X):
-        return self.noise.variances(X[:, self.columns])
-
-    def covariances(self, X):
-        return self.noise.covariances(X[:, self.columns])

@@ -51,6 +51,10 @@ class GaussianNoise:
         """Convert to the noise of outputs that are multiplied by ``scale``."""
         return replace(self, unit=self.unit * scale)
 
+    def at_columns(self, columns):
+        """Convert to the noise at inputs of which only some columns count."""
+        return self
+
     @property
     def typical_variances(self):
         """Variances ``(m, n_outputs)``; geometric means over training rows if rows differ."""
@@ -219,6 +223,7 @@ class NoiseNetworks(GaussianNoise):
     theta: np.ndarray | None = None  # (m, k)
     log_range: tuple = (-np.inf, np.inf)  # of log precisions, for all outputs or for each
     precision: object = None  # of the posterior of the weights, of a single network
+    columns: slice | None = None  # of the inputs, that the network takes; None: all
 
     @property
     def n_gaussians(self):
@@ -229,9 +234,15 @@ class NoiseNetworks(GaussianNoise):
     def widths(self):
         return list(self.network.layer_sizes[1:])
 
+    def at_columns(self, columns):
+        return replace(self, columns=columns)
+
+    def _inputs(self, X):
+        return X if self.columns is None else X[:, self.columns]
+
     def scales(self, X):
         """Standard deviations at every row at the most probable weights, ``(m, n, n_outputs)``."""
-        log_precision = outputs(self.network, self.theta, X)
+        log_precision = outputs(self.network, self.theta, self._inputs(X))
         return np.exp(-0.5 * np.clip(log_precision, *self.log_range)) * self.unit
 
     def variances(self, X):
@@ -246,7 +257,7 @@ class NoiseNetworks(GaussianNoise):
         n_outputs = self.network.n_outputs
         variances = np.empty((1, len(NODES), len(X), n_outputs))
         for rows in row_blocks(len(X), n_outputs * self.network.n_weights):
-            trace = forward(self.network, self.theta[0], X[rows], order=1)
+            trace = forward(self.network, self.theta[0], self._inputs(X[rows]), order=1)
             covariance = self.precision.project(jacobian(trace))
             sd = np.sqrt(np.maximum(np.diagonal(covariance, axis1=1, axis2=2), 0.0))
             log_precision = trace.outputs - NODES[:, None, None] * sd
