@@ -8,6 +8,7 @@ import pytest
 from numpydoc.docscrape import get_doc_object
 from numpydoc.validate import validate
 
+from skbayesnn._docs import documented
 from tests.tools import public_modules
 
 pytestmark = pytest.mark.docs
@@ -117,6 +118,30 @@ def test_names_are_collected():
     assert "skbayesnn.EvidenceMLPRegressor.fit" in names
     assert "skbayesnn.network.Network.layers" in names
     assert not [name for name in names if name.endswith((".get_params", "_request"))]
+
+
+def test_shared_descriptions_are_added():
+    class Pair:
+        """Pair.
+
+        Examples
+        --------
+        >>> Pair()
+        """
+
+        def swap(self, X, times, random_state=0):
+            """Swap columns.
+
+            Parameters
+            ----------
+            times : int
+                How often.
+            """
+
+    documented("Pairs.\n\nAttributes\n----------\nn_ : int\n    Number.")(Pair)
+    order = [Pair.swap.__doc__.index(f"{name} : ") for name in ("X", "times", "random_state")]
+    assert order == sorted(order)
+    assert Pair.__doc__.index("n_ : int\n    Number.") < Pair.__doc__.index("Examples")
 
 
 def test_missing_parameter_is_found():

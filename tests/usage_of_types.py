@@ -38,7 +38,6 @@ EvidenceMLPClassifier(solver=Solver("exact", max_iter=1000), prior=model)
 HMCMLPRegressor(sampler=Sampler("hmc", n_steps=(1, 4), init=model), noise=0.1)
 assert_type(model.set_params(prior__kind="ard"), EvidenceMLPRegressor)
 assert_type(model.predict_std(X, measurement_std=0.1), NDArray[Any])
-EvidenceMLPRegressor(hidden_layers=(4,))  # type: ignore[call-arg]
 EvidenceMLPRegressor(hidden_layer_sizes=2.5)  # type: ignore[arg-type]
 model.predict(X, True, True)  # type: ignore[call-overload]
 

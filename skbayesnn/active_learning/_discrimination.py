@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import combinations_with_replacement
 from typing import NamedTuple
 
 import numpy as np
@@ -12,27 +11,27 @@ from sklearn.base import is_classifier
 from sklearn.utils import check_array
 
 from skbayesnn._data import Scaling
+from skbayesnn._docs import documented
 from skbayesnn._typing import Array, Estimator
 from skbayesnn.active_learning._information import class_information, indicator_information
-from skbayesnn.active_learning._inputs import EVIDENCE, METHODS, SAMPLERS, resolve
+from skbayesnn.active_learning._inputs import EVIDENCE, QUESTION, SAMPLERS, resolve
 from skbayesnn.network import row_blocks
-from skbayesnn.predictive import Ensemble, mixture_moments, normal_points
-
-SMALLEST = np.finfo(float).tiny
+from skbayesnn.predictive import Ensemble, normal_points
 
 
+@documented(QUESTION)
 def model_discrimination(
     *models: Estimator | ArrayLike,
     X_candidates: ArrayLike | None = None,
     probabilities: ArrayLike | str | None = None,
-    method: str = "exact",
 ) -> Array:
     """Expected information gain about which of several models is right, for every candidate.
 
-    The gain is the mutual information between the target that would be measured and the model,
-    which MacKay (1992, equation 4.14) approximates for two. It is high where the predictions differ
-    by more than their error bars. With a single model the gain is about which of its minima is
-    right.
+    The gain is the mutual information between the target that would be measured and the model, by
+    quadrature; for several outputs by about 1000 quasi-random points for each model. (MacKay 1992,
+    equation 4.14, approximates twice this information for two models with similar predictions.)
+    It is high where the predictions differ by more than their error bars. With a single model the
+    gain is about which of its minima is right.
 
     Parameters
     ----------
@@ -41,40 +40,17 @@ def model_discrimination(
         the same outputs or classes. They may use different features of ``X_candidates``, which may
         be given as the last of these arguments: ``model_discrimination(first, second, third, X)``.
         A single one must be an evidence estimator; its distinct minima take the place of models.
-    X_candidates : array-like of shape (n_candidates, n_features)
-        Inputs at which a measurement is possible.
     probabilities : array-like of shape (n_models,) or "evidence", optional
         Present probabilities of the models, to be normalised. By default models are equally
         probable, and minima have their shares in the predictions. ``"evidence"`` takes the
         probabilities given the data: the softmax of the ``log_evidence_`` of models that were
         fitted to the same targets.
-    method : {"exact", "approximation"}, default="exact"
-        ``"exact"``: mutual information of the predictive distributions, by quadrature; for several
-        outputs by about 1000 quasi-random points for each model. ``"approximation"``: for similar
-        Gaussian predictions, whose variances ``s_i^2`` include the noise, the sum over pairs of
-        models of::
-
-            P_1 P_2 / 4 [(1/s_1^2 + 1/s_2^2) (mu_1 - mu_2)^2 + ((s_1^2 - s_2^2) / (s_1 s_2))^2]
-
-        or, for any kind of target, of ``P_1 P_2 / 2`` times the symmetrised Kullback-Leibler
-        divergence. Equation 4.14 of MacKay (1992) has ``P_1 P_2 / 2`` in the formula, which is
-        twice the mutual information. The approximation has no upper limit.
 
     Returns
     -------
     ndarray of shape (n_candidates,)
-        Information gain in nats. The exact values are at most the entropy of the probabilities,
-        which is ``log n_models`` if these are equal.
-
-    Raises
-    ------
-    TypeError
-        If an estimator is not one of this package, or a single one is no evidence estimator.
-    ValueError
-        If the models do not predict the same kind of target, if inputs have other features than in
-        `fit`, if the probabilities are invalid, or if a single model has one minimum only.
-    sklearn.exceptions.NotFittedError
-        If an estimator is not fitted.
+        Information gain in nats, at most the entropy of the probabilities, which is
+        ``log n_models`` if these are equal.
 
     Examples
     --------
@@ -91,8 +67,6 @@ def model_discrimination(
     >>> int(np.argmin(gains))
     1
     """
-    if not (isinstance(method, str) and method in METHODS):
-        raise ValueError(f"method must be 'exact' or 'approximation'; got {method!r}.")
     if X_candidates is None and models:
         models, X_candidates = models[:-1], models[-1]
     if not models:
@@ -110,7 +84,7 @@ def model_discrimination(
         views = _of_minima(found[0][0], views[0].X)
     P = _probabilities(probabilities, views)
     views = [view for view, p in zip(views, P, strict=True) if p > 0]
-    return _information(views, P[P > 0], is_classifier(found[0][0]), method)
+    return _information(views, P[P > 0], is_classifier(found[0][0]))
 
 
 class View(NamedTuple):
@@ -173,16 +147,16 @@ def _check_comparable(models):
             )
 
 
-def _information(views, P, classes, method):
+def _information(views, P, classes):
     """Compute the information gains, for regression in blocks of rows."""
     if classes:
-        p = np.stack([view.ensemble.probabilities(view.X) for view in views])
-        exactly = method == "exact"
-        return class_information(p, P) if exactly else _over_pairs(_divergence_of_classes, p, P)
-    rule = _exactly if method == "exact" else _approximately
-    width = sum(view.ensemble.doubles_per_row for view in views)
-    blocks = row_blocks(len(views[0].X), width)
-    return np.concatenate([rule([_predictive(v, v.X[rows]) for v in views], P) for rows in blocks])
+        return class_information(np.stack([v.ensemble.probabilities(v.X) for v in views]), P)
+    gains, width = [], sum(view.ensemble.doubles_per_row for view in views)
+    for rows in row_blocks(len(views[0].X), width):
+        mixtures = [_predictive(view, view.X[rows]) for view in views]
+        for i in range(len(mixtures[0][1][0])):
+            gains.append(_gain([(w, means[:, i], S[:, i]) for w, means, S in mixtures], P))
+    return np.array(gains)
 
 
 def _predictive(view, X):
@@ -193,47 +167,12 @@ def _predictive(view, X):
     return view.ensemble.member_weights, view.y_scaling.inverse(means), covariances
 
 
-def _over_pairs(divergence, things, P):
-    """Sum of symmetrised divergences of pairs, with weights ``P_i P_j / 2``.
-
-    It is the mutual information to second order in the differences of the densities.
-    """
-    pairs = combinations_with_replacement(zip(P, things, strict=True), 2)
-    return 0.5 * sum(p * q * divergence(one, other) for (p, one), (q, other) in pairs)
-
-
-def _approximately(mixtures, P):
-    """Approximate information gain for Gaussians with the moments of the mixtures."""
-    return _over_pairs(_divergence, [mixture_moments(*mixture) for mixture in mixtures], P)
-
-
-def _divergence(one, other):
-    """Symmetrised Kullback-Leibler divergence of Gaussians, each with means and covariances."""
-    (mu_1, S_1), (mu_2, S_2) = one, other
-    apart = (mu_1 - mu_2)[..., None]
-    inverses = np.linalg.inv(S_1), np.linalg.inv(S_2)
-    means = np.swapaxes(apart, 1, 2) @ (inverses[0] + inverses[1]) @ apart
-    change = (S_1 - S_2) @ inverses[0] @ (S_1 - S_2) @ inverses[1]  # tr(S1/S2 + S2/S1 - 2)
-    return 0.5 * (means[:, 0, 0] + np.trace(change, axis1=1, axis2=2))
-
-
-def _divergence_of_classes(p, q):
-    """Symmetrised Kullback-Leibler divergence of class probabilities."""
-    return np.sum((p - q) * np.log(np.maximum(p, SMALLEST) / np.maximum(q, SMALLEST)), axis=1)
-
-
-def _exactly(mixtures, P):
-    """Compute the exact information gain, row by row."""
-    n, n_outputs = mixtures[0][1].shape[1:]
-    gains = np.empty(n)
-    for row in range(n):
-        own = [(w, means[:, row], S[:, row]) for w, means, S in mixtures]
-        if n_outputs == 1:
-            lines = [(mean[:, 0], np.sqrt(S[:, 0, 0]), w) for w, mean, S in own]
-            gains[row] = indicator_information(lines, P)
-        else:
-            gains[row] = _by_points(own, P)
-    return gains
+def _gain(mixtures, P):
+    """Information gain of one row, from weights ``(m,)``, means ``(m, p)`` and covariances."""
+    if mixtures[0][1].shape[1] > 1:
+        return _by_points(mixtures, P)
+    lines = [(mean[:, 0], np.sqrt(S[:, 0, 0]), weights) for weights, mean, S in mixtures]
+    return indicator_information(lines, P)
 
 
 def _by_points(mixtures, P):
@@ -246,7 +185,7 @@ def _by_points(mixtures, P):
         chosen = points[np.arange(m * each) % len(points)].reshape(m, each, p)
         y = means[:, None] + chosen @ np.swapaxes(np.linalg.cholesky(covariances), 1, 2)
         log_p = np.stack([_log_density(y.reshape(-1, p), *mixture) for mixture in mixtures])
-        together = logsumexp(log_p + np.log(np.maximum(P, SMALLEST))[:, None], axis=0)
+        together = logsumexp(log_p + np.log(P)[:, None], axis=0)
         gain += P[index] * np.mean((log_p[index] - together).reshape(m, each), axis=1) @ weights
     return max(float(gain), 0.0)
 

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import is_classifier
 
+from skbayesnn._docs import documented
 from skbayesnn._threads import blas_threads
 from skbayesnn._typing import Array, Estimator
 from skbayesnn.active_learning._information import (
@@ -14,12 +15,13 @@ from skbayesnn.active_learning._information import (
     spread_information,
     table_information,
 )
-from skbayesnn.active_learning._inputs import SAMPLERS, pose, resolve
+from skbayesnn.active_learning._inputs import QUESTION, SAMPLERS, pose, resolve
 from skbayesnn.active_learning._linear import Candidates, LinearModel
 from skbayesnn.network import row_blocks
 from skbayesnn.predictive import class_probabilities
 
 
+@documented(QUESTION)
 def information_gain(
     estimator: Estimator,
     X_candidates: ArrayLike,
@@ -53,19 +55,11 @@ def information_gain(
 
     Parameters
     ----------
-    estimator : estimator or Pipeline
-        Fitted estimator of this package, or a pipeline that ends with one.
-    X_candidates : array-like of shape (n_candidates, n_features)
-        Inputs at which a measurement is possible.
-    X_interest : array-like of shape (n_points, n_features), optional
-        Inputs at which predictions are wanted. Every kind except ``"total"`` needs them.
     kind : str, optional
         One of the above. Default: ``"mean_marginal"`` with points of interest, else ``"total"``.
         Classifiers have ``"total"``, ``"marginal"`` and ``"mean_marginal"``. These are about the
         *classes* at the points of interest, so ``"predicted_target"`` would equal
         ``"mean_marginal"``.
-    interest_weight : array-like of shape (n_points,), optional
-        Relative importance ``P_u`` of the points of interest; by default equal.
     method : {"approximation", "exact"}, default="approximation"
         For evidence classifiers only. ``"approximation"`` expands the mutual
         information for weak correlation: ``1/2 kappa^2 kappa_u^2 f'(kappa a) f'(kappa_u a_u)
@@ -82,16 +76,6 @@ def information_gain(
     ndarray of shape (n_candidates,) or (n_candidates, n_points)
         Gains in nats, whatever the units of y (``"q_optimal"``: in squared units of y). The second
         shape for ``kind="marginal"``.
-
-    Raises
-    ------
-    TypeError
-        If the estimator is not one of this package.
-    ValueError
-        If inputs have other features than in `fit`, points of interest are missing, or the kind
-        does not exist for this estimator.
-    sklearn.exceptions.NotFittedError
-        If the estimator is not fitted.
 
     Notes
     -----

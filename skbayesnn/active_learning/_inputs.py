@@ -21,6 +21,35 @@ QUANTITIES = ("total", "marginal", "joint", "mean_marginal", "predicted_target",
 REGRESSION_ONLY = ("joint", "q_optimal")
 METHODS = ("approximation", "exact")
 DRAWS_PER_TARGET = 10  # least number of draws per output of a joint gain
+QUESTION = """Active learning.
+
+Parameters
+----------
+estimator : estimator or Pipeline
+    Fitted estimator of this package, or a pipeline that ends with one.
+X_candidates : array-like of shape (n_candidates, n_features)
+    Inputs at which a measurement is possible.
+X_interest : array-like of shape (n_points, n_features), optional
+    Inputs at which predictions are wanted. Every kind except ``"total"`` needs them.
+interest_weight : array-like of shape (n_points,), optional
+    Relative importance ``P_u`` of the points of interest; by default equal.
+method : {"approximation", "exact"}, default="approximation"
+    Method of `information_gain`.
+price : float, optional
+    Price of a measurement, in the units of the gain. The selection stops when the gain of the best
+    candidate is lower (MacKay 1992, section 4.7).
+return_gains : bool, default=False
+    Also return the gains.
+
+Raises
+------
+TypeError
+    If an estimator is not one of this package, or has not what is asked for.
+ValueError
+    If inputs have other features than in `fit`, or arguments do not fit the estimator.
+sklearn.exceptions.NotFittedError
+    If an estimator is not fitted.
+"""
 
 
 class Question(NamedTuple):

@@ -8,16 +8,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from skbayesnn._docs import documented
 from skbayesnn._threads import blas_threads
 from skbayesnn._typing import Estimator
 from skbayesnn.active_learning._gain import linear_models, log_rate
-from skbayesnn.active_learning._inputs import EVIDENCE, Question, pose, resolve
+from skbayesnn.active_learning._inputs import EVIDENCE, QUESTION, Question, pose, resolve
 from skbayesnn.active_learning._linear import Candidates, prior_model
 from skbayesnn.estimators.inputs._parameters import count
 
 KEPT_DOUBLES = 2**26  # largest size at which vectors of all candidates are kept (512 MiB)
 
 
+@documented(QUESTION)
 def select(
     estimator: Estimator,
     X_candidates: ArrayLike,
@@ -41,26 +43,13 @@ def select(
 
     Parameters
     ----------
-    estimator : estimator or Pipeline
-        Fitted estimator of this package, or a pipeline that ends with one.
     X_candidates : array-like of shape (n_candidates, n_features)
         Inputs at which a measurement is possible. Each row can be chosen once. To allow repeated
         measurements, repeat the row.
     n : int
         Number of candidates to choose, at most ``n_candidates``.
-    X_interest : array-like of shape (n_points, n_features), optional
-        Inputs at which predictions are wanted.
     kind : str, optional
         Kind of `information_gain`, except ``"marginal"``, which has several numbers per candidate.
-    interest_weight : array-like of shape (n_points,), optional
-        Relative importance of the points of interest; by default equal.
-    method : {"approximation", "exact"}, default="approximation"
-        Method of `information_gain`.
-    price : float, optional
-        Price of a measurement, in the units of the gain. The selection stops when the gain of the
-        best candidate is lower (MacKay 1992, section 4.7).
-    return_gains : bool, default=False
-        Also return the gains.
 
     Returns
     -------
@@ -69,13 +58,6 @@ def select(
         ``price``.
     gains : ndarray of shape (n_chosen,)
         Gain of each row, given those before it. Only with ``return_gains``.
-
-    Raises
-    ------
-    TypeError
-        If the estimator is not one of this package, or ``n`` or ``price`` are not numbers.
-    ValueError
-        As `information_gain`; also if ``n`` is larger than the number of candidates.
 
     Notes
     -----
@@ -110,6 +92,7 @@ def select(
     return _greedy(models, weights, question, X, n, price, return_gains)
 
 
+@documented(QUESTION)
 def thin_training_set(
     estimator: Estimator,
     X: ArrayLike,
@@ -134,10 +117,6 @@ def thin_training_set(
         Inputs of the set.
     n : int
         Number of rows to keep, at most ``n_samples``.
-    price : float, optional
-        Stop when the largest gain is below this number of nats.
-    return_gains : bool, default=False
-        Also return the gains.
 
     Returns
     -------
@@ -145,13 +124,6 @@ def thin_training_set(
         Rows to keep, most informative first.
     gains : ndarray of shape (n_kept,)
         Gain of each row, in nats, given those before it. Only with ``return_gains``.
-
-    Raises
-    ------
-    TypeError
-        If the estimator is not an evidence estimator, or ``n`` or ``price`` are not numbers.
-    ValueError
-        If inputs have other features than in `fit`, or ``n`` is larger than their number.
 
     Notes
     -----

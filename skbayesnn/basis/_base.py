@@ -9,15 +9,28 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from skbayesnn._docs import documented
 from skbayesnn._typing import Array
 
+COLUMNS = """Transformers.
 
+Attributes
+----------
+n_features_in_ : int
+feature_names_in_ : ndarray of str
+"""
+
+
+@documented()
 class BasisFeatures(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Transformer from inputs to values of basis functions.
 
     A subclass provides ``_check_parameters()``, ``_learn(X)``, ``_values(X)`` of shape
     (n_samples, n_features_out) and ``_names(input_names)``.
     """
+
+    def __init_subclass__(cls):
+        documented(COLUMNS)(cls)
 
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
         """Place the basis functions over the training inputs.
@@ -33,11 +46,6 @@ class BasisFeatures(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         -------
         self : object
             The fitted transformer.
-
-        Raises
-        ------
-        ValueError
-            If parameters or inputs are invalid.
         """
         self._check_parameters()
         self._learn(validate_data(self, X, dtype=np.float64))
@@ -45,11 +53,6 @@ class BasisFeatures(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def transform(self, X: ArrayLike) -> Array:
         """Evaluate the basis functions.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
 
         Returns
         -------

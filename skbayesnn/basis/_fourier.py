@@ -1,6 +1,7 @@
 """Splines in a Fourier basis."""
 
 import numbers
+from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 
@@ -8,6 +9,7 @@ from skbayesnn.basis._base import ColumnFeatures, middle_and_reach
 from skbayesnn.estimators.inputs._parameters import check
 
 
+@dataclass(eq=False, repr=False)
 class FourierSplineFeatures(ColumnFeatures):
     """Cosines and sines whose prior makes the model a smoothing spline of any order.
 
@@ -36,8 +38,6 @@ class FourierSplineFeatures(ColumnFeatures):
         Period of each input.
     middle_ : ndarray of shape (n_features,)
         Middle of the training data, from which the phases count.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str
 
     Notes
     -----
@@ -63,12 +63,10 @@ class FourierSplineFeatures(ColumnFeatures):
     array(['x0_cos1', 'x0_sin1', 'x0_cos2', 'x0_sin2'], dtype=object)
     """
 
-    def __init__(
-        self, p: float = 4.0, *, n_harmonics: int = 50, period: float | str = "auto"
-    ) -> None:
-        self.p = p
-        self.n_harmonics = n_harmonics
-        self.period = period
+    p: float = 4.0
+    _: KW_ONLY
+    n_harmonics: int = 50
+    period: float | str = "auto"
 
     def _check_parameters(self):
         if not (isinstance(self.p, numbers.Real) and np.isfinite(self.p) and self.p >= 0):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
+
 import numpy as np
 from numpy.polynomial.legendre import legvander
 from numpy.typing import ArrayLike
@@ -42,6 +44,7 @@ class _OnInterval(_Polynomials):
         return (X - self.middle_) / self.reach_
 
 
+@dataclass(eq=False, repr=False)
 class LegendreFeatures(_OnInterval):
     """Legendre polynomials on the interval of the training data.
 
@@ -61,8 +64,6 @@ class LegendreFeatures(_OnInterval):
     ----------
     middle_, reach_ : ndarray of shape (n_features,)
         Middle and half width of the training interval of each input (width 2 for a constant one).
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str
 
     Notes
     -----
@@ -91,9 +92,9 @@ class LegendreFeatures(_OnInterval):
 
     _label = "legendre"
 
-    def __init__(self, degree: int = 10, *, orthonormal: bool = False) -> None:
-        self.degree = degree
-        self.orthonormal = orthonormal
+    degree: int = 10
+    _: KW_ONLY
+    orthonormal: bool = False
 
     def _check_parameters(self):
         super()._check_parameters()
@@ -106,6 +107,7 @@ class LegendreFeatures(_OnInterval):
         return values
 
 
+@dataclass(eq=False, repr=False)
 class PowerFeatures(_OnInterval):
     """Ordinary polynomials: powers of the inputs, on the interval of the training data.
 
@@ -123,8 +125,6 @@ class PowerFeatures(_OnInterval):
     ----------
     middle_, reach_ : ndarray of shape (n_features,)
         Middle and half width of the training interval of each input (width 2 for a constant one).
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str
 
     Notes
     -----
@@ -143,8 +143,7 @@ class PowerFeatures(_OnInterval):
 
     _label = "power"
 
-    def __init__(self, degree: int = 10) -> None:
-        self.degree = degree
+    degree: int = 10
 
     def _polynomials(self, X):
         return self._mapped(X)[..., None] ** np.arange(self.degree + 1)
@@ -180,6 +179,7 @@ class _Centred(ColumnFeatures):
         return values
 
 
+@dataclass(eq=False, repr=False)
 class HermitePolynomialFeatures(_Centred, _Polynomials):
     """Hermite polynomials, orthonormal where inputs have a normal distribution.
 
@@ -203,8 +203,6 @@ class HermitePolynomialFeatures(_Centred, _Polynomials):
     ----------
     center_, scale_ : ndarray of shape (n_features,)
         Centre and scale of each input.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str
 
     Notes
     -----
@@ -224,12 +222,10 @@ class HermitePolynomialFeatures(_Centred, _Polynomials):
 
     _label = "hermite_polynomial"
 
-    def __init__(
-        self, degree: int = 10, *, center: ArrayLike | str = "auto", scale: ArrayLike | str = "auto"
-    ) -> None:
-        self.degree = degree
-        self.center = center
-        self.scale = scale
+    degree: int = 10
+    _: KW_ONLY
+    center: ArrayLike | str = "auto"
+    scale: ArrayLike | str = "auto"
 
     def _automatic_scale(self, reach):
         return reach / np.sqrt(3.0)
@@ -239,6 +235,7 @@ class HermitePolynomialFeatures(_Centred, _Polynomials):
         return np.stack(list(hermite(np.ones_like(z), z, self.degree + 1)), axis=-1)
 
 
+@dataclass(eq=False, repr=False)
 class HermiteFunctionFeatures(_Centred):
     """Hermite functions: Hermite polynomials times a Gaussian, orthonormal on the line.
 
@@ -263,8 +260,6 @@ class HermiteFunctionFeatures(_Centred):
     ----------
     center_, scale_ : ndarray of shape (n_features,)
         Centre and scale of each input.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str
 
     Notes
     -----
@@ -286,12 +281,10 @@ class HermiteFunctionFeatures(_Centred):
     True
     """
 
-    def __init__(
-        self, n_functions: int = 3, *, center: ArrayLike | str = 0.0, scale: ArrayLike | str = 1.0
-    ) -> None:
-        self.n_functions = n_functions
-        self.center = center
-        self.scale = scale
+    n_functions: int = 3
+    _: KW_ONLY
+    center: ArrayLike | str = 0.0
+    scale: ArrayLike | str = 1.0
 
     def _check_parameters(self):
         check(self, n_functions=1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,6 +18,7 @@ KERNELS = {
 }
 
 
+@dataclass(eq=False, repr=False)
 class RadialBasisFeatures(BasisFeatures):
     """Gaussian or Cauchy radial basis functions ``g(|x - x_h| / r) / r``.
 
@@ -43,8 +45,6 @@ class RadialBasisFeatures(BasisFeatures):
     ----------
     centers_ : ndarray of shape (n_centers, n_features)
     width_ : float
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str
 
     Notes
     -----
@@ -74,18 +74,11 @@ class RadialBasisFeatures(BasisFeatures):
     True
     """
 
-    def __init__(
-        self,
-        n_centers: int = 60,
-        *,
-        kernel: str = "gaussian",
-        width: float | str = "auto",
-        centers: ArrayLike | None = None,
-    ) -> None:
-        self.n_centers = n_centers
-        self.kernel = kernel
-        self.width = width
-        self.centers = centers
+    n_centers: int = 60
+    _: KW_ONLY
+    kernel: str = "gaussian"
+    width: float | str = "auto"
+    centers: ArrayLike | None = None
 
     def _check_parameters(self):
         check(self, n_centers=1, kernel=tuple(KERNELS))

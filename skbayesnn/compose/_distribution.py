@@ -10,11 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_array
 
+from skbayesnn._docs import documented
 from skbayesnn._typing import Array, RandomState
 from skbayesnn.estimators.inputs._parameters import probabilities
-from skbayesnn.estimators.predictions._distribution import Distribution
+from skbayesnn.estimators.predictions._distribution import NUMBERS, Distribution
 
 
+@documented(NUMBERS)
 @dataclass(frozen=True, repr=False, eq=False)
 class TransformedDistribution(Distribution):
     """Predictive distribution of targets ``y = g(t)``, from that of ``t = T(y)``.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from copy import deepcopy
+from dataclasses import KW_ONLY, dataclass
 from functools import wraps
 from typing import Any, Self
 
@@ -15,6 +16,7 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
+from skbayesnn._docs import documented
 from skbayesnn._typing import Estimator
 from skbayesnn.compose._distribution import TransformedDistribution, as_targets
 from skbayesnn.compose._monotone import monotone_map
@@ -42,6 +44,8 @@ def _functions(method):
     return draw
 
 
+@documented()
+@dataclass(eq=False, repr=False)
 class TransformedTargetRegressor(Predictions, MetaEstimatorMixin, RegressorMixin, BaseEstimator):
     """Regression of transformed targets, with predictions in units of the original targets.
 
@@ -123,20 +127,12 @@ class TransformedTargetRegressor(Predictions, MetaEstimatorMixin, RegressorMixin
     True
     """
 
-    def __init__(
-        self,
-        regressor: Estimator = None,
-        *,
-        transformer: Any = None,
-        func: Callable[..., Any] | None = None,
-        inverse_func: Callable[..., Any] | None = None,
-        prediction: str = "median",
-    ) -> None:
-        self.regressor = regressor
-        self.transformer = transformer
-        self.func = func
-        self.inverse_func = inverse_func
-        self.prediction = prediction
+    regressor: Estimator = None
+    _: KW_ONLY
+    transformer: Any = None
+    func: Callable[..., Any] | None = None
+    inverse_func: Callable[..., Any] | None = None
+    prediction: str = "median"
 
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, **fit_params: Any
@@ -145,10 +141,6 @@ class TransformedTargetRegressor(Predictions, MetaEstimatorMixin, RegressorMixin
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Targets.
         sample_weight : array-like of shape (n_samples,), optional
             Weight of each row. A transformer whose ``fit`` has no ``sample_weight`` is
             fitted to the rows of positive weight.
@@ -185,8 +177,6 @@ class TransformedTargetRegressor(Predictions, MetaEstimatorMixin, RegressorMixin
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
         return_std : bool, default=False
             Also return the total standard deviation, see `predict_std`.
 
@@ -208,8 +198,6 @@ class TransformedTargetRegressor(Predictions, MetaEstimatorMixin, RegressorMixin
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
         measurement_std, exposure : None
             Not supported for transformed targets.
 

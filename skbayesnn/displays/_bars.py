@@ -39,9 +39,6 @@ class EvidenceTermsDisplay(Display):
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-    axes_ : ndarray of matplotlib Axes
-    figure_ : matplotlib Figure
     bars_ : matplotlib BarContainer
         Bars of the terms, from the top, and of their sum.
 
@@ -68,15 +65,6 @@ class EvidenceTermsDisplay(Display):
         ----------
         estimator : fitted estimator, or Pipeline that ends in one
             `EvidenceMLPRegressor` or `EvidenceMLPClassifier`.
-        ax : matplotlib Axes, optional
-            Axes to draw in; by default in a new figure.
-        **plot_options
-            Options of `plot`.
-
-        Returns
-        -------
-        EvidenceTermsDisplay
-            Display, drawn.
         """
         network = fitted_network(estimator)
         if not hasattr(network, "evidence_report_"):
@@ -89,20 +77,7 @@ class EvidenceTermsDisplay(Display):
         return cls(terms).plot(ax, **plot_options)
 
     def plot(self, ax: Axes = None, *, bar_kw: dict[Any, Any] | None = None) -> Self:
-        """Draw the bars.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Axes to draw in; by default in a new figure.
-        bar_kw : dict, optional
-            Style of the bars (``Axes.barh``).
-
-        Returns
-        -------
-        EvidenceTermsDisplay
-            The display itself.
-        """
+        """Draw the bars."""
         values = np.array(list(self.terms.values()))
         ends = np.cumsum(values)
         widths, starts = np.append(values, ends[-1]), np.append(ends - values, 0.0)
@@ -143,9 +118,6 @@ class RelevanceDisplay(Display):
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-    axes_ : ndarray of matplotlib Axes
-    figure_ : matplotlib Figure
     bars_ : matplotlib BarContainer
         Bars, most relevant input first.
 
@@ -187,15 +159,6 @@ class RelevanceDisplay(Display):
             68 % of the draws.
         names : list of str, optional
             Names of the inputs of the network; by default those seen in the fit.
-        ax : matplotlib Axes, optional
-            Axes to draw in; by default in a new figure.
-        **plot_options
-            Options of `plot`.
-
-        Returns
-        -------
-        RelevanceDisplay
-            Display, drawn.
         """
         network = fitted_network(estimator)
         if not hasattr(network, "feature_relevance_"):
@@ -214,22 +177,7 @@ class RelevanceDisplay(Display):
     def plot(
         self, ax: Axes = None, *, n_largest: int = 20, bar_kw: dict[Any, Any] | None = None
     ) -> Self:
-        """Draw the bars.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Axes to draw in; by default in a new figure.
-        n_largest : int, default=20
-            Largest number of inputs to show.
-        bar_kw : dict, optional
-            Style of the bars (``Axes.barh``).
-
-        Returns
-        -------
-        RelevanceDisplay
-            The display itself.
-        """
+        """Draw the bars."""
         order = np.argsort(self.relevance, kind="stable")[::-1][:n_largest]
         relevance = self.relevance[order]
         position = np.arange(len(order))
@@ -286,9 +234,6 @@ class SensitivityDisplay(Display):
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-    axes_ : ndarray of matplotlib Axes
-    figure_ : matplotlib Figure
     bars_ : list of matplotlib BarContainer
         Bars of the first-order and of the total indices, most important input first.
 
@@ -329,15 +274,8 @@ class SensitivityDisplay(Display):
             Rows whose columns are the distributions of the inputs.
         output : int, default=0
             Output to show, counted from 0.
-        ax : matplotlib Axes, optional
-            Axes to draw in; by default in a new figure.
         **options
             Options of `sobol_indices`.
-
-        Returns
-        -------
-        SensitivityDisplay
-            Display, drawn.
         """
         found = [np.atleast_2d(some) for some in sobol_indices(estimator, X, **options)]
         output = output_index(output, len(found[0]))
@@ -345,20 +283,7 @@ class SensitivityDisplay(Display):
         return cls(indices, feature_names(estimator, X)).plot(ax)
 
     def plot(self, ax: Axes = None, *, n_largest: int = 20) -> Self:
-        """Draw the bars.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Axes to draw in; by default in a new figure.
-        n_largest : int, default=20
-            Largest number of inputs to show.
-
-        Returns
-        -------
-        SensitivityDisplay
-            The display itself.
-        """
+        """Draw the bars."""
         order = np.argsort(-self.indices[2], kind="stable")[:n_largest]
         position, self.bars_ = np.arange(len(order)), []
         first, first_std, total, total_std = (some[order] for some in self.indices)

@@ -57,10 +57,8 @@ class CalibrationDisplay(Display):
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
     axes_ : ndarray of matplotlib Axes
         Curves and histogram.
-    figure_ : matplotlib Figure
     line_ : matplotlib Line2D
         First curve.
     lines_ : list of matplotlib Line2D
@@ -121,15 +119,6 @@ class CalibrationDisplay(Display):
             Exposures of counts.
         name : str, optional
             Name of the estimator in the legend.
-        ax : matplotlib Axes or two of them, optional
-            Axes to draw in; by default in a new figure. With one Axes only the curves are drawn.
-        **plot_options
-            Options of `plot`.
-
-        Returns
-        -------
-        CalibrationDisplay
-            Display, drawn.
         """
         estimator = getattr(estimator, "predictor_", estimator)
         check_consistent_length(X, y)
@@ -178,15 +167,6 @@ class CalibrationDisplay(Display):
             Predictive probabilities of values up to the true targets, as by ``predictive_cdf``.
         names : list of str, optional
             Names of the outputs.
-        ax : matplotlib Axes or two of them, optional
-            Axes to draw in; by default in a new figure. In one Axes only the curve is drawn.
-        **plot_options
-            Options of `plot`.
-
-        Returns
-        -------
-        CalibrationDisplay
-            Display, drawn.
         """
         pit = np.asarray(pit, dtype=float)
         pit = pit[:, None] if pit.ndim == 1 else pit
@@ -228,15 +208,6 @@ class CalibrationDisplay(Display):
             Class whose probability is ``y_prob``; by default 1 (or ``True``).
         name : str, optional
             Name of the predictions in the legend, if there is one array of them.
-        ax : matplotlib Axes or two of them, optional
-            Axes to draw in; by default in a new figure. With one Axes only the curves are drawn.
-        **plot_options
-            Options of `plot`.
-
-        Returns
-        -------
-        CalibrationDisplay
-            Display, drawn.
         """
         hits = _in_class(column_or_1d(y_true), pos_label)
         if not isinstance(y_prob, Mapping):
@@ -257,18 +228,6 @@ class CalibrationDisplay(Display):
         """Draw the curves.
 
         In Axes that already hold a calibration, further colours are used.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes or two of them, optional
-            Axes to draw in; by default in a new figure. With one Axes only the curves are drawn.
-        line_kw : dict, optional
-            Style of the curves (``Axes.plot`` or ``Axes.errorbar``).
-
-        Returns
-        -------
-        CalibrationDisplay
-            The display itself.
         """
         with self._panels(ax, (1, 2), (5.0, 2.5)) as axes:
             self._draw_curves(axes[0], line_kw or {})

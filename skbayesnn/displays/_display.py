@@ -7,6 +7,8 @@ from weakref import WeakSet
 
 import numpy as np
 
+from skbayesnn._docs import documented
+
 # Okabe and Ito (2008): colours that colour-blind readers can distinguish
 BLUE, VERMILION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 ORANGE, SKY = "#E69F00", "#56B4E9"
@@ -15,6 +17,40 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 PAPER = {"font.size": 8, "legend.fontsize": 7, "axes.titlesize": 7, "axes.linewidth": 0.6}
 OWN_FIGURES = WeakSet()  # opened by displays, in their style
 LEGEND = {"frameon": False, "handlelength": 1.8, "columnspacing": 1.2}
+
+PLOT = """Displays and their methods.
+
+Parameters
+----------
+ax : matplotlib Axes, or one per panel, optional
+    Axes to draw in; by default in a new figure. In one Axes only the first panel is drawn.
+n_largest : int, default=20
+    Largest number of inputs to show.
+bar_kw : dict, optional
+    Style of the bars (``Axes.barh``).
+line_kw : dict, optional
+    Style of the lines (``Axes.plot``).
+X_test : array-like of shape (n_samples, n_features)
+    Inputs that were not used in training.
+y_test : array-like of shape (n_samples,) or (n_samples, n_outputs)
+    Targets of ``X_test``.
+error : callable, optional
+    Function from ``(estimator, X_test, y_test)`` to the test error. By default the root mean
+    squared error of regressors, the log loss of classifiers.
+**plot_options
+    Options of `plot`.
+
+Returns
+-------
+display : object
+    The display, drawn.
+
+Attributes
+----------
+ax_ : matplotlib Axes
+axes_ : ndarray of matplotlib Axes
+figure_ : matplotlib Figure
+"""
 
 
 def require_pyplot():
@@ -28,6 +64,9 @@ def require_pyplot():
 
 class Display:
     """Base class of all displays; ``plot`` sets ``ax_``, ``axes_`` and ``figure_``."""
+
+    def __init_subclass__(cls):
+        documented(PLOT)(cls)
 
     @contextmanager
     def _panels(self, ax, grid, size, **options):

@@ -73,10 +73,8 @@ class EvidenceDisplay(Display):
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
     axes_ : ndarray of matplotlib Axes
         Panels of the evidence; of its terms, if there are any; of the test error, if given.
-    figure_ : matplotlib Figure
     lines_ : list of matplotlib Line2D
         Evidence of every hill.
     term_lines_ : dict of str to matplotlib Line2D
@@ -130,22 +128,6 @@ class EvidenceDisplay(Display):
             Parameter against which to draw, as in the grid (``step__name`` in a pipeline); not
             needed if only one varies. If other parameters vary as well there is one line per
             combination of them.
-        X_test : array-like of shape (n_samples, n_features), optional
-            Inputs that were not used in training.
-        y_test : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
-            Targets of ``X_test``.
-        error : callable, optional
-            Function from ``(estimator, X_test, y_test)`` to the test error. By default the root
-            mean squared error of regressors, the log loss of classifiers.
-        ax : matplotlib Axes or one per panel, optional
-            Axes to draw in; by default in a new figure. With one Axes only the evidence is drawn.
-        **plot_options
-            Options of `plot`.
-
-        Returns
-        -------
-        EvidenceDisplay
-            Display, drawn.
         """
         check_search(search)
         results = search.results_
@@ -179,18 +161,9 @@ class EvidenceDisplay(Display):
 
         Parameters
         ----------
-        ax : matplotlib Axes or one per panel, optional
-            Axes to draw in; by default in a new figure. With one Axes only the evidence is drawn.
         terms : {"parts", "each"} or None, default="parts"
             Draw misfit and Occam factor, or each term of the evidence that varies, or none, each
             relative to its value at the highest evidence.
-        line_kw : dict, optional
-            Style of the lines (``Axes.plot``).
-
-        Returns
-        -------
-        EvidenceDisplay
-            The display itself.
         """
         if terms not in ("parts", "each", None):
             raise ValueError(f"terms must be 'parts', 'each' or None, got {terms!r}.")

@@ -34,9 +34,6 @@ class GrowthDisplay(Display):
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-    axes_ : ndarray of matplotlib Axes
-    figure_ : matplotlib Figure
     lines_ : dict of int to matplotlib Line2D
         Lines by number of hidden layers.
     chosen_ : matplotlib Line2D or None
@@ -68,15 +65,6 @@ class GrowthDisplay(Display):
         ----------
         estimator : fitted estimator, or Pipeline that ends in one
             Estimator of this package that was fitted with ``hidden_layer_sizes="auto"``.
-        ax : matplotlib Axes, optional
-            Axes to draw in; by default in a new figure.
-        **plot_options
-            Options of `plot`.
-
-        Returns
-        -------
-        GrowthDisplay
-            Display, drawn.
         """
         network = fitted_network(estimator)
         if not getattr(network, "candidates_", ()):
@@ -93,20 +81,7 @@ class GrowthDisplay(Display):
         return display.plot(ax, **plot_options)
 
     def plot(self, ax: Axes = None, *, line_kw: dict[Any, Any] | None = None) -> Self:
-        """Draw the lines.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Axes to draw in; by default in a new figure.
-        line_kw : dict, optional
-            Style of the lines (``Axes.plot``).
-
-        Returns
-        -------
-        GrowthDisplay
-            The display itself.
-        """
+        """Draw the lines."""
         depths = np.array([len(sizes) for sizes in self.hidden_layer_sizes])
         widths = np.array([max(sizes, default=0) for sizes in self.hidden_layer_sizes])
         with self._panels(ax, (1, 1), (3.5, 2.6)) as (axes,):

@@ -52,9 +52,6 @@ class PredictiveDisplay(Display):
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-    axes_ : ndarray of matplotlib Axes
-    figure_ : matplotlib Figure
     line_ : matplotlib Line2D
         Line of the mean.
     bands_ : list of matplotlib PolyCollection
@@ -130,15 +127,6 @@ class PredictiveDisplay(Display):
             Number of values of the input.
         random_state : int, RandomState instance or None, default=0
             Seed of the drawn functions.
-        ax : matplotlib Axes, optional
-            Axes to draw in; by default in a new figure.
-        **plot_options
-            Options of `plot`.
-
-        Returns
-        -------
-        PredictiveDisplay
-            Display, drawn.
         """
         estimator = getattr(estimator, "predictor_", estimator)
         if not is_regressor(estimator):
@@ -186,19 +174,12 @@ class PredictiveDisplay(Display):
 
         Parameters
         ----------
-        ax : matplotlib Axes, optional
-            Axes to draw in; by default in a new figure.
         n_std : float, default=2.0
             Half width of the bands in standard deviations.
         line_kw, function_kw, data_kw : dict, optional
             Style of the mean, the drawn functions and the points (``Axes.plot``).
         band_kw : dict, optional
             Style of the bands (``Axes.fill_between``).
-
-        Returns
-        -------
-        PredictiveDisplay
-            The display itself.
         """
         with self._panels(ax, (1, 1), (3.5, 2.8)) as (axes,):
             self.bands_ = []

@@ -44,9 +44,6 @@ class EvidenceVersusTestDisplay(Display):
     correlations_ : dict of str to float
         Rank correlation of every group with at least three fits; the groups are in the order of
         their first fit.
-    ax_ : matplotlib Axes
-    axes_ : ndarray of matplotlib Axes
-    figure_ : matplotlib Figure
     points_ : dict of str to list of matplotlib Line2D
         Points of every group: trusted fits, doubtful fits.
 
@@ -91,24 +88,8 @@ class EvidenceVersusTestDisplay(Display):
         ----------
         estimator : EvidenceSearch, or list of estimators or Pipelines
             Fits to the same training data.
-        X_test : array-like of shape (n_samples, n_features)
-            Inputs that were not used in training.
-        y_test : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Targets of ``X_test``.
         group_by : str or list of str, optional
             Parameter whose values define the groups; or the group of every fit.
-        error : callable, optional
-            Function from ``(estimator, X_test, y_test)`` to the test error. By default the root
-            mean squared error of regressors, the log loss of classifiers.
-        ax : matplotlib Axes, optional
-            Axes to draw in; by default in a new figure.
-        **plot_options
-            Options of `plot`.
-
-        Returns
-        -------
-        EvidenceVersusTestDisplay
-            Display, drawn.
         """
         if isinstance(estimator, list | tuple):
             estimators = list(estimator)
@@ -149,15 +130,8 @@ class EvidenceVersusTestDisplay(Display):
 
         Parameters
         ----------
-        ax : matplotlib Axes, optional
-            Axes to draw in; by default in a new figure.
         point_kw : dict, optional
             Style of the points (``Axes.plot``).
-
-        Returns
-        -------
-        EvidenceVersusTestDisplay
-            The display itself.
         """
         known = self.doubtful is not None
         doubtful = self.doubtful if known else np.zeros(len(self.labels), dtype=bool)

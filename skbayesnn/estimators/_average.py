@@ -1,21 +1,34 @@
 """Mixtures of several fitted models of the same targets."""
 
+from dataclasses import dataclass
+
 import numpy as np
 from sklearn.base import BaseEstimator
 
 from skbayesnn._data import Scaling
+from skbayesnn._docs import documented
 from skbayesnn.estimators._pipeline import before_final_step, final_step
 from skbayesnn.estimators.tasks._classification import Classification
 from skbayesnn.estimators.tasks._regression import Regression
 from skbayesnn.predictive import Ensemble, Rescaled
 
+MODELS = """Averages.
 
+Parameters
+----------
+models : list
+    Fitted estimators of this package, or pipelines that end in one.
+weights : ndarray of shape (n_models,)
+    Mixture weights, positive and summing to 1.
+"""
+
+
+@dataclass(eq=False, repr=False)
 class _Average(BaseEstimator):
     """Base class of both averages: the ensemble of all networks of all models."""
 
-    def __init__(self, models, weights):
-        self.models = models
-        self.weights = weights
+    models: list
+    weights: np.ndarray
 
     @property
     def _last(self):
@@ -65,15 +78,9 @@ class _Average(BaseEstimator):
         return rng.permutation(np.concatenate(draws))
 
 
+@documented(MODELS)
 class AveragedRegressor(Regression, _Average):
     """Mixture of the predictive distributions of several regressors.
-
-    Parameters
-    ----------
-    models : list
-        Fitted estimators of this package, or pipelines that end in one.
-    weights : ndarray of shape (n_models,)
-        Mixture weights, positive and summing to 1.
 
     Examples
     --------
@@ -118,15 +125,9 @@ class AveragedRegressor(Regression, _Average):
         return any(model._noise_is_measured for model in self._last)
 
 
+@documented(MODELS)
 class AveragedClassifier(Classification, _Average):
     """Average of the class probabilities of several classifiers.
-
-    Parameters
-    ----------
-    models : list
-        Fitted estimators of this package, or pipelines that end in one.
-    weights : ndarray of shape (n_models,)
-        Mixture weights, positive and summing to 1.
 
     Examples
     --------

@@ -16,6 +16,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from skbayesnn._data import Scaling, canonical_rows, check_magnitudes, standardised
+from skbayesnn._docs import documented
 from skbayesnn._threads import blas_threads
 from skbayesnn.estimators.inputs._callbacks import (
     CallbackSupportMixin,
@@ -90,6 +91,7 @@ def _check_enough(rows, problem, hidden_layer_sizes):
     )
 
 
+@documented()
 class BayesianMLP(CallbackSupportMixin, FittedFunction):
     """Common part of all estimators.
 
@@ -143,8 +145,6 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Targets. For classifiers class labels of shape (n_samples,), or class probabilities of
             shape (n_samples, n_classes), whose rows sum to 1: such a row equals the row repeated
@@ -157,11 +157,6 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
         -------
         self : object
             The fitted estimator.
-
-        Raises
-        ------
-        ValueError
-            If parameters or data are invalid.
         """
         return self._learn(X, y, sample_weight)
 

@@ -8,6 +8,7 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from skbayesnn._data import Scaling
+from skbayesnn._docs import documented
 from skbayesnn._typing import Array, Estimator
 from skbayesnn.estimators._pipeline import before_final_step, final_step
 from skbayesnn.estimators.inputs._parameters import tails
@@ -17,6 +18,7 @@ from skbayesnn.predictive import CountEnsemble
 ROUNDING = 1e-12  # relative error of the rank of a factor
 
 
+@documented()
 def conformal_interval(
     model: Estimator,
     X: ArrayLike,
@@ -48,8 +50,6 @@ def conformal_interval(
         Inputs of the whole pipeline.
     coverage : float, default=0.95
         Probability inside.
-    exposure : float or array-like of shape (n_samples,), optional
-        Exposures of counts.
 
     Returns
     -------

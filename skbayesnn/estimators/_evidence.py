@@ -18,6 +18,7 @@ from skbayesnn.estimators.inputs._combinations import PARTIAL_FIT, refusal
 from skbayesnn.estimators.inputs._parameters import check
 from skbayesnn.estimators.inputs._sequential import LEARNT, Earlier, Waiting
 from skbayesnn.estimators.inputs._settings import Solver
+from skbayesnn.estimators.reports._minimum import report_minima
 from skbayesnn.estimators.reports._predictions import Predictions
 from skbayesnn.estimators.reports._report import make_report
 from skbayesnn.estimators.reports._verdict import REMEDIES
@@ -78,6 +79,8 @@ class Approximation:
 
 class EvidenceMLP(BayesianMLP):
     """Base class of `EvidenceMLPRegressor` and `EvidenceMLPClassifier`."""
+
+    _typical_noise = staticmethod(np.median)
 
     def _check_engine_parameters(self):
         check(self, combine=COMBINATIONS, n_restarts=1)
@@ -252,19 +255,17 @@ class EvidenceMLP(BayesianMLP):
         check_is_fitted(self)
         found, scale = self._laplace.combined, self._result.problem.log_scale
         minima = [replace(m, terms=replace(m.terms, target_scale=scale)) for m in found.minima]
+        reports = report_minima(self._result, minima, found.shares, self._noise_std_of)
+        noise_std = getattr(self, "noise_std_", None)
         return make_report(
             self._result,
             self._laplace.fit,
-            minima,
-            found.shares,
-            self._noise_std_of,
+            reports,
             self._predictions,
-            self._drawn_facts() if self._predicts_by_draws else None,
+            len(self._ensemble.member_weights) if self._predicts_by_draws else 0,
+            None if noise_std is None else np.atleast_1d(noise_std),
+            getattr(self, "degrees_of_freedom_", np.inf),
         )
-
-    def _drawn_facts(self):
-        """Number of drawn networks, and typical sd and degrees of freedom of their noise."""
-        return len(self._ensemble.member_weights), None, np.inf
 
     @property
     def _gamma(self):

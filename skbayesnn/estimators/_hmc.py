@@ -20,7 +20,7 @@ from skbayesnn.estimators.inputs._parameters import (
 )
 from skbayesnn.estimators.inputs._rows import generator
 from skbayesnn.estimators.inputs._settings import Sampler
-from skbayesnn.estimators.reports._diagnostics import LARGEST_R_HAT, diagnose, spread_rows
+from skbayesnn.estimators.reports._diagnostics import diagnose, spread_rows
 from skbayesnn.estimators.tasks._networks import OnDemand
 from skbayesnn.estimators.weights._posterior import DrawnPosterior
 from skbayesnn.inference import Recipe, fit_by_sampling, fits
@@ -47,6 +47,8 @@ class HMCMLP(BayesianMLP):
     >>> issubclass(HMCMLPClassifier, HMCMLP)
     True
     """
+
+    _typical_noise = staticmethod(np.mean)
 
     @classmethod
     def from_evidence(cls, fitted: Estimator, **parameters: Any) -> Self:
@@ -230,33 +232,19 @@ class HMCMLP(BayesianMLP):
         found, sampled = self.diagnostics_, self._result.sampled
         if sampled.interrupted:
             message = f"Interrupted: the {found.n_draws} draws of each chain so far are kept"
-            if self.measure_evidence:
-                message += ", and log_evidence_ is nan"
+            message += ", and log_evidence_ is nan." if self.measure_evidence else "."
         elif self._sampler.kind == "stochastic_dynamics" and found.divergences:
             message = (
                 f"The dynamics are unstable ({found.divergences} trajectories diverged). "
-                "Reduce sampler.step_size"
+                "Reduce sampler.step_size."
             )
-        elif np.isnan(found.r_hat):
-            message = (
-                f"{found.n_draws} draws per chain are too few to check convergence. Raise n_draws"
-            )
-        elif found.r_hat > LARGEST_R_HAT:
-            message = (
-                f"The chains have not converged: R-hat of the outputs is {found.r_hat:.3f}, above "
-                f"{LARGEST_R_HAT}. Raise n_draws to about {found.n_draws_needed:,}, or simplify "
-                "the model"
-            )
+        elif not found.converged or found.stuck:
+            message = f"The chains have {found.verdict}. {found.advice}"
             if self.measure_evidence and found.r_hat > ASTRAY:
-                message += ". log_evidence_ is nan, because it is estimated from the chains"
-        elif found.stuck:
-            message = (
-                f"{found.divergences} trajectories diverged. Reduce sampler.step_size, or raise "
-                "n_warmup"
-            )
+                message += " log_evidence_ is nan, because it is estimated from the chains."
         else:
             return None
-        return message + "; see diagnostics_.", ConvergenceWarning
+        return f"{message} See diagnostics_.", ConvergenceWarning
 
     def to_inference_data(self, *, rows: bool = True, random_state: RandomState = 0) -> Any:
         """Return the draws for ArviZ, an optional dependency.

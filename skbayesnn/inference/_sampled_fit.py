@@ -40,30 +40,18 @@ N_PARTS = 16  # short chains of each chain that starts from draws of a populatio
 
 @dataclass(frozen=True)
 class Recipe:
-    """User's settings of the chains.
+    """User's settings of the chains."""
 
-    Parameters
-    ----------
-    plan : Plan, optional
-        Plan of one of the classic samplers; by default the sampler tunes itself.
-    n_chains, n_warmup, n_draws : int
-    thin : int, optional
-        Transitions per draw; by default more for small data sets and networks.
-    dtype : str
-    from_prior : bool
-        Whether chains start at draws from the prior.
-    evidence : bool
-        Whether to estimate the evidence.
-    """
-
+    # plan of one of the classic samplers; by default the sampler tunes itself
     plan: Plan | None = None
     n_chains: int = 4
     n_warmup: int = 150
     n_draws: int = 500
+    # transitions per draw; by default more for small data sets and networks
     thin: int | None = None
     dtype: str = "float64"
-    from_prior: bool = False
-    evidence: bool = True
+    from_prior: bool = False  # whether chains start at draws from the prior
+    evidence: bool = True  # whether to estimate the evidence
 
     def settings(self, problem, posed, noise):
         """`SamplingSettings` for a posterior."""

@@ -7,27 +7,18 @@ import numpy as np
 from skbayesnn.inference.curvature._method import Method
 from skbayesnn.inference.minima._search import own_posterior
 from skbayesnn.network import Network
-from skbayesnn.posterior import Gamma, GaussianPrior, LogUniform
+from skbayesnn.posterior import Gamma, LogUniform, WeightGroups
 
 NOTHING = 1e-6  # Gamma shape below which a noise level counts as undetermined
 
 
 class Learnt(NamedTuple):
-    """Prior for later data learnt by a fit, in its standardised units.
+    """Prior for later data learnt by a fit, in its standardised units."""
 
-    Attributes
-    ----------
-    network : Network
-        Network of the best minimum, after pruning.
-    prior : GaussianPrior
-        ``N(w_MP, A^-1)`` at the best minimum, all weights in one group.
-    noise : tuple of Hyperprior or None
-        Hyperprior of every noise level if some were inferred; ``None`` if not, or if the noise is
-        not Gaussian with constant levels.
-    """
-
-    network: Network
-    prior: GaussianPrior
+    network: Network  # network of the best minimum, after pruning
+    prior: WeightGroups  # ``N(w_MP, A^-1)`` at the best minimum, all weights in one group
+    # hyperprior of every noise level if some were inferred; ``None`` if not, or if the noise is not
+    # Gaussian with constant levels
     noise: tuple | None
 
 
@@ -67,7 +58,7 @@ def learnt(fit):
     else:
         return None
     labels = np.zeros(len(best.theta), dtype=int)
-    prior = GaussianPrior(labels, ["weights"], best.theta, matrix)
+    prior = WeightGroups(labels, ["weights"], best.theta, matrix)
     return Learnt(best.network, prior, _noise_prior(fit, own))
 
 

@@ -5,33 +5,21 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from skbayesnn._docs import documented
 from skbayesnn.estimators.inputs._parameters import count
-from skbayesnn.metrics._rules import ends, finite, mean_over_rows, row_weights
+from skbayesnn.metrics._rules import RULES, ends, finite, mean_over_rows, row_weights
 
 
+@documented(RULES)
 def interval_coverage(
     y_true: ArrayLike, interval: ArrayLike, *, sample_weight: ArrayLike | None = None
 ) -> float:
     """Share of the targets that lie in their prediction intervals, ends included.
 
-    Parameters
-    ----------
-    y_true : array-like of shape (n_samples,) or (n_samples, n_outputs)
-        Targets.
-    interval : array-like of shape (n_samples, 2) or (n_samples, n_outputs, 2)
-        Lower and upper ends, as `predict_interval` of the regressors gives them.
-    sample_weight : array-like of shape (n_samples,), optional
-        Weight of each row.
-
     Returns
     -------
     float
         Coverage between 0 and 1, over all outputs.
-
-    Raises
-    ------
-    ValueError
-        If shapes disagree, or a lower end lies above the upper one.
 
     Examples
     --------
@@ -43,6 +31,7 @@ def interval_coverage(
     return mean_over_rows((low <= y) & (y <= high), sample_weight)
 
 
+@documented(RULES)
 def quantile_calibration_error(pit: ArrayLike, *, sample_weight: ArrayLike | None = None) -> float:
     """Mean distance between nominal and actual probability of predictive quantiles.
 
@@ -55,19 +44,12 @@ def quantile_calibration_error(pit: ArrayLike, *, sample_weight: ArrayLike | Non
     pit : array-like of shape (n_samples,) or (n_samples, n_outputs)
         Probability integral transform: the predictive distribution function at the targets, as
         `predictive_cdf` of the regressors gives it.
-    sample_weight : array-like of shape (n_samples,), optional
-        Weight of each row.
 
     Returns
     -------
     float
         Error between 0 and 0.5, mean over the outputs: lower is better. Perfect predictions of
         ``n`` independent targets have about ``0.31 / sqrt(n)``.
-
-    Raises
-    ------
-    ValueError
-        If a value does not lie between 0 and 1.
 
     References
     ----------
@@ -99,6 +81,7 @@ def _area_from_diagonal(pit, share):
     return 0.5 * np.sum(right * np.abs(right) - left * np.abs(left))
 
 
+@documented(RULES)
 def expected_calibration_error(
     y_true: ArrayLike,
     y_proba: ArrayLike,
@@ -125,18 +108,11 @@ def expected_calibration_error(
         Number of bins between 0 and 1.
     labels : array-like of shape (n_classes,), optional
         The classes; by default those in `y_true`, sorted.
-    sample_weight : array-like of shape (n_samples,), optional
-        Weight of each row.
 
     Returns
     -------
     float
         Error between 0 and 1: lower is better.
-
-    Raises
-    ------
-    ValueError
-        If shapes, labels and probabilities do not fit each other.
 
     References
     ----------

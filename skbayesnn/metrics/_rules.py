@@ -7,32 +7,43 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtr
 from sklearn.utils import check_array
 
+from skbayesnn._docs import documented
 from skbayesnn._typing import Array
 from skbayesnn.estimators.inputs._parameters import probabilities
 from skbayesnn.network import row_blocks
 
 LOG_2_PI = np.log(2.0 * np.pi)
+RULES = """Scoring rules.
+
+Parameters
+----------
+mean, std : float or array-like of the shape of `y_true`
+    Means and standard deviations of the predictions, in units of y.
+interval : array-like of shape (n_samples, 2) or (n_samples, n_outputs, 2)
+    Lower and upper ends, as `predict_interval` of the regressors gives them.
+coverage : float, default=0.95
+    Nominal probability of the intervals, between 0 and 1.
+
+Returns
+-------
+ndarray of the shape of `y_true`
+    Score in units of y: lower is better.
+
+Raises
+------
+ValueError
+    If arguments are invalid, or their shapes do not fit each other.
+"""
 
 
+@documented(RULES)
 def log_density_gaussian(y_true: ArrayLike, mean: ArrayLike, std: ArrayLike) -> Array:
     """Log density of targets under Gaussian predictions.
-
-    Parameters
-    ----------
-    y_true : array-like of shape (n_samples,) or (n_samples, n_outputs)
-        Targets.
-    mean, std : float or array-like of the shape of `y_true`
-        Means and standard deviations of the predictions, in units of y.
 
     Returns
     -------
     ndarray of the shape of `y_true`
         Log density in nats, y in its own units: higher is better.
-
-    Raises
-    ------
-    ValueError
-        If shapes disagree, or a standard deviation is not positive.
 
     Examples
     --------
@@ -44,29 +55,13 @@ def log_density_gaussian(y_true: ArrayLike, mean: ArrayLike, std: ArrayLike) -> 
     return -0.5 * (((y - mean) / std) ** 2 + LOG_2_PI) - np.log(std)
 
 
+@documented(RULES)
 def crps_gaussian(y_true: ArrayLike, mean: ArrayLike, std: ArrayLike) -> Array:
     """Continuous ranked probability score of Gaussian predictions, in closed form.
 
     The score is ``integral of (F(x) - 1{x >= y})^2 dx`` (Gneiting and Raftery 2007, equation 20, up
     to the sign); ``F`` is the predictive distribution function. For a prediction of zero standard
     deviation it is the absolute error.
-
-    Parameters
-    ----------
-    y_true : array-like of shape (n_samples,) or (n_samples, n_outputs)
-        Targets.
-    mean, std : float or array-like of the shape of `y_true`
-        Means and standard deviations of the predictions, in units of y.
-
-    Returns
-    -------
-    ndarray of the shape of `y_true`
-        Score in units of y: lower is better.
-
-    Raises
-    ------
-    ValueError
-        If shapes disagree, or a standard deviation is not positive.
 
     References
     ----------
@@ -85,6 +80,7 @@ def crps_gaussian(y_true: ArrayLike, mean: ArrayLike, std: ArrayLike) -> Array:
     return std * (z * (2.0 * ndtr(z) - 1.0) + 2.0 * density - 1.0 / np.sqrt(np.pi))
 
 
+@documented(RULES)
 def crps_samples(y_true: ArrayLike, samples: ArrayLike, *, fair: bool = False) -> Array:
     """Continuous ranked probability score of predictions given as draws.
 
@@ -93,24 +89,12 @@ def crps_samples(y_true: ArrayLike, samples: ArrayLike, *, fair: bool = False) -
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,) or (n_samples, n_outputs)
-        Targets.
     samples : array-like of shape (n_samples, n_draws) or (n_samples, n_outputs, n_draws)
         Draws of every target, noise included, in units of y.
     fair : bool, default=False
         ``False``: the score of the distribution that has exactly these draws. ``True``: an unbiased
         estimate of the score of the distribution that the draws, at least two and independent, come
         from (Ferro 2014); it can be negative.
-
-    Returns
-    -------
-    ndarray of the shape of `y_true`
-        Score in units of y: lower is better.
-
-    Raises
-    ------
-    ValueError
-        If shapes disagree, or there are too few draws.
 
     References
     ----------
@@ -142,30 +126,12 @@ def crps_samples(y_true: ArrayLike, samples: ArrayLike, *, fair: bool = False) -
     return scores
 
 
+@documented(RULES)
 def interval_score(y_true: ArrayLike, interval: ArrayLike, *, coverage: float = 0.95) -> Array:
     """Score of central prediction intervals: their width, and a penalty for targets outside.
 
     The score is ``(u - l) + 2/a (l - y) 1{y < l} + 2/a (y - u) 1{y > u}`` with ``a = 1 - coverage``
     (Gneiting and Raftery 2007, equation 43). The true quantiles have the best expected score.
-
-    Parameters
-    ----------
-    y_true : array-like of shape (n_samples,) or (n_samples, n_outputs)
-        Targets.
-    interval : array-like of shape (n_samples, 2) or (n_samples, n_outputs, 2)
-        Lower and upper ends, as `predict_interval` of the regressors gives them.
-    coverage : float, default=0.95
-        Nominal probability of the intervals, between 0 and 1.
-
-    Returns
-    -------
-    ndarray of the shape of `y_true`
-        Score in units of y: lower is better.
-
-    Raises
-    ------
-    ValueError
-        If shapes disagree, or a lower end lies above the upper one.
 
     References
     ----------

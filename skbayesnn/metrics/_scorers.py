@@ -15,6 +15,7 @@ from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import MetadataRequest
 
+from skbayesnn._docs import documented
 from skbayesnn._typing import Array
 from skbayesnn.estimators._pipeline import before_final_step, final_step
 from skbayesnn.estimators.inputs._parameters import probabilities
@@ -25,6 +26,7 @@ from skbayesnn.metrics._calibration import (
     quantile_calibration_error,
 )
 from skbayesnn.metrics._rules import (
+    RULES,
     crps_gaussian,
     interval_score,
     log_density_gaussian,
@@ -36,6 +38,13 @@ REQUESTS.score.add_request(param="exposure", alias=True)
 REACH = 8.0  # standard deviations within which distribution functions are integrated
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(48)
 NODES, WEIGHTS = 0.5 * (NODES + 1.0), 0.5 * WEIGHTS  # on [0, 1]
+SCORES = """Scorers.
+
+Raises
+------
+TypeError
+    If the estimator gives no predictive distribution.
+"""
 
 
 def _requests():
@@ -48,6 +57,7 @@ def with_exposure(scorer):
     return scorer
 
 
+@documented(SCORES)
 @with_exposure
 def log_density_scorer(
     estimator: Any,
@@ -64,24 +74,11 @@ def log_density_scorer(
         A fitted estimator of this package; a `Pipeline` or search that ends in one; or any other
         regressor whose ``predict`` takes ``return_std``, whose predictions are then
         treated as Gaussian.
-    X : array-like of shape (n_samples, n_features)
-        Inputs.
-    y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-        Targets.
-    sample_weight : array-like of shape (n_samples,), optional
-        Weight of each row.
-    exposure : array-like of shape (n_samples,), optional
-        Exposures of counts.
 
     Returns
     -------
     float
         Score in nats per row, y in its own units, joint over the outputs: higher is better.
-
-    Raises
-    ------
-    TypeError
-        If the estimator gives no predictive distribution.
 
     Examples
     --------
@@ -103,6 +100,7 @@ def log_density_scorer(
     return mean_over_rows(distribution(model, rows, exposure).joint_logpdf(y), sample_weight)
 
 
+@documented(SCORES)
 @with_exposure
 def neg_crps_scorer(
     estimator: Any,
@@ -121,24 +119,11 @@ def neg_crps_scorer(
     ----------
     estimator : object
         Fitted regressor, as for `log_density_scorer`.
-    X : array-like of shape (n_samples, n_features)
-        Inputs.
-    y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-        Targets.
-    sample_weight : array-like of shape (n_samples,), optional
-        Weight of each row.
-    exposure : array-like of shape (n_samples,), optional
-        Exposures of counts.
 
     Returns
     -------
     float
         Score in units of y, mean over the outputs: higher is better.
-
-    Raises
-    ------
-    TypeError
-        If the estimator gives no predictive distribution.
 
     Examples
     --------
@@ -154,6 +139,7 @@ def neg_crps_scorer(
     return -mean_over_rows(_crps(distribution(estimator, X, exposure), y), sample_weight)
 
 
+@documented(SCORES)
 @with_exposure
 def neg_calibration_error_scorer(
     estimator: Any,
@@ -170,24 +156,11 @@ def neg_calibration_error_scorer(
     ----------
     estimator : object
         Fitted regressor, as for `log_density_scorer`, or any classifier with ``predict_proba``.
-    X : array-like of shape (n_samples, n_features)
-        Inputs.
-    y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-        Targets.
-    sample_weight : array-like of shape (n_samples,), optional
-        Weight of each row.
-    exposure : array-like of shape (n_samples,), optional
-        Exposures of counts.
 
     Returns
     -------
     float
         Negative mean difference of probabilities: higher is better.
-
-    Raises
-    ------
-    TypeError
-        If the estimator gives no predictive distribution.
 
     Examples
     --------
@@ -207,24 +180,15 @@ def neg_calibration_error_scorer(
     return -quantile_calibration_error(pit, sample_weight=sample_weight)
 
 
+@documented(RULES)
 def make_coverage_scorer(coverage: float = 0.95) -> Callable[..., Any]:
     """Scorer of the coverage of prediction intervals.
-
-    Parameters
-    ----------
-    coverage : float, default=0.95
-        Nominal probability of the intervals, between 0 and 1.
 
     Returns
     -------
     callable
         Scorer ``(estimator, X, y, sample_weight=None, exposure=None)`` of regressors: minus the
         distance of `interval_coverage` from ``coverage``, higher is better.
-
-    Raises
-    ------
-    ValueError
-        If ``coverage`` does not lie between 0 and 1.
 
     Examples
     --------
@@ -242,24 +206,15 @@ def make_coverage_scorer(coverage: float = 0.95) -> Callable[..., Any]:
     return with_exposure(partial(_coverage_score, coverage=coverage))
 
 
+@documented(RULES)
 def make_interval_scorer(coverage: float = 0.95) -> Callable[..., Any]:
     """Scorer of prediction intervals by their negative mean `interval_score`.
-
-    Parameters
-    ----------
-    coverage : float, default=0.95
-        Nominal probability of the intervals, between 0 and 1.
 
     Returns
     -------
     callable
         Scorer ``(estimator, X, y, sample_weight=None, exposure=None)`` of regressors, in units of
         y: higher is better.
-
-    Raises
-    ------
-    ValueError
-        If ``coverage`` does not lie between 0 and 1.
 
     Examples
     --------

@@ -12,6 +12,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from skbayesnn._typing import Estimator
 from skbayesnn.estimators._pipeline import final_step
+from skbayesnn.estimators.reports._printed import aligned
 from skbayesnn.predictive import evidence_weights
 
 COLUMNS = (
@@ -138,16 +139,8 @@ class ComparisonTable(dict):
 
     def __repr__(self):
         columns = [[name, *map(_text, values)] for name, values in self.items()]
-        widths = [max(map(len, column)) for column in columns]
-        is_text = [any(isinstance(v, str) for v in values) for values in self.values()]
-        lines = [
-            "  ".join(
-                cell.ljust(width) if left else cell.rjust(width)
-                for cell, width, left in zip(row, widths, is_text, strict=True)
-            ).rstrip()
-            for row in zip(*columns, strict=True)
-        ]
-        return "\n".join(lines)
+        words = [i for i, v in enumerate(self.values()) if any(isinstance(x, str) for x in v)]
+        return "\n".join(aligned(list(zip(*columns, strict=True)), words))
 
 
 def _text(value):
@@ -163,19 +156,7 @@ def posterior_probabilities(log_evidences):
 
 
 def describe(model):
-    """Summarise one fitted model.
-
-    Parameters
-    ----------
-    model : estimator or Pipeline
-        Fitted model with ``log_evidence_``.
-
-    Returns
-    -------
-    dict
-        Columns of `compare` without the posterior probability; ``nan`` where a value is not
-        available.
-    """
+    """Columns of `compare` but the probability of a fitted model or pipeline; ``nan``: none."""
     last = final_step(model)
     network = last
     while hasattr(network, "regressor_"):  # transformed target

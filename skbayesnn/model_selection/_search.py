@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from copy import deepcopy
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -17,6 +18,7 @@ from sklearn.model_selection import ParameterGrid
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
+from skbayesnn._docs import documented
 from skbayesnn._typing import Estimator
 from skbayesnn.compose._target import passed_weights
 from skbayesnn.estimators import (
@@ -41,12 +43,11 @@ from skbayesnn.model_selection._candidates import (
     results_table,
     simplest_of_best,
 )
-from skbayesnn.predictive import stacking_weights, tempered_weights
+from skbayesnn.predictive import combination_weights
 
 AVERAGING = ("best", "evidence", "equal", "stacking", "tempered")
 BY_DENSITIES = ("stacking", "tempered")  # need leave-one-out densities, which samplers do not have
 SAMPLERS = (HMCMLPClassifier, HMCMLPRegressor)
-NEGLIGIBLE_WEIGHT = 1e-6  # share of a model below which it is left out of predictions
 
 
 def _delegated(method):
@@ -54,6 +55,8 @@ def _delegated(method):
     return delegated(method, lambda search: search._asked)
 
 
+@documented()
+@dataclass(eq=False, repr=False)
 class EvidenceSearch(MetaEstimatorMixin, BaseEstimator):
     """Search over parameter values by evidence, with all rows in every fit.
 
@@ -150,32 +153,19 @@ class EvidenceSearch(MetaEstimatorMixin, BaseEstimator):
     >>> mean, std = search.predict([[0.5]], return_std=True)
     """
 
-    def __init__(
-        self,
-        estimator: Estimator,
-        param_grid: dict[str, Any] | Sequence[dict[str, Any]],
-        *,
-        combine: str = "best",
-        n_jobs: int | None = None,
-        max_time: float | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.estimator = estimator
-        self.param_grid = param_grid
-        self.combine = combine
-        self.n_jobs = n_jobs
-        self.max_time = max_time
-        self.verbose = verbose
+    estimator: Estimator
+    param_grid: dict[str, Any] | Sequence[dict[str, Any]]
+    _: KW_ONLY
+    combine: str = "best"
+    n_jobs: int | None = None
+    max_time: float | None = None
+    verbose: int = 0
 
     def fit(self, X: ArrayLike, y: ArrayLike, **fit_params: Any) -> Self:
         """Fit every candidate to all rows, and compare their evidences.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Targets.
         **fit_params : dict
             Further arguments of ``fit`` of the estimator, such as ``sample_weight``.
 
@@ -298,19 +288,15 @@ class EvidenceSearch(MetaEstimatorMixin, BaseEstimator):
         weights, evidences = np.zeros(len(self.estimators_)), self.results_["log_evidence"]
         if self.combine == "best":
             weights[self.best_index_] = 1.0
-        elif self.combine == "evidence":
-            weights = self.results_["posterior_probability"].copy()
-        elif self.combine == "equal":
-            weights[known] = 1.0 / len(known)
-        elif self.combine == "stacking":
-            weights[known] = stacking_weights(*self._leave_one_out(known, fit_params))
-        else:
+            return weights
+        densities, counts = None, None
+        if self.combine in BY_DENSITIES:
             densities, counts = self._leave_one_out(known, fit_params)
-            if is_classifier(self.best_estimator_):  # too high with many weights
-                densities = None
-            weights[known] = tempered_weights(evidences[known], counts, densities)
-        weights[weights < NEGLIGIBLE_WEIGHT] = 0.0
-        return weights / weights.sum()
+        classes = is_classifier(self.best_estimator_)
+        weights[known] = combination_weights(
+            self.combine, evidences[known], counts, lambda: densities, classes
+        )
+        return weights
 
     def _leave_one_out(self, known, fit_params):
         """Leave-one-out log densities, a row per candidate, and the weight of every column."""

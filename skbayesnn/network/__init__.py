@@ -3,7 +3,7 @@
 This package does not depend on targets, noise or priors.
 """
 
-from skbayesnn.network._curvature import hessian, hessian_product, hessian_width
+from skbayesnn.network._curvature import hessian, hessian_width
 from skbayesnn.network._network import (
     ACTIVATIONS,
     BLOCK_DOUBLES,
@@ -37,7 +37,6 @@ __all__ = [
     "first_inputs",
     "forward",
     "hessian",
-    "hessian_product",
     "hessian_width",
     "hidden_gradient",
     "input_jacobian",

@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skbayesnn.network._products import back_propagate, tangents, transposed
+from skbayesnn.network._products import back_propagate
 
 
 def hessian(blocks, exact=True):
@@ -49,37 +49,6 @@ def hessian(blocks, exact=True):
             for key, value in _block_sums(trace, residual, curvature, exact):
                 sums[key] = sums[key] + value if key in sums else value
     return _add_sums(network, sums, matrix) if sums else matrix
-
-
-def hessian_product(trace, vector, residual, curvature, exact=True):
-    """Product of the `hessian` of one block of rows with a vector ``(..., k)`` (Pearlmutter 1994).
-
-    The arguments are those of `hessian`, with a trace of order 2 in any case.
-    """
-    da, dz = tangents(trace, vector)
-    if curvature.ndim == da[-1].ndim + 1:
-        moved = (curvature @ da[-1][..., None])[..., 0]
-    else:
-        moved = curvature * da[-1]
-    network, directions = trace.network, trace.network.layers(vector)
-    delta, products = residual, []
-    for layer in range(len(trace.layers) - 1, -1, -1):
-        product = np.swapaxes(trace.inputs[layer], -1, -2) @ moved
-        if layer > 0:
-            slopes = trace.slopes[layer - 1]
-            back = transposed(network, trace.layers[layer], layer)
-            moved = moved @ back
-            if exact:
-                of_units = network.without_biases(product, layer)
-                of_units += np.swapaxes(dz[layer - 1], -1, -2) @ delta
-                error = delta @ back
-                moved = moved + delta @ transposed(network, directions[layer], layer)
-                moved = moved * slopes + error * trace.bends[layer - 1] * da[layer - 1]
-                delta = error * slopes
-            else:
-                moved *= slopes
-        products.append(product)
-    return network.pack(products[::-1])
 
 
 def hessian_width(network, exact=True):

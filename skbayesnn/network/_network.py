@@ -14,22 +14,15 @@ CACHED_DOUBLES = 2**14  # numbers per array if several arrays share a fast cache
 
 
 class Activation(NamedTuple):
-    """Hidden-unit non-linearity ``z = phi(a)``.
+    """Hidden-unit non-linearity ``z = phi(a)``."""
 
-    Attributes
-    ----------
-    derivatives : callable
-        ``derivatives(a, order)`` returns the tuple ``(phi(a), phi'(a), phi''(a))`` cut to
-        ``order + 1`` entries, each of the shape of ``a``.
-    odd : bool
-        Whether ``phi(-a) = -phi(a)``: then a unit whose weights all change sign computes the
-        same function, which doubles the number of equivalent minima (MacKay 1992, section 3.2).
-    linear : bool
-        Whether ``phi`` is linear: then hidden units can be rotated into each other freely.
-    """
-
+    # ``derivatives(a, order)`` returns the tuple ``(phi(a), phi'(a), phi''(a))`` cut to ``order +
+    # 1`` entries, each of the shape of ``a``
     derivatives: Callable
+    # whether ``phi(-a) = -phi(a)``: then a unit whose weights all change sign computes the same
+    # function, which doubles the number of equivalent minima (MacKay 1992, section 3.2)
     odd: bool = False
+    # whether ``phi`` is linear: then hidden units can be rotated into each other freely
     linear: bool = False
 
 

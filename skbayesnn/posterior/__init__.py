@@ -35,16 +35,8 @@ from skbayesnn.posterior.likelihoods._likelihoods import (
 from skbayesnn.posterior.likelihoods._measured import MeasuredGaussian
 from skbayesnn.posterior.likelihoods._output_layer import ridge
 from skbayesnn.posterior.likelihoods._student_t import FARTHEST, StudentT, squared_scales
-from skbayesnn.posterior.priors._gaussian_prior import GaussianPrior
-from skbayesnn.posterior.priors._priors import (
-    INTERCEPT,
-    Gamma,
-    Hyperprior,
-    Hyperpriors,
-    LogUniform,
-    WeightGroups,
-    weight_groups,
-)
+from skbayesnn.posterior.priors._hyperpriors import Gamma, Hyperprior, Hyperpriors, LogUniform
+from skbayesnn.posterior.priors._weight_groups import INTERCEPT, WeightGroups, weight_groups
 
 __all__ = [
     "FARTHEST",
@@ -60,7 +52,6 @@ __all__ = [
     "Expansion",
     "Gamma",
     "Gaussian",
-    "GaussianPrior",
     "Hyperparameters",
     "Hyperprior",
     "Hyperpriors",

@@ -10,7 +10,6 @@ from skbayesnn.network import (
     Network,
     forward,
     hessian,
-    hessian_product,
     hessian_width,
     jacobian,
     kronecker_factors,
@@ -21,7 +20,7 @@ from skbayesnn.network import (
 from skbayesnn.posterior.kernels._compiled import compiled_model
 from skbayesnn.posterior.likelihoods._likelihoods import Misfit, Targets
 from skbayesnn.posterior.likelihoods._output_layer import regression_system, ridge
-from skbayesnn.posterior.priors._priors import WeightGroups
+from skbayesnn.posterior.priors._weight_groups import WeightGroups
 
 
 class Hyperparameters(NamedTuple):
@@ -39,21 +38,12 @@ class Hyperparameters(NamedTuple):
 
 
 class Energies(NamedTuple):
-    """Terms of the energy ``M(w)`` at given noise precisions.
+    """Terms of the energy ``M(w)`` at given noise precisions."""
 
-    Attributes
-    ----------
-    weights : ndarray of shape (..., n_groups)
-        Energy ``E_W^c`` of every weight group.
-    misfit : ndarray of shape (...)
-        Misfit: ``sum_l beta_l E_D,l`` for Gaussian noise, ``-G`` for classes.
-    errors : ndarray of shape (..., n_levels)
-        Energy ``E_D`` of every noise level, see `Misfit`.
-    """
-
-    weights: np.ndarray
+    weights: np.ndarray  # (..., n_groups), energy ``E_W^c`` of every weight group
+    # (...), misfit: ``sum_l beta_l E_D,l`` for Gaussian noise, ``-G`` for classes
     misfit: np.ndarray
-    errors: np.ndarray
+    errors: np.ndarray  # (..., n_levels), energy ``E_D`` of every noise level, see `Misfit`
 
     def total(self, hyper):
         """Total ``M = sum_c alpha_c E_W^c + sum_l beta_l E_D,l`` (MacKay 1992, equation 3.5)."""
@@ -61,18 +51,11 @@ class Energies(NamedTuple):
 
 
 class Expansion(NamedTuple):
-    """Second-order expansion of ``M(w)``.
-
-    Attributes
-    ----------
-    energies : Energies
-    gradient : ndarray of shape (..., k)
-    hessian : ndarray of shape (..., k, k)
-    """
+    """Second-order expansion of ``M(w)``."""
 
     energies: Energies
-    gradient: np.ndarray
-    hessian: np.ndarray
+    gradient: np.ndarray  # (..., k)
+    hessian: np.ndarray  # (..., k, k)
 
 
 MOST_INPUTS = 128  # of matrices in the compiled core, which forms products of all pairs of inputs
@@ -85,20 +68,6 @@ class Posterior:
     Every method takes weights ``theta`` of shape ``(..., k)`` and hyperparameters with the same
     leading axes, and sums over rows in blocks of bounded size. Time-critical methods call the
     compiled core where it supports the model.
-
-    Parameters
-    ----------
-    network : Network
-    likelihood : Likelihood
-    groups : WeightGroups
-    X : ndarray of shape (n, n_features)
-    y : ndarray of shape (n, n_outputs)
-    sample_weight : ndarray of shape (n,)
-        Number of repetitions of every row.
-    factors : ndarray of shape (n, n_outputs), optional
-        Factors of the misfit of every target, see `Targets`.
-    known : ndarray of shape (n, n_outputs), optional
-        Further number that belongs to every target, see `Targets`.
 
     Examples
     --------
@@ -120,10 +89,12 @@ class Posterior:
     network: Network
     likelihood: object
     groups: WeightGroups
-    X: np.ndarray
-    y: np.ndarray
-    sample_weight: np.ndarray
+    X: np.ndarray  # (n, n_features)
+    y: np.ndarray  # (n, n_outputs)
+    sample_weight: np.ndarray  # (n,), number of repetitions of every row
+    # (n, n_outputs), factors of the misfit of every target, see `Targets`
     factors: np.ndarray | None = None
+    # (n, n_outputs), further number that belongs to every target, see `Targets`
     known: np.ndarray | None = None
 
     @cached_property
@@ -137,15 +108,9 @@ class Posterior:
         narrow = self.network.layer_sizes[0] <= MOST_INPUTS
         return bool(narrow and self.compiled and self.compiled.is_small)
 
-    @cached_property
-    def kept(self):
-        """Cache of derived objects of other modules, by name."""
-        return {}
-
     def __getstate__(self):
         """State without derived arrays."""
-        made = "compiled", "kept"
-        return {name: value for name, value in vars(self).items() if name not in made}
+        return {name: value for name, value in vars(self).items() if name != "compiled"}
 
     @property
     def n_rows(self):
@@ -298,23 +263,6 @@ class Posterior:
             for targets, trace in self._traces(theta, 0, max(self.network.layer_sizes)):
                 total = total + self.likelihood.level_information(trace.outputs, targets, beta)
         return total
-
-    def hessian_operator(self, theta, hyper, exact=True):
-        """Function that multiplies vectors ``(..., k)`` by the Hessian, without forming it.
-
-        It stores the derivatives of all rows, for repeated products.
-        """
-        width = max(self.network.layer_sizes)
-        blocks = list(self._blocks(theta, hyper.beta, exact, 1 + exact, width))
-
-        def products(vectors):
-            results = [self.groups.product(vector, hyper.alpha) for vector in vectors]
-            for trace, *derivatives in blocks:
-                for i, vector in enumerate(vectors):
-                    results[i] = results[i] + hessian_product(trace, vector, *derivatives, exact)
-            return results
-
-        return products
 
     @property
     def is_quadratic(self):

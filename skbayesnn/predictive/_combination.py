@@ -193,24 +193,18 @@ def _shares(combine, posterior, minima, densities):
         if np.any(choice):
             eligible = np.flatnonzero(choice)
             break
-    weights, chosen = np.zeros(len(minima)), evidences[eligible]
-
-    def stacked():
-        return np.stack([densities(i) for i in eligible])
-
+    weights = np.zeros(len(minima))
     if combine == "best" or len(eligible) == 1:
         weights[eligible[0]] = 1.0
-    elif combine == "stacking":
-        weights[eligible] = stacking_weights(stacked(), posterior.sample_weight)
-    elif combine == "equal" or np.isnan(chosen).any():
-        weights[eligible] = 1.0 / len(eligible)
-    elif combine == "evidence":
-        weights[eligible] = evidence_weights(chosen)
-    else:  # leave-one-out densities of classes are far too high with many weights
-        logs = stacked() if posterior.likelihood.n_levels else None
-        weights[eligible] = tempered_weights(chosen, posterior.sample_weight, logs)
-    weights[weights < NEGLIGIBLE_WEIGHT] = 0.0
-    return weights / weights.sum()
+        return weights
+    weights[eligible] = combination_weights(
+        combine,
+        evidences[eligible],
+        posterior.sample_weight,
+        lambda: np.stack([densities(i) for i in eligible]),
+        classes=not posterior.likelihood.n_levels,
+    )
+    return weights
 
 
 def noise_of(likelihood, beta, state=None, network=None, log_range=None, precision=None):
@@ -240,6 +234,25 @@ def noise_of(likelihood, beta, state=None, network=None, log_range=None, precisi
         return kind(squared_scales, 1.0, degrees)
     kinds = {NegativeBinomial: CountNoise, CensoredGaussian: CensoredNoise}
     return kinds.get(type(likelihood), GaussianNoise)(squared_scales)
+
+
+def combination_weights(combine, log_evidences, sample_weight, densities, classes):
+    """Weights ``(m,)`` of members in predictions, in the ways that estimators document.
+
+    ``densities()`` are leave-one-out log predictive densities ``(m, n)``. Those of classes are far
+    too high with many weights, and used for stacking only.
+    """
+    if combine == "stacking":
+        weights = stacking_weights(densities(), sample_weight)
+    elif combine == "equal" or np.isnan(log_evidences).any():
+        weights = np.full(len(log_evidences), 1.0 / len(log_evidences))
+    elif combine == "evidence":
+        weights = evidence_weights(log_evidences)
+    else:
+        logs = None if classes else densities()
+        weights = tempered_weights(log_evidences, sample_weight, logs)
+    weights[weights < NEGLIGIBLE_WEIGHT] = 0.0
+    return weights / weights.sum()
 
 
 def stacking_weights(log_densities, sample_weight, pseudo_count=0.0):
@@ -333,9 +346,9 @@ def ensemble_of_models(fit):
     return Ensemble(tuple(parts), tuple(weights)), LeftOut.mixed(left, shares)
 
 
-def noise_variances_of(drawn):
-    """Noise variances ``(m, n_outputs)`` of the networks of a `Drawn`."""
-    return _draws_of(drawn.joint, drawn.theta, drawn.beta, drawn.state).noise.typical_variances
+def noise_of_drawn(drawn):
+    """Noise of the networks of a `Drawn`."""
+    return _draws_of(drawn.joint, drawn.theta, drawn.beta, drawn.state).noise
 
 
 def _draws_of(joint, theta, beta, state, best=0):

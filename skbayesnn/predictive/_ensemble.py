@@ -20,29 +20,10 @@ LEAST_WITH_MOMENTS = 0.2  # least share of networks whose noise has moments that
 
 @dataclass(frozen=True)
 class Ensemble:
-    """Mixture of the predictive distributions of parts.
-
-    Parameters
-    ----------
-    parts : tuple of Part
-    weights : tuple of ndarray
-        Weights of the networks of every part; all sum to 1.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.network import Network
-    >>> from skbayesnn.predictive import Draws, Ensemble, GaussianNoise
-    >>> noise = GaussianNoise(np.full((2, 1), 0.25))
-    >>> draws = Draws(Network((1, 1)), np.array([[1.0, 0.0], [3.0, 0.0]]), noise)
-    >>> ensemble = Ensemble((draws,), (np.array([0.5, 0.5]),))
-    >>> mean, covariance = ensemble.moments(np.array([[2.0]]))
-    >>> mean[:, 0], covariance[:, 0, 0]  # 2 and 6; their variance and that of the noise
-    (array([4.]), array([4.25]))
-    """
+    """Mixture of the predictive distributions of parts."""
 
     parts: tuple
-    weights: tuple
+    weights: tuple  # of the networks of every part, (m,); all sum to 1
 
     @classmethod
     def of_draws(cls, draws):
@@ -97,13 +78,8 @@ class Ensemble:
     def moments(self, X, kind="total", errors=None):
         """Mean ``(n, p)`` and covariance ``(n, p, p)`` of the outputs of every row.
 
-        Parameters
-        ----------
-        X : ndarray of shape (n, n_features)
-        kind : {"total", "epistemic", "aleatoric"}
-            Part of the uncertainty: of weights and noise, of the weights, or of the noise.
-        errors : ndarray of shape (n, p), optional
-            Variances of known errors, which belong to the noise.
+        The ``kind`` is "total", "epistemic" (of the weights) or "aleatoric" (of the noise).
+        ``errors`` ``(n, p)`` are variances of known errors, which belong to the noise.
         """
 
         def moments(X, errors=None):
@@ -314,7 +290,7 @@ class Rescaled(Part):
     @property
     def noise(self):
         """Noise of the part in the new units, at inputs with all columns."""
-        return _NoiseOfColumns(self.part.noise.in_units(self.scaling.scale), self.columns)
+        return self.part.noise.in_units(self.scaling.scale).at_columns(self.columns)
 
     def outputs(self, X):
         return self.scaling.inverse(self.part.outputs(X[:, self.columns]))
@@ -329,7 +305,6 @@ class Rescaled(Part):
         return self.part.joint_covariances(X[:, self.columns]) * scale**2
 
     def marginals(self, X, weights):
-        """List of `Marginals` of targets."""
         found, (inverse, scale) = [], (self.scaling.inverse, self.scaling.scale)
         for some in self.part.marginals(X[:, self.columns], weights):
             found.append(some._replace(means=inverse(some.means), scales=some.scales * scale))
@@ -343,30 +318,7 @@ class Rescaled(Part):
         return densities - np.sum(np.log(self.scaling.scale))
 
     def draw(self, X, rng, size, noisy=False):
-        """Draw functions or targets: ``(size, n, n_outputs)``."""
         return self.scaling.inverse(self.part.draw(X[:, self.columns], rng, size, noisy))
 
     def probabilities(self, X, moderated):
         return self.part.probabilities(X[:, self.columns], moderated)
-
-
-@dataclass(frozen=True)
-class _NoiseOfColumns:
-    """Noise that depends on some columns of the inputs."""
-
-    noise: object
-    columns: slice
-
-    @property
-    def heavy_tails(self):
-        return self.noise.heavy_tails
-
-    @property
-    def typical_variances(self):
-        return self.noise.typical_variances
-
-    def variances(self, X):
-        return self.noise.variances(X[:, self.columns])
-
-    def covariances(self, X):
-        return self.noise.covariances(X[:, self.columns])

@@ -96,20 +96,11 @@ def _normal_density(z):
 
 
 class Marginals(NamedTuple):
-    """Predictive distributions of single targets: a location-scale mixture of one law.
+    """Predictive distributions of single targets: a location-scale mixture of one law."""
 
-    Attributes
-    ----------
-    weights : ndarray of shape (m,)
-    means : ndarray of shape (m, n, ...)
-    scales : ndarray
-        Scales, of a shape that broadcasts with that of ``means``.
-    law : NormalLaw or StudentTLaw
-    """
-
-    weights: np.ndarray
-    means: np.ndarray
-    scales: np.ndarray
+    weights: np.ndarray  # (m,)
+    means: np.ndarray  # (m, n, ...)
+    scales: np.ndarray  # of a shape that broadcasts with that of the means
     law: object
 
     def cdf(self, x):
@@ -124,32 +115,10 @@ class Marginals(NamedTuple):
 
 
 def mixture_quantiles(tables, probabilities):
-    """Quantiles of a mixture, each row solved by itself.
+    """Quantiles of a list of `Marginals`, ``(n, ...)`` for each probability.
 
-    Parameters
-    ----------
-    tables : list of Marginals
-        Laws with location and scale; all weights sum to 1.
-    probabilities : sequence of float
-        Between 0 and 1.
-
-    Returns
-    -------
-    tuple of ndarray of shape (n, ...)
-        One for each probability, accurate to some 1e-8 standard deviations of the row (where the
-        density does not vanish).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.predictive import NORMAL, Marginals, mixture_quantiles
-    >>> means, scales = np.array([[-2.0], [2.0]]), np.ones((2, 1))
-    >>> mixture = Marginals(np.array([0.5, 0.5]), means, scales, NORMAL)
-    >>> median, high = mixture_quantiles([mixture], [0.5, 0.95])
-    >>> bool(abs(median[0]) < 1e-8)
-    True
-    >>> print(high.round(3), mixture.cdf(high).round(3))
-    [3.282] [0.95]
+    Each row is solved by itself, to some 1e-8 of its standard deviation (where the density does not
+    vanish). All weights sum to 1.
     """
     shape = tables[0].means.shape[1:]
     found = tuple(np.empty(shape) for _ in probabilities)

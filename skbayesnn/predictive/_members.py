@@ -37,50 +37,37 @@ def class_probabilities(activations):
 
 
 class Part:
-    """Protocol of networks of one layout, each with its own weights.
+    """Protocol of ``m`` networks of one layout, each with its own weights.
 
-    Attributes
-    ----------
-    network : Network
-    size : int
-        Number of networks, ``m``.
-    noise : GaussianNoise or None
-        Noise of the targets; ``None`` for classifiers.
+    Parts have a ``network``, a ``size`` ``m`` and a ``noise``, which is ``None`` for classifiers.
     """
 
     def outputs(self, X):
         """Mean outputs ``(m, n, n_outputs)``."""
-        raise NotImplementedError
 
     def moments(self, X):
         """Mean outputs and their covariances ``(m, n, n_outputs, n_outputs)``, without noise."""
-        raise NotImplementedError
 
     def joint_covariances(self, X):
         """Covariance of every output between rows, ``(m, n_outputs, n, n)``, without noise."""
-        raise NotImplementedError
 
     def marginals(self, X, weights):
         """List of `Marginals` of targets, for every law, given weights ``(m,)`` of the networks."""
-        raise NotImplementedError
 
     def log_densities(self, X, y, errors=None):
         """Log densities of targets, jointly over the outputs, ``(m, n)``.
 
         ``errors`` are variances of known errors, ``(n, n_outputs)``.
         """
-        raise NotImplementedError
 
     def draw(self, X, rng, size, noisy=False):
         """Draw functions from the posterior, joint over rows: ``(size, n, n_outputs)``.
 
         If ``noisy``, draw targets, which have the noise of the same network.
         """
-        raise NotImplementedError
 
     def probabilities(self, X, moderated):
         """Class probabilities, mean and variance over the networks and their weights."""
-        raise NotImplementedError
 
     def gradients(self, X):
         """Derivatives of the mean outputs by the inputs, ``(m, n, n_outputs, n_features)``.
@@ -88,15 +75,12 @@ class Part:
         Activations of several classes are taken relative to their mean over the classes: the
         probabilities do not depend on it.
         """
-        raise NotImplementedError
 
     def gradient_moments(self, X):
         """Derivatives as in `gradients`, and their posterior variances, of the same shape."""
-        raise NotImplementedError
 
     def draw_gradients(self, X, rng, size):
         """Derivatives of the functions that `draw` gives, ``(size, n, n_outputs, n_features)``."""
-        raise NotImplementedError
 
     @property
     def _has_classes(self):
@@ -109,45 +93,18 @@ class Part:
 
     def whitened(self, X):
         """Outputs as ``mean + V z`` with ``z`` standard normal: ``(n, o)`` and ``(n, o, r)``."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)
 class Member(Part):
-    """Network with a Gaussian posterior of its weights, linearised in the weights.
-
-    Parameters
-    ----------
-    network : Network
-    theta : ndarray of shape (k,)
-        Most probable weights.
-    precision : Precision
-        Precision of the posterior.
-    noise : GaussianNoise, optional
-        Noise of one network; ``None`` for classifiers.
-    shift : ndarray of shape (k,), optional
-        Difference of the mean of the Gaussian and ``theta``, where the network is linearised.
-    free : slice, optional
-        Weights with the Gaussian posterior, all by default; the others are taken to be certain.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.inference import DensePrecision
-    >>> from skbayesnn.network import Network
-    >>> from skbayesnn.predictive import Member
-    >>> member = Member(Network((1, 1)), np.array([2.0, 1.0]), DensePrecision(4.0 * np.eye(2)))
-    >>> mean, covariance = member.mean_and_covariance(np.array([[0.0], [3.0]]))
-    >>> mean[:, 0], covariance[:, 0, 0]
-    (array([1., 7.]), array([0.25, 2.5 ]))
-    """
+    """Network with a Gaussian posterior of its weights, linearised in the weights."""
 
     network: Network
-    theta: np.ndarray
+    theta: np.ndarray  # most probable weights, (k,)
     precision: object
     noise: GaussianNoise | None = None
-    shift: np.ndarray | None = None
-    free: slice | None = None
+    shift: np.ndarray | None = None  # from theta, where the network is linearised, to the mean
+    free: slice | None = None  # weights with the Gaussian posterior; the others are certain
 
     size = 1
 
@@ -196,16 +153,13 @@ class Member(Part):
         return slice(None) if self.free is None else self.free
 
     def outputs(self, X):
-        """Outputs ``f(x; w_MP)`` of shape (1, n, n_outputs)."""
         return outputs(self.network, self.theta, X)[None]
 
     def moments(self, X):
-        """Mean and covariance, with an axis for the one network, see `mean_and_covariance`."""
         mean, covariance = self.mean_and_covariance(X)
         return mean[None], covariance[None]
 
     def joint_covariances(self, X):
-        """Covariance of every output between rows, ``(1, n_outputs, n, n)``, without noise."""
         J = np.moveaxis(self.linearised(X)[1], 1, 0)
         return np.stack([self.precision.project(part[None])[0] for part in J])[None]
 
@@ -224,7 +178,6 @@ class Member(Part):
         return self.noise.log_density(y - means, covariances, X)
 
     def draw(self, X, rng, size, noisy=False):
-        """Draw functions from the linearised posterior, or targets: ``(size, n, n_outputs)``."""
         deviations = self.precision.draw(rng, size)
         draws = np.empty((size, len(X), self.network.n_outputs))
         for rows in row_blocks(len(X), self.network.n_outputs * self.network.n_weights):
@@ -292,23 +245,12 @@ class Member(Part):
 
 @dataclass(frozen=True)
 class Draws(Part):
-    """Networks drawn from the posterior, each with its own noise.
-
-    Parameters
-    ----------
-    network : Network
-    theta : ndarray of shape (m, k)
-        Drawn weights, in any floating point type.
-    noise : GaussianNoise, optional
-        Noise of every draw; ``None`` for classifiers.
-    best : int, default=0
-        Index of the draw of highest density.
-    """
+    """Networks drawn from the posterior, each with its own noise."""
 
     network: Network
-    theta: np.ndarray
+    theta: np.ndarray  # drawn weights (m, k), in any floating point type
     noise: GaussianNoise | None = None
-    best: int = 0
+    best: int = 0  # index of the draw of highest density
 
     @property
     def size(self):
@@ -334,16 +276,13 @@ class Draws(Part):
         return len(self.theta) * max(widths) // 4
 
     def outputs(self, X):
-        """Outputs of all draws ``(m, n, n_outputs)``."""
         return outputs(self.network, self.theta.astype(float), X)
 
     def moments(self, X):
-        """Outputs, and zeros for their covariances."""
         f = self.outputs(X)
         return f, np.broadcast_to(0.0, (*f.shape, f.shape[-1]))
 
     def joint_covariances(self, X):
-        """Zeros: each draw is certain."""
         return np.broadcast_to(0.0, (self.size, self.network.n_outputs, len(X), len(X)))
 
     def marginals(self, X, weights):
@@ -360,7 +299,6 @@ class Draws(Part):
         return self.noise.log_density(residual, covariance, X)
 
     def draw(self, X, rng, size, noisy=False):
-        """Choose drawn functions, or draw their targets: ``(size, n, n_outputs)``."""
         chosen = rng.integers(len(self.theta), size=size)
         f = outputs(self.network, self.theta[chosen].astype(float), X)
         return f + self.noise.of(chosen).draw(X, f.shape, rng) if noisy else f

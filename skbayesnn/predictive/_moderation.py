@@ -22,13 +22,9 @@ SOFTMAX_CACHE = 8  # fraction of a block of rows whose points fit into the proce
 def moderated_sigmoid(mean, variance, method="quadrature"):
     """Moderated output ``int sigmoid(x) N(x; a, s^2) dx`` (MacKay 1992, equation 5.7).
 
-    Parameters
-    ----------
-    mean, variance : ndarray of the same shape
-    method : {"quadrature", "closed_form"}
-        Quadrature is exact to about 1e-12. The closed form ``sigmoid(kappa a)`` with
-        ``kappa = (1 + pi s^2 / 8)^(-1/2)`` (equation 5.8; Bishop 4.153) is within 0.02 of it, with
-        the largest relative errors for ``|a| >> s``.
+    Quadrature is exact to about 1e-12. The closed form ``sigmoid(kappa a)`` with
+    ``kappa = (1 + pi s^2 / 8)^(-1/2)`` (equation 5.8; Bishop 4.153) is within 0.02 of it, with the
+    largest relative errors for ``|a| >> s``.
     """
     if method == "closed_form":
         return expit(mean / np.sqrt(1.0 + np.pi * variance / 8.0))
@@ -109,7 +105,9 @@ def _binary_entropy(activation):
 
 
 def moderated_softmax(mean, covariance):
-    """Mean and standard deviation of class probabilities under Gaussian activations.
+    """Mean and standard deviation ``(n, p)`` of class probabilities under Gaussian activations.
+
+    Activations have means ``(n, p)`` and covariances ``(n, p, p)``.
 
     The integral of the softmax (MacKay 1992, section 5.2, generalised) is a mean over a fixed set
     of `SOFTMAX_POINTS` quasi-random points (a Sobol sequence with its mirror image), so that
@@ -118,25 +116,6 @@ def moderated_softmax(mean, covariance):
     0.002 (6), 0.005 (10); about 5: 0.002, 0.006, 0.012. Mean errors are four times smaller.
     With more than `MANY_CLASSES` classes covariances between activations are neglected, which saves
     a root of a matrix for every row.
-
-    Parameters
-    ----------
-    mean : ndarray of shape (n, n_classes)
-    covariance : ndarray of shape (n, n_classes, n_classes)
-
-    Returns
-    -------
-    probability, sd : ndarray of shape (n, n_classes)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.predictive import moderated_softmax
-    >>> mean = np.array([[2.0, 0.0, 0.0]])
-    >>> moderated_softmax(mean, np.zeros((1, 3, 3)))[0].round(2)
-    array([[0.79, 0.11, 0.11]])
-    >>> moderated_softmax(mean, 9.0 * np.eye(3)[None])[0].round(1)
-    array([[0.5, 0.2, 0.2]])
     """
     if mean.shape[1] > MANY_CLASSES:
         return _independent_softmax(mean, covariance)

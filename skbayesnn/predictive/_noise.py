@@ -27,13 +27,8 @@ NEGLIGIBLE = 1e-10  # share of a Gaussian in Student-t noise below which quantil
 class GaussianNoise:
     """Gaussian noise of one level for each network and output.
 
-    Parameters
-    ----------
-    squared_scales : ndarray of shape (m, n_outputs)
-        Squared scales ``1/tau``: for Gaussian noise the variance; typical values if it depends on
-        the input.
-    unit : float or ndarray of shape (n_outputs,), default=1
-        Unit of the outputs; scales and variances are multiplied by it and its square.
+    The squared scales ``1/tau``, ``(m, n_outputs)``, are the variances of Gaussian noise, typical
+    ones if it depends on the input. Scales are multiplied by the unit, of all outputs or of each.
     """
 
     squared_scales: np.ndarray
@@ -55,6 +50,10 @@ class GaussianNoise:
     def in_units(self, scale):
         """Convert to the noise of outputs that are multiplied by ``scale``."""
         return replace(self, unit=self.unit * scale)
+
+    def at_columns(self, columns):
+        """Convert to the noise at inputs of which only some columns count."""
+        return self
 
     @property
     def typical_variances(self):
@@ -100,13 +99,8 @@ class GaussianNoise:
         """Predictions of targets under each network.
 
         Outputs and covariances are as in `log_density`; ``known`` ``(n, n_outputs)`` are variances
-        of known errors, see `Targets`.
-
-        Returns
-        -------
-        log_density : ndarray of shape (m, n)
-        mean, cdf, variance : ndarray of shape (m, n, n_outputs)
-            Mean of the target, probability below ``y``, and variance of the target.
+        of known errors, see `Targets`. Returned are log densities ``(m, n)``, and means of the
+        targets, probabilities below ``y`` and variances of the targets, ``(m, n, n_outputs)``.
         """
         if known is not None:
             covariances = 0.0 if covariances is None else covariances
@@ -169,14 +163,9 @@ def log_scale_mixture_density(residual, covariance, variances, degrees_of_freedo
 
 @dataclass(frozen=True)
 class StudentTNoise(GaussianNoise):
-    """Student-t noise; a row is an outlier in all its outputs.
+    """Student-t noise; a row is an outlier in all its outputs."""
 
-    Parameters
-    ----------
-    degrees_of_freedom : ndarray of shape (m,)
-    """
-
-    degrees_of_freedom: np.ndarray | None = None
+    degrees_of_freedom: np.ndarray | None = None  # (m,)
 
     n_gaussians = N_SCALES
     heavy_tails = True
@@ -228,22 +217,13 @@ class NoiseNetworks(GaussianNoise):
     its weights. The noise is then a mixture of Gaussians, here those of Gauss-Hermite quadrature
     over the log precision: the less certain the level, the wider its tails. Where there are
     several outputs, all take the same node together.
-
-    Parameters
-    ----------
-    network : Network
-        Network from the inputs to the log precision of every output.
-    theta : ndarray of shape (m, k)
-    log_range : tuple of float, or of ndarray of shape (n_outputs,)
-        Bounds of the log precision.
-    precision : Precision, optional
-        Posterior precision of the weights; then there is only one network.
     """
 
-    network: Network | None = None
-    theta: np.ndarray | None = None
-    log_range: tuple = (-np.inf, np.inf)
-    precision: object = None
+    network: Network | None = None  # from the inputs to the log precision of every output
+    theta: np.ndarray | None = None  # (m, k)
+    log_range: tuple = (-np.inf, np.inf)  # of log precisions, for all outputs or for each
+    precision: object = None  # of the posterior of the weights, of a single network
+    columns: slice | None = None  # of the inputs, that the network takes; None: all
 
     @property
     def n_gaussians(self):
@@ -254,9 +234,15 @@ class NoiseNetworks(GaussianNoise):
     def widths(self):
         return list(self.network.layer_sizes[1:])
 
+    def at_columns(self, columns):
+        return replace(self, columns=columns)
+
+    def _inputs(self, X):
+        return X if self.columns is None else X[:, self.columns]
+
     def scales(self, X):
         """Standard deviations at every row at the most probable weights, ``(m, n, n_outputs)``."""
-        log_precision = outputs(self.network, self.theta, X)
+        log_precision = outputs(self.network, self.theta, self._inputs(X))
         return np.exp(-0.5 * np.clip(log_precision, *self.log_range)) * self.unit
 
     def variances(self, X):
@@ -271,7 +257,7 @@ class NoiseNetworks(GaussianNoise):
         n_outputs = self.network.n_outputs
         variances = np.empty((1, len(NODES), len(X), n_outputs))
         for rows in row_blocks(len(X), n_outputs * self.network.n_weights):
-            trace = forward(self.network, self.theta[0], X[rows], order=1)
+            trace = forward(self.network, self.theta[0], self._inputs(X[rows]), order=1)
             covariance = self.precision.project(jacobian(trace))
             sd = np.sqrt(np.maximum(np.diagonal(covariance, axis1=1, axis2=2), 0.0))
             log_precision = trace.outputs - NODES[:, None, None] * sd
@@ -293,14 +279,9 @@ class NoiseNetworks(GaussianNoise):
 
 @dataclass(frozen=True)
 class CorrelatedNoise(GaussianNoise):
-    """Gaussian noise that is correlated between outputs.
+    """Gaussian noise that is correlated between outputs."""
 
-    Parameters
-    ----------
-    correlation : ndarray of shape (m, n_outputs, n_outputs)
-    """
-
-    correlation: np.ndarray | None = None
+    correlation: np.ndarray | None = None  # (m, n_outputs, n_outputs)
 
     def covariances(self, X):
         sd = np.sqrt(self.typical_variances)

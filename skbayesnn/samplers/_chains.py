@@ -14,20 +14,12 @@ CURVATURES = 40  # most positions per stage whose curvature is averaged
 
 
 class StepSize(NamedTuple):
-    """State of dual averaging, one step size per chain (Hoffman & Gelman 2014, section 3.2).
+    """State of dual averaging, one step size per chain (Hoffman & Gelman 2014, section 3.2)."""
 
-    Attributes
-    ----------
-    centre : ndarray of shape (n_chains,)
-        Value ``mu`` to which ``ln eps`` is shrunk at first.
-    log_step, log_average, error : ndarray of shape (n_chains,)
-    count : int
-    """
-
-    centre: np.ndarray
-    log_step: np.ndarray
-    log_average: np.ndarray
-    error: np.ndarray
+    centre: np.ndarray  # (n_chains,), value ``mu`` to which ``ln eps`` is shrunk at first
+    log_step: np.ndarray  # (n_chains,)
+    log_average: np.ndarray  # (n_chains,)
+    error: np.ndarray  # (n_chains,)
     count: int
 
     @classmethod
@@ -63,39 +55,22 @@ class StepSize(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """Settings of the transitions.
+    """Settings of the transitions."""
 
-    Attributes
-    ----------
-    step_size : float or None
-        Step size; ``None``: adapted during warm-up.
-    n_steps : int, tuple of int or None
-        Leapfrog steps; ``(low, high)``: drawn uniformly from this range for each chain and
-        transition; ``None``: as many as make trajectories of the following length.
-    length : float
-        Mean length of trajectories, in units of the metric; they vary from 0 to twice that.
-    max_steps : int
-    persistence : float
-    metropolis : bool
-    target : float
-        Target of the mean acceptance probability in the adaptation of step sizes.
-    metric_power : float
-        Power of the mean curvature, in `Metric.from_precisions`.
-    kernel : callable
-        Transition kernel: `transition`, or another one with its arguments.
-    group : int
-        Number of consecutive chains that adapt together: they share step sizes and metric.
-    """
-
-    step_size: float | None = None
+    step_size: float | None = None  # step size; ``None``: adapted during warm-up
+    # leapfrog steps; ``(low, high)``: drawn uniformly from this range for each chain and
+    # transition; ``None``: as many as make trajectories of the following length
     n_steps: int | tuple | None = None
+    # mean length of trajectories, in units of the metric; they vary from 0 to twice that
     length: float = 2.0
     max_steps: int = 512
     persistence: float = 0.0
     metropolis: bool = True
-    target: float = 0.8
-    metric_power: float = 0.5
+    target: float = 0.8  # target of the mean acceptance probability in the adaptation of step sizes
+    metric_power: float = 0.5  # power of the mean curvature, in `Metric.from_precisions`
+    # transition kernel: `transition`, or another one with its arguments
     kernel: object = transition
+    # number of consecutive chains that adapt together: they share step sizes and metric
     group: int = 1
 
     def pooled(self, values):
@@ -107,24 +82,13 @@ class Plan(NamedTuple):
 
 
 class Chains(NamedTuple):
-    """State of the chains, sufficient to continue.
-
-    Attributes
-    ----------
-    phase : Phase
-    steps : StepSize
-    metric : Metric
-    rngs : list of numpy.random.Generator
-        Generators, one per chain, so that a chain does not depend on the others.
-    count : int
-        Transitions made so far.
-    """
+    """State of the chains, sufficient to continue."""
 
     phase: Phase
     steps: StepSize
     metric: Metric
-    rngs: list
-    count: int
+    rngs: list  # generators, one per chain, so that a chain does not depend on the others
+    count: int  # transitions made so far
 
     @classmethod
     def start(cls, energy, position, rngs, plan):

@@ -21,13 +21,9 @@ class Metric(NamedTuple):
 
     This is equivalent to a mass matrix ``(F F^T)^-1``, without linear systems to solve (Neal 2011,
     section 5.4.2.4).
-
-    Attributes
-    ----------
-    factor : ndarray of shape (n_chains, d, d) or (n_chains, d)
-        Matrices ``F``, or the diagonals of diagonal ones.
     """
 
+    # (n_chains, d, d) or (n_chains, d), matrices ``F``, or the diagonals of diagonal ones
     factor: np.ndarray
 
     @classmethod
@@ -70,24 +66,16 @@ class Metric(NamedTuple):
 
 
 class Phase(NamedTuple):
-    """Points of phase space, one per chain, with the energy and its gradient.
+    """Points of phase space, one per chain, with the energy and its gradient."""
 
-    Attributes
-    ----------
-    position : ndarray of shape (n_chains, d + n_conditions)
-        Positions. The energy is conditional on the entries beyond ``d``, which the dynamics keeps
-        fixed.
-    momentum : ndarray of shape (n_chains, d)
-        Momenta in the coordinates of the metric, where their distribution is standard normal.
-    value : ndarray of shape (n_chains,)
-        Potential energy, minus log density up to a constant.
-    gradient : ndarray of shape (n_chains, d)
-    """
-
+    # (n_chains, d + n_conditions), positions. The energy is conditional on the entries beyond
+    # ``d``, which the dynamics keeps fixed.
     position: np.ndarray
+    # (n_chains, d), momenta in the coordinates of the metric, where their distribution is standard
+    # normal
     momentum: np.ndarray
-    value: np.ndarray
-    gradient: np.ndarray
+    value: np.ndarray  # (n_chains,), potential energy, minus log density up to a constant
+    gradient: np.ndarray  # (n_chains, d)
 
     @property
     def total(self):
@@ -164,39 +152,20 @@ def leapfrog(energy, phase, step_size, n_steps, metric):
 
 
 class Info(NamedTuple):
-    """Statistics of a transition, one entry per chain.
+    """Statistics of a transition, one entry per chain."""
 
-    Attributes
-    ----------
-    acceptance : ndarray of float
-        Acceptance probability ``min(1, exp(-dH))``, even if no Metropolis test is made.
-    error : ndarray of float
-        Change ``dH`` of the total energy along the trajectory.
-    diverged : ndarray of bool
-        Whether the trajectory diverged, see `leapfrog`.
-    n_steps : ndarray of int
-        Leapfrog steps, each costing one gradient.
-    """
-
+    # acceptance probability ``min(1, exp(-dH))``, even if no Metropolis test is made
     acceptance: np.ndarray
-    error: np.ndarray
-    diverged: np.ndarray
-    n_steps: np.ndarray
+    error: np.ndarray  # change ``dH`` of the total energy along the trajectory
+    diverged: np.ndarray  # whether the trajectory diverged, see `leapfrog`
+    n_steps: np.ndarray  # leapfrog steps, each costing one gradient
 
 
 class RandomNumbers(NamedTuple):
-    """Random numbers of one transition.
+    """Random numbers of one transition."""
 
-    Attributes
-    ----------
-    momentum : ndarray of shape (n_chains, d)
-        Standard normal numbers.
-    uniform : ndarray of shape (n_chains,)
-        Uniform numbers for the Metropolis test.
-    """
-
-    momentum: np.ndarray
-    uniform: np.ndarray
+    momentum: np.ndarray  # (n_chains, d), standard normal numbers
+    uniform: np.ndarray  # (n_chains,), uniform numbers for the Metropolis test
 
     @classmethod
     def draw(cls, rngs, dimension):

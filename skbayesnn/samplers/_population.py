@@ -33,30 +33,17 @@ def log_sum_exp(values, axis):
 
 
 class Schedule(NamedTuple):
-    """Numbers of particles and of their moves.
+    """Numbers of particles and of their moves."""
 
-    Attributes
-    ----------
-    n_populations : int
-        Independent populations, whose spread gives the standard error of the evidence. They share
-        exponents and step sizes.
-    n_chains : int
-        Particles of every population that are resampled at each exponent.
-    n_moves, n_steps : int
-        Transitions of each resampled particle, and leapfrog steps of a transition.
-    effective : float
-        Relative effective sample size after a change of the exponent.
-    n_last_moves, n_last_steps : int
-        Transitions and leapfrog steps at exponent 1.
-    """
-
+    # independent populations, whose spread gives the standard error of the evidence. They share
+    # exponents and step sizes.
     n_populations: int = 4
-    n_chains: int = 32
-    n_moves: int = 3
-    n_steps: int = 20
-    effective: float = 0.7
-    n_last_moves: int = 24
-    n_last_steps: int = 40
+    n_chains: int = 32  # particles of every population that are resampled at each exponent
+    n_moves: int = 3  # transitions of each resampled particle, and leapfrog steps of a transition
+    n_steps: int = 20  # transitions of each resampled particle, and leapfrog steps of a transition
+    effective: float = 0.7  # relative effective sample size after a change of the exponent
+    n_last_moves: int = 24  # transitions and leapfrog steps at exponent 1
+    n_last_steps: int = 40  # transitions and leapfrog steps at exponent 1
 
     @property
     def size(self):
@@ -65,40 +52,25 @@ class Schedule(NamedTuple):
 
 
 class Population(NamedTuple):
-    """Particles at the posterior, and estimates of the evidence.
+    """Particles at the posterior, and estimates of the evidence."""
 
-    Attributes
-    ----------
-    log_evidences : ndarray of shape (n_populations,)
-        Log evidence estimates. The exponential of each would be unbiased if exponents and step
-        sizes did not adapt to the particles.
-    position : ndarray of shape (n_chains, n_last_moves, d + n_conditions)
-        Draws from the posterior by short chains, whose starts are resampled from the populations
-        with their evidences as weights.
-    n_exponents : int
-    """
-
+    # (n_populations,), log evidence estimates. The exponential of each would be unbiased if
+    # exponents and step sizes did not adapt to the particles.
     log_evidences: np.ndarray
+    # (n_chains, n_last_moves, d + n_conditions), draws from the posterior by short chains, whose
+    # starts are resampled from the populations with their evidences as weights
     position: np.ndarray
     n_exponents: int
 
 
 class Stage(NamedTuple):
-    """Particles, energy and further transitions at one exponent.
+    """Particles, energy and further transitions at one exponent."""
 
-    Attributes
-    ----------
-    position : ndarray of shape (n_particles, d + n_conditions)
-        Particles, with new draws of the conditions of the energy, if any.
-    energy : callable
-        Energy at this exponent.
-    moves : sequence of callable
-        Further transitions for that energy, see `warm_up`.
-    """
-
+    # (n_particles, d + n_conditions), particles, with new draws of the conditions of the energy, if
+    # any
     position: np.ndarray
-    energy: object
-    moves: Sequence = ()
+    energy: object  # energy at this exponent
+    moves: Sequence = ()  # further transitions for that energy, see `warm_up`
 
 
 def anneal(path, rng, schedule):

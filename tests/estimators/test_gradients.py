@@ -19,7 +19,8 @@ from skbayesnn import (
 )
 from skbayesnn.compose import make_pipeline
 from skbayesnn.inference import DensePrecision, DualPrecision
-from skbayesnn.predictive import Draws, Pooled
+from skbayesnn.predictive import Draws
+from skbayesnn.predictive._combination import Pooled
 from tests.tools import BRIEF, assert_near, difference
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

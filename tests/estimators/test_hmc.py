@@ -171,7 +171,7 @@ def test_diagnostics(model):
     assert 0.0 < found.acceptance <= 1.0
     assert 0.0 < found.bulk_ess <= found.median_bulk_ess
     assert found.converged == (found.r_hat <= 1.05)
-    assert ("NOT converged" in repr(found)) != found.converged
+    assert ("not converged" in repr(found)) != found.converged
     assert all(name in found.full() for name in names)
 
 

@@ -354,10 +354,10 @@ def test_chains_that_do_not_agree():
 def test_too_few_draws_to_tell():
     model, messages = warnings_of(**(QUICK | {"n_draws": 7}))
     assert len(messages) == 1
-    assert "7 draws per chain are too few to check convergence" in messages[0]
+    assert "7 draws per chain are too few to tell" in messages[0]
     assert np.isnan(model.diagnostics_.r_hat)
     assert not model.diagnostics_.converged
-    assert "NOT converged" in repr(model.diagnostics_)
+    assert "not converged" in repr(model.diagnostics_)
     assert np.all(np.isfinite(model.predict_std(GRID)))
 
 
@@ -376,7 +376,7 @@ def test_chains_that_agree_are_silent():
         (1.005, 500.0, "converged", 500),
         (1.005, 200.0, "roughly converged: R-hat 1.005, effective sample size 200", 1000),
         (1.0406, 500.0, "roughly converged: R-hat 1.041, effective sample size 500", 2100),
-        (1.2, 30.0, "NOT converged: R-hat of the outputs is 1.200, above 1.05", 11000),
+        (1.2, 30.0, "not converged: R-hat of the outputs is 1.200, above 1.05", 11000),
     ],
 )
 def test_verdicts_name_the_draws_that_are_needed(r_hat, ess, verdict, needed):

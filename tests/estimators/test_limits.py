@@ -11,7 +11,7 @@ from scipy.special import log_ndtr, logsumexp
 
 from skbayesnn import EvidenceMLPRegressor, HMCMLPRegressor, Noise, Prior
 from skbayesnn.estimators import conformal_interval
-from skbayesnn.predictive import CensoredNoise
+from skbayesnn.predictive._noise import CensoredNoise
 
 FIXED = {"prior": Prior(precision=0.7), "standardize": False, "random_state": 0}
 LAPLACE = {"measure_evidence": False, "random_state": 0}

@@ -63,7 +63,7 @@ REGIMES = {
     ),
     "early": Regime({"batch_rows": 1, "batch_rows_per_weight": 10**6}, traits="dense early"),
     "largest": Regime(
-        {**STRUCTURED, "scan_work": 0, "moderation_work": 0},
+        {**STRUCTURED, "moderation_work": 0},
         Curvature.KRONECKER,
         "by_gradients",
     ),

@@ -22,7 +22,7 @@ from skbayesnn import (
 from skbayesnn.inference import NOISE_MODELS, Problem
 from skbayesnn.inference.minima._training import Trained
 from skbayesnn.network import Network
-from skbayesnn.posterior import Gaussian, GaussianPrior, Hyperparameters
+from skbayesnn.posterior import Gaussian, Hyperparameters, WeightGroups
 from skbayesnn.samplers import bulk_ess
 from tests.tools import assert_near, difference
 
@@ -410,7 +410,7 @@ def test_gradients_under_a_coupled_prior(noise):
     rng, network = np.random.default_rng(8), Network((3, 2, 1))
     k = network.n_weights
     root, mean = rng.standard_normal((k, k)), rng.standard_normal(k)
-    prior = GaussianPrior(np.zeros(k, dtype=int), ["weights"], mean, root @ root.T + np.eye(k))
+    prior = WeightGroups(np.zeros(k, dtype=int), ["weights"], mean, root @ root.T + np.eye(k))
     problem = Problem(X, y[:, None], np.ones(40), Gaussian.per_output(1), groups=prior)
     model = NOISE_MODELS[noise]
     posed = model.pose(problem.posed((2,)))

@@ -6,7 +6,6 @@ from skbayesnn.network import (
     Network,
     forward,
     hessian,
-    hessian_product,
     input_jacobian,
     jacobian,
     jacobian_vector,
@@ -185,12 +184,6 @@ def test_hessian(activation, hidden, lead, kind):
     exact = hessian([(trace, r, curvature)])
     assert_near(exact, outer + inner)
     np.testing.assert_array_equal(exact, np.swapaxes(exact, -1, -2))
-
-    v = rng.standard_normal(theta.shape)
-    assert_near(hessian_product(trace, v, r, curvature), ((outer + inner) @ v[..., None])[..., 0])
-    assert_near(
-        hessian_product(trace, v, r, curvature, exact=False), (outer @ v[..., None])[..., 0]
-    )
 
     first_order = forward(network, theta, X, 1)  # enough for Gauss-Newton
     np.testing.assert_array_equal(

@@ -77,9 +77,6 @@ def test_gradient_and_hessian(name, hidden, lead, output_bias):
     pairs = zip(expansion.energies, posterior.energies(theta, hyper.beta), strict=True)
     for field, expected in pairs:
         assert_near(field, expected, 1e-13)
-    v = np.random.default_rng(1).standard_normal(theta.shape)
-    product = posterior.hessian_operator(theta, hyper)([v])[0]
-    assert_near(product, (A @ v[..., None])[..., 0], 1e-11)
 
 
 @each_likelihood
@@ -106,9 +103,6 @@ def test_gauss_newton(name, hidden, lead, output_bias):
     alpha = posterior.groups.expand(hyper.alpha)
     A = B + alpha[..., None] * np.eye(theta.shape[-1])
     assert_near(posterior.hessian(theta, hyper, exact=False), A, 1e-13)
-    v = np.random.default_rng(1).standard_normal(theta.shape)
-    product = posterior.hessian_operator(theta, hyper, exact=False)([v])[0]
-    assert_near(product, (A @ v[..., None])[..., 0], 1e-11)
 
 
 @each_likelihood
@@ -225,7 +219,6 @@ def everything(posterior, theta, hyper):
         "gauss_newton": posterior.hessian(theta, hyper, exact=False),
         "gradient_of_expansion": expansion.gradient,
         "data_hessian": posterior.data_hessian(theta, hyper.beta),
-        "hessian_product": posterior.hessian_operator(theta, hyper)([theta])[0],
         "bending_force": posterior.bending_force(theta, hyper, theta),
         "weighted_jacobian": posterior.weighted_jacobian(theta, hyper),
         "triangular_root": posterior.triangular_root(theta, hyper),

@@ -7,7 +7,8 @@ from scipy import stats
 from scipy.integrate import quad
 
 from skbayesnn.network import Network
-from skbayesnn.predictive import CountEnsemble, CountLaws, CountNoise, Draws
+from skbayesnn.predictive import CountEnsemble, Draws
+from skbayesnn.predictive._counts import CountLaws, CountNoise
 
 COUNTS = np.arange(400.0)
 

@@ -5,7 +5,7 @@ from scipy import stats
 from scipy.optimize import brentq
 from scipy.special import ndtr, stdtr
 
-from skbayesnn.predictive import NORMAL, Marginals, StudentTLaw, mixture_quantiles
+from skbayesnn.predictive._marginals import NORMAL, Marginals, StudentTLaw, mixture_quantiles
 
 WEIGHTS = np.array([0.5, 0.3, 0.2])
 MEANS = np.array([[-1.0, 0.0], [2.0, 3.0], [0.5, -40.0]])

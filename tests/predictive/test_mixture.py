@@ -4,12 +4,8 @@ from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 from scipy.stats import multivariate_normal, norm
 
-from skbayesnn.predictive import (
-    log_normal_density,
-    mixture_moments,
-    stacking_weights,
-    tempered_weights,
-)
+from skbayesnn.predictive._combination import stacking_weights, tempered_weights
+from skbayesnn.predictive._marginals import log_normal_density, mixture_moments
 
 WEIGHTS = np.array([0.5, 0.3, 0.2])
 MEANS = np.array([[-1.0, 0.0], [2.0, 3.0], [0.5, -40.0]])

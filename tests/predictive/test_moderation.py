@@ -6,14 +6,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.integrate import quad
 from scipy.special import entr, expit, softmax
 
-from skbayesnn.predictive import (
-    moderated_sigmoid,
-    moderated_softmax,
-    sigmoid_information,
-    sigmoid_variance,
-    softmax_information,
-    softmax_slopes,
-)
+from skbayesnn.predictive import sigmoid_information, softmax_information, softmax_slopes
+from skbayesnn.predictive._moderation import moderated_sigmoid, moderated_softmax, sigmoid_variance
 from tests.reference import MINIMA, load
 from tests.tools import assert_near
 

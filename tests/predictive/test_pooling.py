@@ -7,7 +7,8 @@ from numpy.testing import assert_allclose
 from skbayesnn import EvidenceMLPRegressor
 from skbayesnn.inference import DensePrecision
 from skbayesnn.network import Network
-from skbayesnn.predictive import Ensemble, GaussianNoise, Member, Pooled
+from skbayesnn.predictive import Ensemble, GaussianNoise, Member
+from skbayesnn.predictive._combination import Pooled
 
 pytestmark = pytest.mark.usefixtures("laplace")
 

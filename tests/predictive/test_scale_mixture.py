@@ -7,13 +7,8 @@ from skbayesnn.inference import DensePrecision
 from skbayesnn.inference.noise._student_t_noise import DEGREES_OF_FREEDOM
 from skbayesnn.network import Network
 from skbayesnn.posterior import Posterior, StudentT, weight_groups
-from skbayesnn.predictive import (
-    Member,
-    StudentTNoise,
-    left_out,
-    log_scale_mixture_density,
-    noise_scales,
-)
+from skbayesnn.predictive import Member, StudentTNoise, left_out
+from skbayesnn.predictive._noise import log_scale_mixture_density, noise_scales
 
 FAR = np.concatenate([[0.0, 0.5, 1.0, 2.0, 4.0], 10.0 ** np.arange(1, 4)])
 each_degree = pytest.mark.parametrize("degrees", DEGREES_OF_FREEDOM)

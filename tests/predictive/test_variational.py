@@ -12,13 +12,9 @@ from skbayesnn.inference import DensePrecision, DualPrecision, Limits, Problem
 from skbayesnn.inference.task._problem import Settings
 from skbayesnn.network import forward
 from skbayesnn.posterior import Bernoulli, Categorical, Hyperparameters, Posterior
-from skbayesnn.predictive import (
-    Member,
-    closest_gaussian,
-    left_out,
-    moderated_sigmoid,
-    softmax_slopes,
-)
+from skbayesnn.predictive import Member, left_out, softmax_slopes
+from skbayesnn.predictive._moderation import moderated_sigmoid
+from skbayesnn.predictive._variational import closest_gaussian
 
 NODES, NODE_WEIGHTS = np.polynomial.hermite_e.hermegauss(80)
 NODE_WEIGHTS = NODE_WEIGHTS / NODE_WEIGHTS.sum()

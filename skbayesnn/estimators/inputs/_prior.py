@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 
 from skbayesnn.estimators.inputs._parameters import fixed_values, floats
-from skbayesnn.posterior import Gamma, GaussianPrior, LogUniform, WeightGroups, weight_groups
+from skbayesnn.posterior import Gamma, LogUniform, WeightGroups, weight_groups
 
 ROWS_PER_INPUT = 4  # below which `prior="ard"` expects few inputs to matter
 WANTED = 0.5  # effective number of weights of a group that is not simply switched off
@@ -92,7 +92,7 @@ def precision_factors(given, settled, names):
 
 
 def given_prior(prior, network, feature_names, to_user):
-    """Build a `GaussianPrior` in standardised units, and name the groups of given precision.
+    """Build the prior in standardised units, and name the groups of given precision.
 
     ``to_user`` converts weights in standardised units to those in the units of X and y.
     """
@@ -115,7 +115,7 @@ def given_prior(prior, network, feature_names, to_user):
         settled = ("weights",)
         groups = WeightGroups(np.zeros(k, dtype=int), list(settled))
         shape = _changed(_matrix(precision, k, "prior.base_precision"), change)
-    return GaussianPrior(groups.labels, groups.names, mean, shape), settled
+    return WeightGroups(groups.labels, groups.names, mean, shape), settled
 
 
 def _by_group(given, groups, change):

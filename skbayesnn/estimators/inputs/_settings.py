@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 from numpy.typing import ArrayLike
@@ -42,6 +43,7 @@ class Setting(BaseEstimator):
         return cls(**{cls._number: value})
 
 
+@dataclass(eq=False, repr=False)
 class Prior(Setting):
     """Prior of the weights: groups that share a precision, and given precisions and means.
 
@@ -102,20 +104,12 @@ class Prior(Setting):
 
     _role = "prior"
 
-    def __init__(
-        self,
-        kind: str | ArrayLike | Estimator = "layer",
-        *,
-        precision: str | ArrayLike | dict[Any, float] = "auto",
-        mean: float | ArrayLike | None = None,
-        base_precision: float | ArrayLike | dict[str, Any] | None = None,
-        hyperprior: dict[str, Any] | None = None,
-    ) -> None:
-        self.kind = kind
-        self.precision = precision
-        self.mean = mean
-        self.base_precision = base_precision
-        self.hyperprior = hyperprior
+    kind: str | ArrayLike | Estimator = "layer"
+    _: KW_ONLY
+    precision: str | ArrayLike | dict[Any, float] = "auto"
+    mean: float | ArrayLike | None = None
+    base_precision: float | ArrayLike | dict[str, Any] | None = None
+    hyperprior: dict[str, Any] | None = None
 
     @property
     def _has_relevances(self):
@@ -123,6 +117,7 @@ class Prior(Setting):
         return isinstance(self.kind, str) and self.kind.startswith("ard")
 
 
+@dataclass(eq=False, repr=False)
 class Noise(Setting):
     """Noise of the targets of regressors: its model, and a given level or its prior.
 
@@ -196,18 +191,11 @@ class Noise(Setting):
     _role = "noise"
     _number = "std"
 
-    def __init__(
-        self,
-        kind: str = "auto",
-        *,
-        std: str | ArrayLike | dict[Any, float] = "auto",
-        hidden_layer_sizes: LayerSizes = (8,),
-        hyperprior: Any = None,
-    ) -> None:
-        self.kind = kind
-        self.std = std
-        self.hidden_layer_sizes = hidden_layer_sizes
-        self.hyperprior = hyperprior
+    kind: str = "auto"
+    _: KW_ONLY
+    std: str | ArrayLike | dict[Any, float] = "auto"
+    hidden_layer_sizes: LayerSizes = (8,)
+    hyperprior: Any = None
 
     @property
     def _is_of_counts(self):
@@ -228,6 +216,7 @@ class Noise(Setting):
         return list(given) if isinstance(given, list | tuple) else [given]
 
 
+@dataclass(eq=False, repr=False)
 class Solver(Setting):
     """Training of evidence estimators: the curvature at a minimum, and when training ends.
 
@@ -264,12 +253,13 @@ class Solver(Setting):
 
     _role = "solver"
 
-    def __init__(self, hessian: str = "auto", *, max_iter: int = 300, tol: float = 1e-3) -> None:
-        self.hessian = hessian
-        self.max_iter = max_iter
-        self.tol = tol
+    hessian: str = "auto"
+    _: KW_ONLY
+    max_iter: int = 300
+    tol: float = 1e-3
 
 
+@dataclass(eq=False, repr=False)
 class Sampler(Setting):
     """Transitions of the chains of sampling estimators, where these start, and what is kept.
 
@@ -346,24 +336,14 @@ class Sampler(Setting):
 
     _role = "sampler"
 
-    def __init__(
-        self,
-        kind: str = "auto",
-        *,
-        step_size: float | None = None,
-        n_steps: Any = None,
-        persistence: float | None = None,
-        thin: int | str = "auto",
-        dtype: Any = "float64",
-        init: str | Estimator = "modes",
-    ) -> None:
-        self.kind = kind
-        self.step_size = step_size
-        self.n_steps = n_steps
-        self.persistence = persistence
-        self.thin = thin
-        self.dtype = dtype
-        self.init = init
+    kind: str = "auto"
+    _: KW_ONLY
+    step_size: float | None = None
+    n_steps: Any = None
+    persistence: float | None = None
+    thin: int | str = "auto"
+    dtype: Any = "float64"
+    init: str | Estimator = "modes"
 
     @property
     def _thins_itself(self):

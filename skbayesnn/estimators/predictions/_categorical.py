@@ -9,13 +9,27 @@ from numpy.typing import ArrayLike
 from scipy.special import entr
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
+from skbayesnn._docs import documented
 from skbayesnn._typing import Array, RandomState
 from skbayesnn.estimators.inputs._parameters import count
 from skbayesnn.estimators.inputs._rows import generator
 
 TINY = np.finfo(float).tiny
+CLASSES = """Distributions of classes, at rows.
+
+Parameters
+----------
+y : label or array-like of shape (n_samples,)
+    One label for all rows, or one for each.
+
+Returns
+-------
+ndarray of shape (n_samples,)
+    One value or label for each row.
+"""
 
 
+@documented(CLASSES)
 @dataclass(frozen=True, repr=False, eq=False)
 class CategoricalDistribution:
     """Predictive distribution of the classes of given rows.
@@ -52,53 +66,19 @@ class CategoricalDistribution:
         return self.probabilities
 
     def mode(self) -> Array:
-        """Return the most probable class.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Labels.
-        """
+        """Return the most probable class."""
         return self.classes[np.argmax(self.probabilities, axis=1)]
 
     def pmf(self, y: ArrayLike) -> Array:
-        """Return the probability of classes.
-
-        Parameters
-        ----------
-        y : label or array-like of shape (n_samples,)
-            One label for all rows, or one for each.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Probabilities.
-        """
+        """Return the probability of classes."""
         return self.probabilities[np.arange(len(self.probabilities)), self._codes(y)]
 
     def logpmf(self, y: ArrayLike) -> Array:
-        """Return the log probability of classes.
-
-        Parameters
-        ----------
-        y : label or array-like of shape (n_samples,)
-            One label for all rows, or one for each.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            In nats; finite: the smallest normal number counts as the smallest probability.
-        """
+        """Return the log probability of classes in nats, at least that of the smallest number."""
         return np.log(np.maximum(self.pmf(y), TINY))
 
     def entropy(self) -> Array:
-        """Compute the entropy ``-sum_c p_c ln p_c``.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Entropy, in nats.
-        """
+        """Compute the entropy ``-sum_c p_c ln p_c``, in nats."""
         return np.sum(entr(self.probabilities), axis=1)
 
     def rvs(self, size: int | None = None, random_state: RandomState = 0) -> Array:
@@ -108,8 +88,6 @@ class CategoricalDistribution:
         ----------
         size : int, optional
             Number of draws.
-        random_state : int, RandomState instance or None, default=0
-            Seed of the draws.
 
         Returns
         -------

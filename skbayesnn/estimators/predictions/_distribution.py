@@ -14,6 +14,7 @@ from scipy.special import ndtr
 from sklearn.utils.validation import check_consistent_length
 
 from skbayesnn._data import Scaling
+from skbayesnn._docs import documented
 from skbayesnn._typing import Array, RandomState
 from skbayesnn.estimators.inputs._parameters import count, probabilities, tails
 from skbayesnn.estimators.inputs._rows import generator, numeric
@@ -22,7 +23,29 @@ from skbayesnn.predictive import CountEnsemble, Ensemble
 KINDS = ("total", "epistemic", "aleatoric")
 NODES, SHARES = hermegauss(15)  # averages over the standard normal, for the entropy
 
+NUMBERS = """Distributions of numbers, at rows.
 
+Parameters
+----------
+y : float or array-like of shape (n_samples,) or (n_samples, n_outputs)
+    Targets.
+kind : {"total", "epistemic", "aleatoric"}, default="total"
+    The total; the part of the weights; the part of the noise. Their variances add up.
+ensemble : Ensemble
+    Networks that predict, in standardised units.
+X : ndarray of shape (n_samples, n_features)
+    Inputs, standardised.
+one_dimensional : bool
+    Whether arrays have no axis of outputs.
+
+Returns
+-------
+ndarray of shape (n_samples,) or (n_samples, n_outputs)
+    Values of all targets.
+"""
+
+
+@documented(NUMBERS)
 class Distribution:
     """Methods that follow from others of a predictive distribution of numbers.
 
@@ -37,45 +60,18 @@ class Distribution:
     ppf: Callable[..., Any]
 
     def var(self, kind: str = "total") -> Array:
-        """Compute the variance, or one of its parts.
-
-        Parameters
-        ----------
-        kind : {"total", "epistemic", "aleatoric"}, default="total"
-            Part of the uncertainty, as in ``std``.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            Variance, in squared units of y.
-        """
+        """Compute the variance, or one of its parts, in squared units of y."""
         return self.std(kind) ** 2
 
     def pdf(self, y: ArrayLike) -> Array:
-        """Compute the density at targets, the exponential of `logpdf`.
-
-        Parameters
-        ----------
-        y : float or array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Targets.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            Density, in one over the units of y.
-        """
+        """Compute the density at targets, the exponential of `logpdf`."""
         return np.exp(self.logpdf(y))
 
     def entropy(self) -> Array:
-        """Compute the differential entropy.
+        """Compute the differential entropy, in nats, y in its own units.
 
         It is the mean of ``-ln p(t)`` over ``t = F^-1(Phi(z))`` with ``z`` standard normal, by
         Gauss-Hermite quadrature with 15 nodes: exact for Gaussians.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            Entropy in nats, y in its own units.
         """
         quantiles = np.moveaxis(self.ppf(ndtr(NODES)), -1, 0)
         return -np.tensordot(SHARES / SHARES.sum(), [self.logpdf(y) for y in quantiles], 1)
@@ -96,6 +92,7 @@ class Distribution:
         return self.ppf(tails(coverage))
 
 
+@documented(NUMBERS)
 @dataclass(frozen=True, repr=False, eq=False)
 class PredictiveDistribution(Distribution):
     """Predictive distribution of the targets of given rows: a mixture over networks.
@@ -107,14 +104,8 @@ class PredictiveDistribution(Distribution):
 
     Parameters
     ----------
-    ensemble : Ensemble
-        Networks that predict, in standardised units.
-    X : ndarray of shape (n_samples, n_features)
-        Inputs, standardised.
     scaling : Scaling
         Scaling of the targets.
-    one_dimensional : bool
-        Whether arrays have no axis of outputs.
     errors : ndarray of shape (n_samples, n_outputs), optional
         Variances of known errors of measurement, in standardised units.
     needs_errors : bool, default=False
@@ -145,28 +136,11 @@ class PredictiveDistribution(Distribution):
     needs_errors: bool = False
 
     def mean(self) -> Array:
-        """Compute the mean.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            Mean, in units of y.
-        """
+        """Compute the mean, in units of y."""
         return self._shaped(self.scaling.inverse(self.ensemble.mean(self.X, self.errors)))
 
     def std(self, kind: str = "total") -> Array:
-        """Compute the standard deviation, or one of its parts.
-
-        Parameters
-        ----------
-        kind : {"total", "epistemic", "aleatoric"}, default="total"
-            The total; the part of the weights; the part of the noise. Their squares add up.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            Standard deviation, in units of y.
-        """
+        """Compute the standard deviation, or one of its parts, in units of y."""
         return self._std_of(self._moments(kind)[1])
 
     def _mean_and_std(self, kind: str = "total") -> tuple[Array, Array]:
@@ -177,11 +151,6 @@ class PredictiveDistribution(Distribution):
     def cov(self, kind: str = "total") -> Array:
         """Compute the covariance between the outputs of each row.
 
-        Parameters
-        ----------
-        kind : {"total", "epistemic", "aleatoric"}, default="total"
-            Part of the uncertainty, as in `std`.
-
         Returns
         -------
         ndarray of shape (n_samples, n_outputs, n_outputs)
@@ -190,28 +159,12 @@ class PredictiveDistribution(Distribution):
         return self._moments(kind)[1] * self.scaling.scale[:, None] * self.scaling.scale
 
     def logpdf(self, y: ArrayLike) -> Array:
-        """Compute the log density at targets, for each output by itself.
-
-        Parameters
-        ----------
-        y : float or array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Targets.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            In nats, y in its own units.
-        """
+        """Compute the log density at targets in nats, for each output by itself."""
         y, log_scale = self._targets(y), np.log(self.scaling.scale)
         return self._shaped(self.ensemble.marginal_log_density(self.X, y, self.errors) - log_scale)
 
     def joint_logpdf(self, y: ArrayLike) -> Array:
         """Compute the log density at targets, joint over the outputs.
-
-        Parameters
-        ----------
-        y : float or array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Targets.
 
         Returns
         -------
@@ -222,18 +175,7 @@ class PredictiveDistribution(Distribution):
         return density - np.sum(np.log(self.scaling.scale))
 
     def cdf(self, y: ArrayLike) -> Array:
-        """Compute the probability of a target no larger than ``y``, for each output by itself.
-
-        Parameters
-        ----------
-        y : float or array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Targets.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            Probabilities.
-        """
+        """Compute the probability of a target no larger than ``y``, for each output by itself."""
         return self._shaped(self.ensemble.cdf(self.X, self._targets(y), self.errors))
 
     def ppf(self, q: ArrayLike) -> Array:
@@ -295,8 +237,6 @@ class PredictiveDistribution(Distribution):
         ----------
         size : int, optional
             Number of draws, each by one network for all rows and outputs.
-        random_state : int, RandomState instance or None, default=0
-            Seed of the draws.
 
         Returns
         -------
@@ -349,6 +289,7 @@ class PredictiveDistribution(Distribution):
         return values[:, 0] if self.one_dimensional else values
 
 
+@documented(NUMBERS)
 @dataclass(frozen=True, init=False, repr=False, eq=False)
 class CountDistribution(PredictiveDistribution):
     """Predictive distribution of counts at given rows: a mixture over networks.
@@ -360,12 +301,8 @@ class CountDistribution(PredictiveDistribution):
     ----------
     ensemble : CountEnsemble
         Networks that predict.
-    X : ndarray of shape (n_samples, n_features)
-        Inputs, standardised.
     scaling : Scaling
         Identity.
-    one_dimensional : bool
-        Whether arrays have no axis of outputs.
     errors : ndarray of shape (n_samples, 1)
         Exposures times the rate at which the outputs of the networks are zero.
     needs_errors : bool, default=False
@@ -391,13 +328,7 @@ class CountDistribution(PredictiveDistribution):
     logpmf = PredictiveDistribution.logpdf
 
     def entropy(self) -> Array:
-        """Compute the entropy ``-sum_t P(t) ln P(t)``.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Entropy, in nats.
-        """
+        """Compute the entropy ``-sum_t P(t) ln P(t)``, in nats."""
         terms = self.ensemble.summed(self.X, lambda t, logs: -logs * np.exp(logs), self.errors)
         return self._shaped(terms)
 

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from scipy.spatial import cKDTree
 from sklearn.base import BaseEstimator, is_classifier
 
+from skbayesnn._docs import documented
 from skbayesnn._typing import Array, RandomState
 from skbayesnn.estimators.inputs._parameters import count
 from skbayesnn.estimators.inputs._rows import generator
@@ -18,6 +19,7 @@ from skbayesnn.predictive import class_probabilities
 PRIOR_DRAWS = 1000  # standard error of a variance about 5 %
 
 
+@documented()
 class FittedFunction(BaseEstimator):
     """Base class of all estimators with the derivatives and the novelty of the function."""
 
@@ -36,8 +38,6 @@ class FittedFunction(BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
         return_std : bool, default=False
             Also return the posterior standard deviations of the derivatives.
 
@@ -71,10 +71,6 @@ class FittedFunction(BaseEstimator):
         ----------
         X : array-like of shape (n_samples_X, n_features)
             Inputs.
-        n_samples : int, default=1
-            Number of functions; each is drawn jointly over all rows.
-        random_state : int, RandomState instance or None, default=0
-            Seed of the draws.
 
         Returns
         -------
@@ -96,8 +92,6 @@ class FittedFunction(BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
         return_distance : bool, default=False
             Also return the distance from the training rows.
 

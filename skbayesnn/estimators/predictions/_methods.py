@@ -7,9 +7,11 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
+from skbayesnn._docs import documented
 from skbayesnn._typing import Array
 
 
+@documented()
 class Predictions:
     """Mixin of the predictions that are one method of ``predict_distribution(X)``."""
 
@@ -26,16 +28,8 @@ class Predictions:
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
         kind : {"total", "epistemic", "aleatoric"}, default="total"
             Part of the uncertainty: the total; the part of the weights; the part of the noise.
-        measurement_std : float or array-like of shape (n_samples,), optional
-            Known standard deviations of measurement errors at these rows, in units of y, which add
-            to the noise; of shape (n_samples, n_outputs) if outputs differ. Errors of the
-            training rows do not carry over to other rows.
-        exposure : float or array-like of shape (n_samples,), optional
-            Exposures of counts, which multiply the predicted rates; by default 1.
 
         Returns
         -------
@@ -55,12 +49,8 @@ class Predictions:
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
         coverage : float or array-like of shape (n_coverages,), default=0.95
             Probability inside, between 0 and 1.
-        measurement_std, exposure : float or array-like, optional
-            Measurement errors, and exposures of counts, as in `predict_std`.
 
         Returns
         -------
@@ -80,12 +70,8 @@ class Predictions:
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
         q : float or array-like, default=0.5
             Lower-tail probabilities, between 0 and 1; 0.5 is the median.
-        measurement_std, exposure : float or array-like, optional
-            Measurement errors, and exposures of counts, as in `predict_std`.
 
         Returns
         -------
@@ -110,15 +96,11 @@ class Predictions:
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
         function : callable
             Function from targets in units of y, of shape (m,) or (m, n_outputs), to an array of
             that shape; it treats every target by itself, and is smooth.
         return_std : bool, default=False
             Also return the standard deviation of the function.
-        exposure : float or array-like of shape (n_samples,), optional
-            Exposures of counts, as in `predict_std`.
 
         Returns
         -------
@@ -145,16 +127,6 @@ class Predictions:
     ) -> Array:
         """Compute the log density of targets under their predictive distribution.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Targets.
-        measurement_std, exposure : float or array-like, optional
-            Measurement errors, and exposures of counts, as in `predict_std`; needed if the model
-            was fitted with ``noise=0``, or with exposures.
-
         Returns
         -------
         ndarray of shape (n_samples,)
@@ -173,15 +145,6 @@ class Predictions:
 
         At the true targets of a calibrated model these values, the probability integral transform,
         are uniform (Dawid 1984).
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Targets.
-        measurement_std, exposure : float or array-like, optional
-            Measurement errors, and exposures of counts, as in `log_predictive_density`.
 
         Returns
         -------

@@ -111,18 +111,18 @@ class Diagnostics(Printed):
     def _judged(self):
         if np.isnan(self.r_hat):
             return (
-                f"NOT converged: {self.n_draws} draws per chain are too few to tell",
+                f"not converged: {self.n_draws} draws per chain are too few to tell",
                 "Raise n_draws.",
             )
         if not self.converged:
             return (
-                f"NOT converged: R-hat of the outputs is {self.r_hat:.3f}, above {LARGEST_R_HAT}",
+                f"not converged: R-hat of the outputs is {self.r_hat:.3f}, above {LARGEST_R_HAT}",
                 f"Raise n_draws to about {self.n_draws_needed:,}, or simplify the model.",
             )
         if self.stuck:
             return (
-                f"doubtful: {self.divergences} trajectories diverged",
-                "Make sampler.step_size smaller, or raise n_warmup.",
+                f"diverged in {self.divergences} trajectories",
+                "Reduce sampler.step_size, or raise n_warmup.",
             )
         if self.n_draws_needed > self.n_draws:
             return (

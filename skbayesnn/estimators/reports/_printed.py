@@ -9,6 +9,18 @@ from sklearn import get_config
 WIDTH = 80  # columns of the summary
 
 
+def aligned(rows, left):
+    """Lines of a table; the columns whose numbers are ``left`` are aligned on the left."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            cell.ljust(width) if i in left else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
+
+
 class Table(NamedTuple):
     """Table of a report, shown on request; ``left`` are the columns aligned on the left."""
 
@@ -19,16 +31,8 @@ class Table(NamedTuple):
 
     def text(self):
         """Format the title and the aligned columns as text."""
-        lines = [self.header, *self.rows] if self.header else self.rows
-        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-        aligned = (
-            "  ".join(
-                cell.ljust(width) if i in self.left else cell.rjust(width)
-                for i, (cell, width) in enumerate(zip(line, widths, strict=True))
-            )
-            for line in lines
-        )
-        return "\n".join([f"{self.title}:", *(f"  {line}".rstrip() for line in aligned)])
+        lines = aligned([self.header, *self.rows] if self.header else self.rows, self.left)
+        return "\n".join([f"{self.title}:", *(f"  {line}" for line in lines)])
 
     def html(self):
         """Format the table as folded HTML."""

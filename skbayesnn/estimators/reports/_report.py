@@ -4,92 +4,16 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
+from skbayesnn.estimators.reports._minimum import n_targets_of, table_of_groups
 from skbayesnn.estimators.reports._predictions import Predictions
 from skbayesnn.estimators.reports._printed import Printed, Table
-from skbayesnn.estimators.reports._verdict import (
-    overall,
-    verdict_of_measurement,
-    verdict_of_minimum,
-)
-from skbayesnn.inference import SIGNIFICANT, sampled_sizes
+from skbayesnn.estimators.reports._verdict import overall
+from skbayesnn.inference import SIGNIFICANT
 
 SUSPICIONS = {
     "input_dependent": "larger at some inputs",
     "student_t": "heavy tails",
 }
-UNDETERMINED = 8.0  # error bar of ln alpha: the sd of the log-uniform prior, 12 ln 10 / 12^(1/2)
-
-
-@dataclass(frozen=True)
-class MinimumReport:
-    """Report on one distinct minimum of the energy.
-
-    Attributes
-    ----------
-    log_evidence : float
-        Log evidence in nats, for targets in their own units; ``nan`` if not available.
-    terms : EvidenceTerms
-        Terms of the log evidence.
-    weight : float
-        Share of this minimum in the predictions.
-    gamma : dict
-        Effective number of parameters (well-determined weights) of every group.
-    weight_precisions : dict
-        Precision ``alpha`` of every group (standardised units).
-    noise_std : ndarray of shape (n_outputs,) or None
-        Noise standard deviation, in units of y.
-    degrees_of_freedom : float
-        Degrees of freedom of the noise: infinite unless it is Student-t.
-    noise_correlation : ndarray of shape (n_outputs, n_outputs) or None
-        Correlation matrix of correlated noise.
-    log_precision_std : dict
-        Error bars ``(2 / gamma_c)^(1/2)`` of every ``ln alpha`` (MacKay 1992, section 2.5), without
-        the contribution of Gamma hyperpriors.
-    gradient_norm, smallest_eigenvalue : float
-        Gradient norm and smallest eigenvalue of the Hessian of the energy at the minimum.
-    hidden_layer_sizes : tuple of int
-        Hidden units after pruning.
-    pruned : tuple of Pruned
-        Deleted hidden units with the reason.
-    n_iter : int
-    converged : bool
-    bic : float
-        Schwarz's approximation ``log P(D | w_MP) - k/2 log N`` of the log evidence (Bishop 4.139).
-    gpe : float
-        Moody's generalised prediction error, the squared error of new targets expected from
-        the training error and the effective number of parameters, mean over the outputs in units of
-        ``y`` squared: ``(chi2 + 2 gamma) / (N beta)`` (MacKay 1992, section 3.5); ``nan`` for
-        classifiers and where the noise is not constant and Gaussian.
-    verdict : str
-        If the evidence was measured: the verdict of the report. Otherwise ``"trusted"`` if the
-        Gaussian approximation is exact, the reasons to doubt it, or ``"not measured"``.
-    advice : str
-        Advice that follows from the verdict.
-    noise_network : MinimumReport or None
-        Report on the network of input-dependent noise; its ``log_evidence`` is ``nan``, because
-        only both networks together have an evidence.
-    """
-
-    log_evidence: float
-    terms: object
-    weight: float
-    gamma: dict
-    weight_precisions: dict
-    noise_std: object
-    degrees_of_freedom: float
-    noise_correlation: object
-    log_precision_std: dict
-    gradient_norm: float
-    smallest_eigenvalue: float
-    hidden_layer_sizes: tuple
-    pruned: tuple
-    n_iter: int
-    converged: bool
-    bic: float
-    gpe: float
-    verdict: str
-    advice: str
-    noise_network: object = None
 
 
 @dataclass(frozen=True, repr=False)
@@ -320,11 +244,14 @@ class EvidenceReport(Printed):
         best = self.minima[0]
         terms = [(name, f"{value:.2f}") for name, value in best.terms.items()]
         terms.append(("total", f"{best.log_evidence:.2f}"))
-        tables = [Table("Terms of the best minimum (nats)", terms), _groups("Weight groups", best)]
+        tables = [
+            Table("Terms of the best minimum (nats)", terms),
+            table_of_groups("Weight groups", best),
+        ]
         if best.noise_network is not None:
             sizes = best.noise_network.hidden_layer_sizes
             tables.append(
-                _groups(
+                table_of_groups(
                     f"Weight groups of the noise network, hidden units {sizes}", best.noise_network
                 )
             )
@@ -336,59 +263,27 @@ class EvidenceReport(Printed):
         return [*tables, Table("Minima", minima, header, left=(2, 3))]
 
 
-def make_report(fit, laplace, minima, shares, noise_std, predictions, drawn=None):
-    """Assemble the report of a fit.
+def make_report(fit, laplace, minima, predictions, n_drawn, noise_std, degrees_of_freedom):
+    """Assemble the report of an `EvidenceFit` or `DrawnFit`.
 
-    Parameters
-    ----------
-    fit : EvidenceFit or DrawnFit
-    laplace : EvidenceFit
-        Laplace's approximation of the same model.
-    minima : list of Minimum
-        Minima that predict together, their terms in the user's units.
-    shares : ndarray of shape (len(minima),)
-    noise_std : callable
-        Function from a minimum to its noise sd in units of y, or ``None``.
-    predictions : Predictions
-    drawn : tuple, optional
-        Number of drawn networks that predict, and typical sd and degrees of freedom of their noise.
-
-    Returns
-    -------
-    EvidenceReport
+    ``laplace`` is the `EvidenceFit` of the same model, ``minima`` are the reports on the minima,
+    ``n_drawn`` is the number of drawn networks that predict. The noise is that of the estimator.
     """
     posterior = fit.posed.posterior
-    n_targets = posterior.n_rows * max(1, int(np.sum(posterior.likelihood.level_sizes())))
-    measured = None
-    if np.isfinite(fit.log_evidence_std):
-        measured = verdict_of_measurement(fit.log_evidence_std)
-    hidden = posterior.network.hidden_layer_sizes
-    kind = posterior.is_quadratic, sampled_sizes(fit.problem, hidden, fit.noise, True) is not None
-    reports = [
-        _report_of(
-            minimum,
-            float(share),
-            noise_std(minimum),
-            n_targets,
-            measured or verdict_of_minimum(minimum, n_targets, *kind),
-        )
-        for minimum, share in zip(minima, shares, strict=True)
-    ]
     chosen = len(fit.growth) > 1 or len(fit.noise_log_evidences) > 1
-    best = posterior if drawn else minima[0]
-    n_drawn, sd, degrees = drawn or (0, reports[0].noise_std, reports[0].degrees_of_freedom)
+    network = posterior.network if n_drawn else laplace.best.network
     return EvidenceReport(
         fit.log_evidence,
         fit.log_evidence_std,
         laplace.log_evidence,
-        overall(reports[0].verdict, predictions, chosen and not fit.drawn),
-        tuple(reports),
-        n_targets,
-        best.network.hidden_layer_sizes,
-        best.network.n_weights,
+        overall(minima[0].verdict, predictions, chosen and not fit.drawn),
+        minima,
+        n_targets_of(posterior),
+        network.hidden_layer_sizes,
+        network.n_weights,
         n_drawn,
-        sd,
-        degrees,
+        noise_std,
+        degrees_of_freedom,
         fit.noise_p_values,
         fit.noise_log_evidences,
         not posterior.groups.centred,
@@ -396,67 +291,3 @@ def make_report(fit, laplace, minima, shares, noise_std, predictions, drawn=None
         fit.noise,
         tuple(candidate.hidden_layer_sizes for candidate in fit.growth),
     )
-
-
-def _report_of(minimum, weight, noise_std, n_targets, verdict):
-    """Make the report on one minimum, and on the minimum of its noise network."""
-    names = minimum.groups.names
-    with np.errstate(divide="ignore", invalid="ignore"):
-        log_std = np.sqrt(2.0 / minimum.gamma)
-    noise = minimum.noise
-    if noise is not None:
-        noise = replace(_report_of(noise, weight, None, n_targets, verdict), log_evidence=np.nan)
-    return MinimumReport(
-        log_evidence=minimum.log_evidence,
-        terms=minimum.terms,
-        weight=weight,
-        gamma=dict(zip(names, minimum.gamma.tolist(), strict=True)),
-        weight_precisions=dict(zip(names, minimum.hyper.alpha.tolist(), strict=True)),
-        noise_std=noise_std,
-        degrees_of_freedom=getattr(minimum.likelihood, "degrees_of_freedom", np.inf),
-        noise_correlation=getattr(minimum.likelihood, "correlation", None),
-        log_precision_std=dict(zip(names, log_std.tolist(), strict=True)),
-        gradient_norm=minimum.gradient_norm,
-        smallest_eigenvalue=minimum.smallest_eigenvalue,
-        hidden_layer_sizes=minimum.network.hidden_layer_sizes,
-        pruned=minimum.pruned,
-        n_iter=minimum.n_iter,
-        converged=minimum.converged,
-        bic=_bic(minimum, n_targets),
-        gpe=_gpe(minimum, noise_std),
-        verdict=verdict.text,
-        advice=verdict.advice,
-        noise_network=noise,
-    )
-
-
-def _groups(title, report):
-    """Make the table with a line for every weight group."""
-    errors = [
-        f"+- {error:.2f}" if error < UNDETERMINED else "not determined"
-        for error in report.log_precision_std.values()
-    ]
-    rows = [
-        (name, f"{report.gamma[name]:.2f}", f"{alpha**-0.5:.4g}", error)
-        for (name, alpha), error in zip(report.weight_precisions.items(), errors, strict=True)
-    ]
-    header = "group", "gamma", "prior sd", "error bar of ln alpha"
-    return Table(title, rows, header, left=(0, 3))
-
-
-def _bic(minimum, n_targets):
-    """Log likelihood of the most probable weights, in units of y, with Schwarz's penalty."""
-    terms = minimum.terms
-    log_likelihood = terms.misfit + terms.noise_normaliser + terms.target_scale
-    networks = [minimum.network, *([] if minimum.noise is None else [minimum.noise.network])]
-    n_weights = sum(network.n_weights for network in networks)
-    return log_likelihood - 0.5 * n_weights * np.log(n_targets)  # Bishop 4.139
-
-
-def _gpe(minimum, noise_std):
-    """Expected squared error of a new target, mean over outputs; ``nan`` without noise."""
-    if noise_std is None or minimum.noise is not None or not minimum.likelihood.linear:
-        return np.nan
-    chi2 = 2.0 * minimum.hyper.beta * minimum.data_errors
-    relative = (chi2 + 2.0 * minimum.noise_gamma) / minimum.noise_counts  # MacKay 3.5
-    return float(np.mean(relative * noise_std**2))

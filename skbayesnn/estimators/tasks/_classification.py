@@ -12,6 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from skbayesnn._data import Scaling
+from skbayesnn._docs import documented
 from skbayesnn._typing import Array, RandomState
 from skbayesnn.estimators.inputs._parameters import count
 from skbayesnn.estimators.inputs._rows import checked_weights, generator, validated
@@ -25,6 +26,13 @@ WANTED = (
     "y with several columns must hold class probabilities, which are not negative and sum to 1 in "
     "every row."
 )
+OF_CLASSES = """Predictions of classes.
+
+Returns
+-------
+ndarray of shape (n_samples, n_classes)
+    In the order of ``classes_``.
+"""
 
 
 def has_columns(y):
@@ -52,6 +60,7 @@ def class_shares(y):
     return classes[order], shares[:, order]
 
 
+@documented(OF_CLASSES)
 class Classification(ClassifierMixin):
     """Predictions of classifiers, whatever the engine.
 
@@ -60,11 +69,6 @@ class Classification(ClassifierMixin):
 
     def predict(self, X: ArrayLike) -> Array:
         """Most probable class, by the moderated probabilities.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
 
         Returns
         -------
@@ -75,11 +79,6 @@ class Classification(ClassifierMixin):
 
     def predict_distribution(self, X: ArrayLike) -> CategoricalDistribution:
         """Distribution of the classes, by the moderated probabilities.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
 
         Returns
         -------
@@ -93,8 +92,6 @@ class Classification(ClassifierMixin):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
         moderated : bool or "closed_form", default=True
             ``True``: averaged over the posterior. Samplers: the mean over the drawn networks.
             Evidence estimators: over Gaussian activations (MacKay 1992, equation 5.7), by
@@ -102,11 +99,6 @@ class Classification(ClassifierMixin):
             more (errors of the order of 0.001); ``"closed_form"`` is the approximation of equation
             5.8, for two classes. ``False``: outputs of the most probable weights, or of the draw of
             highest density.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            In the order of ``classes_``.
         """
         X = self._check_X(X)
         averaged = moderated and not isinstance(moderated, str)
@@ -115,27 +107,11 @@ class Classification(ClassifierMixin):
         return np.minimum(probabilities, 1.0)  # averages may round to more
 
     def predict_log_proba(self, X: ArrayLike) -> Array:
-        """Logarithms of `predict_proba`.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            Finite: probabilities below the smallest normal number count as that.
-        """
+        """Logarithms of `predict_proba`, at least that of the smallest normal number."""
         return np.log(np.maximum(self.predict_proba(X), TINY))
 
     def decision_function(self, X: ArrayLike) -> Array:
         """Logit of the second class's probability; log probabilities for more classes.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
 
         Returns
         -------
@@ -146,18 +122,7 @@ class Classification(ClassifierMixin):
         return logs[:, 1] - logs[:, 0] if len(self.classes_) == 2 else logs
 
     def predict_std(self, X: ArrayLike) -> Array:
-        """Posterior standard deviation of each class probability.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            In the order of ``classes_``.
-        """
+        """Posterior standard deviation of each class probability."""
         X = self._check_X(X)
         return self._ensemble.probability_std(X)
 
@@ -166,8 +131,6 @@ class Classification(ClassifierMixin):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
         y : array-like of shape (n_samples,) or (n_samples, n_classes)
             Class labels, or class probabilities as in ``fit``.
 

@@ -9,9 +9,24 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_array
 
+from skbayesnn._docs import documented
 from skbayesnn._typing import Array
 from skbayesnn.network import Network, outputs
 from skbayesnn.predictive import class_probabilities
+
+NETWORK = """Networks at a minimum, or drawn ones.
+
+Parameters
+----------
+coefs, intercepts : list of ndarray
+    Weights ``(fan_in, fan_out)`` and biases ``(fan_out,)`` of every layer.
+weight : float
+    Weight of the network in the predictions.
+log_evidence : float
+    Log evidence in nats, targets in their own units; ``nan`` where it is not available.
+activation : str
+    Activation function of the hidden units.
+"""
 
 
 class OnDemand(Sequence):
@@ -66,20 +81,13 @@ class FittedNetwork:
         return outputs(network, network.pack(list(layers)), X)
 
 
+@documented(NETWORK)
 @dataclass(frozen=True)
 class RegressionNetwork(FittedNetwork):
     """Network at one minimum, or one draw, of a regressor in the units of X and y.
 
     Parameters
     ----------
-    coefs, intercepts : list of ndarray
-        Weights ``(fan_in, fan_out)`` and biases ``(fan_out,)`` of every layer.
-    weight : float
-        Weight of the network in the predictions.
-    log_evidence : float
-        Log evidence in nats, targets in their own units; ``nan`` where it is not available.
-    activation : str
-        Activation function of the hidden units.
     y_is_1d : bool
         Whether targets had no axis of outputs.
 
@@ -97,11 +105,6 @@ class RegressionNetwork(FittedNetwork):
     def predict(self, X: ArrayLike) -> Array:
         """Predict outputs at the network's weights, without error bars.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
-
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
@@ -111,20 +114,13 @@ class RegressionNetwork(FittedNetwork):
         return f[:, 0] if self.y_is_1d else f
 
 
+@documented(NETWORK)
 @dataclass(frozen=True)
 class ClassificationNetwork(FittedNetwork):
     """Network at one minimum, or one draw, of a classifier in the units of X.
 
     Parameters
     ----------
-    coefs, intercepts : list of ndarray
-        Weights ``(fan_in, fan_out)`` and biases ``(fan_out,)`` of every layer.
-    weight : float
-        Weight of the network in the predictions.
-    log_evidence : float
-        Log evidence in nats, targets in their own units; ``nan`` where it is not available.
-    activation : str
-        Activation function of the hidden units.
     classes : ndarray of shape (n_classes,)
         Class labels, in the order of the probabilities.
 
@@ -143,11 +139,6 @@ class ClassificationNetwork(FittedNetwork):
     def predict_proba(self, X: ArrayLike) -> Array:
         """Predict class probabilities at the network's weights, not moderated.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
-
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
@@ -157,11 +148,6 @@ class ClassificationNetwork(FittedNetwork):
 
     def predict(self, X: ArrayLike) -> Array:
         """Predict the most probable class at the network's weights.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
 
         Returns
         -------

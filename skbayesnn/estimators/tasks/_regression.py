@@ -10,6 +10,7 @@ from sklearn.base import RegressorMixin
 from sklearn.metrics import d2_tweedie_score
 
 from skbayesnn._data import Scaling
+from skbayesnn._docs import documented
 from skbayesnn._typing import Array, RandomState
 from skbayesnn.estimators.inputs._parameters import count
 from skbayesnn.estimators.inputs._rows import (
@@ -29,6 +30,7 @@ NO_NOISE = 0.99e16  # precision (standardised units) that represents zero noise
 COPIES = 3  # covariance matrices of rows in memory while one is computed
 
 
+@documented()
 class Regression(Predictions, RegressorMixin):
     """Mixin of the prediction methods of regressors, independent of the engine.
 
@@ -85,14 +87,10 @@ class Regression(Predictions, RegressorMixin):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
         return_std : bool, default=False
             Also return the total standard deviation, of weights and noise (Bishop 5.172-5.173).
         return_cov : bool, default=False
             Also return the covariance between rows, noise included on its diagonal.
-        exposure : float or array-like of shape (n_samples,), optional
-            Exposures of counts, as in `predict_distribution`.
 
         Returns
         -------
@@ -135,14 +133,8 @@ class Regression(Predictions, RegressorMixin):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Targets.
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the rows.
-        exposure : float or array-like of shape (n_samples,), optional
-            Exposures of counts; by default 1, with a warning if the fit was given others.
 
         Returns
         -------
@@ -164,15 +156,6 @@ class Regression(Predictions, RegressorMixin):
         exposure: float | ArrayLike | None = None,
     ) -> PredictiveDistribution:
         """Predict the distribution of the targets, from which all other predictions follow.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
-        measurement_std : float or array-like of shape (n_samples,), optional
-            Measurement errors as in `predict_std`.
-        exposure : float or array-like of shape (n_samples,), optional
-            Exposures of counts, which multiply the predicted rates; by default 1.
 
         Returns
         -------
@@ -206,12 +189,8 @@ class Regression(Predictions, RegressorMixin):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
         kind : {"total", "epistemic", "aleatoric"}, default="total"
             Part of the uncertainty, as in `predict_std`.
-        measurement_std : float or array-like, optional
-            Measurement errors as in `predict_std`.
 
         Returns
         -------
@@ -230,10 +209,6 @@ class Regression(Predictions, RegressorMixin):
         ----------
         X : array-like of shape (n_samples_X, n_features)
             Inputs.
-        n_samples : int, default=1
-            Number of functions; each is drawn jointly over all rows.
-        random_state : int, RandomState instance or None, default=0
-            Seed of the draws.
 
         Returns
         -------
@@ -254,8 +229,6 @@ class Regression(Predictions, RegressorMixin):
             Inputs.
         n_samples : int, default=1
             Number of functions.
-        random_state : int, RandomState instance or None, default=0
-            Seed of the draws.
 
         Returns
         -------

@@ -7,8 +7,10 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import gammaln
+from sklearn.utils.validation import check_is_fitted
 
 from skbayesnn._data import Scaling, standardised, standardised_variances
+from skbayesnn._docs import documented
 from skbayesnn.estimators.inputs._combinations import (
     CENSORED,
     FIXED_NOISE,
@@ -46,6 +48,7 @@ FEWEST_COUNTS = 0.5  # sum of counts that replaces 0 where the mean rate is take
 PLAIN_LAWS = ("constant",)  # noise models that are tried where targets have a spike
 
 
+@documented()
 class RegressionFit(Regression):
     """Mixin of the fit of `EvidenceMLPRegressor` and `HMCMLPRegressor`."""
 
@@ -62,10 +65,6 @@ class RegressionFit(Regression):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Targets.
         sample_weight : array-like of shape (n_samples,), optional
             Weight of each row: 2 equals repeating the row, 0 leaving it out.
         measurement_std : float or array-like of shape (n_samples,), optional
@@ -84,11 +83,6 @@ class RegressionFit(Regression):
         -------
         self : object
             The fitted estimator.
-
-        Raises
-        ------
-        ValueError
-            If parameters or data are invalid.
         """
         return self._learn(X, y, sample_weight, measurement_std, exposure, censored)
 
@@ -234,9 +228,45 @@ class RegressionFit(Regression):
         kind = self._noise.kind
         return "constant" if kind == "auto" and problem.known is not None else kind
 
-    def _as_levels(self, noise):
-        """Noise levels of all outputs, exactly 0 where there is no noise but known errors."""
-        return np.where(without_noise(self._result.problem), 0.0, noise)
+    @property
+    def noise_std_(self):
+        """Noise standard deviation in units of y: typical of networks, or at the best minimum."""
+        check_is_fitted(self)
+        if self._counts:
+            raise AttributeError("noise_std_ does not exist for counts.")
+        noise = self._levels_in_units_of_y(self._noise_of_networks)
+        return float(noise[0]) if self._y_is_1d else noise
+
+    @property
+    def noise_correlation_(self):
+        """Correlation of correlated noise between outputs: mean, or at the best minimum."""
+        self._check_noise_model("correlated", "noise_correlation_")
+        return np.mean(self._noise_of_networks.correlation, axis=0)
+
+    @property
+    def degrees_of_freedom_(self):
+        """Degrees of freedom of Student-t noise: geometric mean, or at the best minimum."""
+        self._check_noise_model("student_t", "degrees_of_freedom_")
+        nu = self._noise_of_networks.degrees_of_freedom
+        return float(nu[0] * np.exp(np.mean(np.log(nu / nu[0]))))  # exact where all are equal
+
+    @property
+    def dispersion_(self):
+        """Dispersion ``a`` of negative binomial counts: mean, or at the best minimum."""
+        self._check_noise_model("negative_binomial", "dispersion_")
+        return float(np.mean(self._noise_of_networks.squared_scales))
+
+    def _check_noise_model(self, kind, attribute):
+        """Raise unless the estimator is fitted, with the noise model that has the attribute."""
+        check_is_fitted(self)
+        if self.noise_model_ != kind:
+            raise AttributeError(f"{attribute} exists only with noise={kind!r}.")
+
+    def _levels_in_units_of_y(self, noise):
+        """Typical noise of all outputs, exactly 0 where there is no noise but known errors."""
+        typical = self._typical_noise(np.sqrt(noise.typical_variances), axis=0)
+        nothing = without_noise(self._result.problem)
+        return np.where(nothing, 0.0, typical * self._y_scaling.scale)
 
     def _keep_common(self, result):
         """Set the attributes that all regressors have."""

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from skbayesnn._docs import documented
 from skbayesnn._typing import Array, RandomState
 from skbayesnn.estimators.inputs._parameters import count
 from skbayesnn.estimators.inputs._rows import generator
@@ -19,8 +20,30 @@ SINGULAR = (
     "The curvature at this minimum is numerically singular, so there is no Gaussian around it. "
     "Use fewer hidden units, or another activation where units can be rotated into each other."
 )
+WEIGHTS = """Posteriors of weights.
+
+Parameters
+----------
+names : tuple of str
+    Names of the weights, such as ``hidden1[x0 -> 2]`` (from input ``x0`` to unit 2 of the first
+    hidden layer, counted from 0), ``hidden1[bias -> 2]`` and ``output[2]``; with several outputs or
+    classes ``output[2 -> 1]``.
+weight : float
+    Share in the predictions.
+log_evidence : float
+    Log evidence in nats, targets in their own units; ``nan`` where it is not available.
+noise : WeightPosterior or None
+    Posterior of the noise network, with input-dependent noise; its output is the logarithm of one
+    over the noise variance.
+units : {"user", "standardised"}
+    Units of the weights: for X and y as given, like ``coefs_`` and ``intercepts_``; or for inputs
+    and targets of mean 0 and standard deviation 1.
+user_units : WeightUnits
+    Map from standardised units to those of X and y.
+"""
 
 
+@documented()
 @dataclass(frozen=True, repr=False, eq=False)
 class WeightPosterior:
     """Base class of `GaussianPosterior`, which describes its parameters, and `DrawnPosterior`."""
@@ -57,8 +80,6 @@ class WeightPosterior:
         ----------
         n_samples : int, default=1
             Number of draws.
-        random_state : int, RandomState instance or None, default=0
-            Seed of the draws.
 
         Returns
         -------
@@ -88,6 +109,7 @@ class WeightPosterior:
         check_memory(COPIES * 8.0 * k**2, f"The {what} of {k} weights", "Use std or sample.")
 
 
+@documented(WEIGHTS)
 @dataclass(frozen=True, repr=False, eq=False)
 class GaussianPosterior(WeightPosterior):
     """Gaussian approximation of the posterior around one minimum.
@@ -99,22 +121,6 @@ class GaussianPosterior(WeightPosterior):
 
     Parameters
     ----------
-    names : tuple of str
-        Names of the weights, such as ``hidden1[x0 -> 2]`` (from input ``x0`` to unit 2 of the first
-        hidden layer, counted from 0), ``hidden1[bias -> 2]`` and ``output[2]``; with several
-        outputs or classes ``output[2 -> 1]``.
-    weight : float
-        Share in the predictions.
-    log_evidence : float
-        Log evidence in nats, targets in their own units; ``nan`` where it is not available.
-    noise : WeightPosterior or None
-        Posterior of the noise network, with input-dependent noise; its output is the logarithm of
-        one over the noise variance.
-    units : {"user", "standardised"}
-        Units of the weights: for X and y as given, like ``coefs_`` and ``intercepts_``; or for
-        inputs and targets of mean 0 and standard deviation 1.
-    user_units : WeightUnits
-        Map from standardised units to those of X and y.
     theta : ndarray of shape (k,)
         Most probable weights, in standardised units.
     gaussian : Precision or None
@@ -246,24 +252,15 @@ class GaussianPosterior(WeightPosterior):
         return self.prior
 
 
+@documented(WEIGHTS)
 @dataclass(frozen=True, repr=False, eq=False)
 class DrawnPosterior(WeightPosterior):
     """Draws of the weights from the posterior by a sampler.
 
     Parameters
     ----------
-    names : tuple of str
-        Names of the weights, as in `GaussianPosterior`.
-    weight : float
-        Share in the predictions: 1.
-    log_evidence : float
-        Log evidence in nats, targets in their own units; ``nan`` where it is not available.
-    noise : DrawnPosterior or None
-        Posterior of the noise network, with input-dependent noise.
     units : {"user", "standardised"}
         Units of the weights.
-    user_units : WeightUnits
-        Map from standardised units to those of X and y.
     theta : ndarray of shape (n_draws, k)
         Drawn weights, in standardised units.
 

@@ -16,14 +16,6 @@ from skbayesnn.inference.task._progress import NEVER, Deadline
 from skbayesnn.network import BLOCK_DOUBLES, hessian_width
 from skbayesnn.posterior import Energies, Hyperparameters
 
-MOST_PROBES, ENOUGH_SIGNS = 8, 8000  # random signs; the error of a trace is about sqrt(2 / signs)
-FEW_ROWS, ROWS = 1024, 4096  # least and most rows of the sample that is used
-ROWS_PER_WEIGHT = 4  # rows of the sample for every weight, within these bounds
-DOUBLES = 5e6  # largest number of doubles of the outputs' curvatures on the sample
-MOST_ITERATIONS = 80  # most iterations of conjugate gradients
-SETTLED = 5e-4  # relative change of the trace by one iteration at convergence
-ANEW = 0.3  # relative change of the Kronecker-factored count after which it is checked
-TINY = np.finfo(float).tiny
 NOTHING_PER_ROW = 1e-4  # difference of M per row (nats) without effect on predictions
 FIXED = 2**20  # bytes of small arrays and objects
 ROW_COPIES = 6  # copies of X and y: given, sorted, distinct, standardised, temporary
@@ -59,34 +51,6 @@ class Point(NamedTuple):
 class Method:
     """Numerical method of a search: curvature, training algorithm, exactness of the evidence.
 
-    Attributes
-    ----------
-    curvature : Curvature
-        Form of the curvature in training steps.
-    dense : bool
-        Whether the exact Hessian is formed at the minimum.
-    exact : bool
-        Whether the log determinant in the evidence uses the exact Hessian.
-    by_gradients : bool
-        Whether training uses gradients, with one curvature for each re-estimation.
-    by_batches : bool
-        Whether these are gradients of batches of rows.
-    early : bool
-        Whether training of a large network on many rows uses early stopping: its weights are not
-        at a minimum, and have no evidence.
-    cheap : bool
-        Whether a fit can use hundreds of Hessians.
-    profiled : bool
-        Whether the evidence can be evaluated along a precision.
-    refines : bool
-        Whether precisions are refined by the gradient of the evidence.
-    n_rows, n_weights : int
-    informed : bool
-        Whether the prior has a mean or a precision matrix; the output layer is then trained as the
-        other layers are, not solved for.
-    deadline : Deadline
-        Deadline of the search.
-
     Examples
     --------
     >>> import numpy as np
@@ -98,19 +62,23 @@ class Method:
     50 rows, 7 weights: training by steps with Gauss-Newton curvature, exact Hessian at the minima
     """
 
-    curvature: Curvature
-    dense: bool
-    exact: bool
-    by_gradients: bool
-    by_batches: bool
+    curvature: Curvature  # form of the curvature in training steps
+    dense: bool  # whether the exact Hessian is formed at the minimum
+    exact: bool  # whether the log determinant in the evidence uses the exact Hessian
+    by_gradients: bool  # whether training uses gradients, with one curvature for each re-estimation
+    by_batches: bool  # whether these are gradients of batches of rows
+    # whether training of a large network on many rows uses early stopping: its weights are not at a
+    # minimum, and have no evidence
     early: bool
-    cheap: bool
-    profiled: bool
-    refines: bool
+    cheap: bool  # whether a fit can use hundreds of Hessians
+    profiled: bool  # whether the evidence can be evaluated along a precision
+    refines: bool  # whether precisions are refined by the gradient of the evidence
     n_rows: int
     n_weights: int
+    # whether the prior has a mean or a precision matrix; the output layer is then trained as the
+    # other layers are, not solved for
     informed: bool = False
-    deadline: Deadline = NEVER
+    deadline: Deadline = NEVER  # deadline of the search
 
     @classmethod
     def choose(cls, posterior, settings):
@@ -211,16 +179,6 @@ class Method:
         method = replace(self, curvature=Curvature.DENSE) if self.dense else self
         return method.point(posterior, theta, hyper)
 
-    def determined(self, posterior, point):
-        """Effective number of parameters of every group (MacKay 1992, equation 2.23).
-
-        The point has the Gauss-Newton ``A``; the result has shape (n_groups,).
-        """
-        gamma = point.precision.determined(posterior.groups, point.hyper.alpha)
-        if self.curvature is not Curvature.KRONECKER:
-            return gamma
-        return gamma * (total_determined(posterior, point) / max(gamma.sum(), TINY))
-
     def traces(self, posterior, ends, hyper, precision):
         """Traces ``Tr(B^-1 A)`` of the Gauss-Newton ``A`` at all ``ends``, ``B = precision``."""
         if self.forms(exact=False):
@@ -237,63 +195,6 @@ class Method:
         """Return True if an indefinite matrix can only be due to rounding."""
         linear = not posterior.network.hidden_layer_sizes
         return not exact or (linear and posterior.likelihood.one_curvature)
-
-
-def total_determined(posterior, point):
-    """Effective number of parameters ``gamma`` of one network (MacKay 1992, equation 2.23).
-
-    In ``gamma = k - Tr(diag(alpha) A^-1)`` the trace is the mean of ``b^T A^-1 b``, ``b =
-    diag(alpha)^(1/2) z``, over random signs ``z`` (Hutchinson 1990). ``A^-1 b`` is found by
-    conjugate gradients, preconditioned by the Kronecker-factored curvature. That curvature on its
-    own assumes inputs and derivatives to be independent, and overestimates ``gamma`` by half with
-    softmax outputs.
-
-    The point has a `KroneckerPrecision`.
-    """
-    k, n = len(point.theta), len(posterior.X)
-    rows = min(ROWS, max(FEW_ROWS, ROWS_PER_WEIGHT * k))
-    rows = min(rows, int(np.ceil(DOUBLES / posterior.network.n_outputs**2)))
-    if n > rows:
-        sample = posterior.of_rows(np.random.default_rng(0).choice(n, rows, replace=False))
-        posterior = sample.scaled(posterior.n_rows / sample.n_rows)
-    root = np.sqrt(posterior.groups.diagonal(point.hyper.alpha))
-    n_probes = min(MOST_PROBES, -(-ENOUGH_SIGNS // k))
-    probes = root * np.random.default_rng(0).choice([-1.0, 1.0], (n_probes, k))
-    found, residual = np.zeros_like(probes), probes.copy()
-    near = point.precision.solve(residual.T).T
-    direction, length, trace = near, np.sum(residual * near, axis=1), 0.0
-    times_matrix = posterior.hessian_operator(point.theta, point.hyper, exact=False)
-    for _ in range(MOST_ITERATIONS):
-        product = np.stack(times_matrix(direction))
-        step = (length / np.maximum(np.sum(direction * product, axis=1), TINY))[:, None]
-        found, residual = found + step * direction, residual - step * product
-        before, trace = trace, np.mean(np.sum(probes * found, axis=1))
-        if abs(trace - before) < SETTLED * (k - trace):
-            break
-        near = point.precision.solve(residual.T).T
-        shorter = np.sum(residual * near, axis=1)
-        direction = near + (shorter / np.maximum(length, TINY))[:, None] * direction
-        length = shorter
-    return float(k - trace)
-
-
-class CheckedCounts:
-    """Effective number of parameters by Kronecker factors, corrected by `total_determined`.
-
-    ``share`` is the ratio of the checked number to that of the Kronecker factors, at the last
-    check.
-    """
-
-    def __init__(self):
-        self.share, self._counted = 1.0, 0.0
-
-    def total(self, posterior, point):
-        """Effective number of parameters at a point with a `KroneckerPrecision`."""
-        counted = point.precision.determined(posterior.groups, point.hyper.alpha).sum()
-        if abs(counted - self._counted) > ANEW * counted:
-            found = total_determined(posterior, point)
-            self._counted, self.share = counted, found / max(counted, TINY)
-        return self.share * counted
 
 
 def memory_of_search(posterior, settings, n_starts, n_jobs=None):

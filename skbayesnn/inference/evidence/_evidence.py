@@ -203,7 +203,7 @@ def well_determined(posterior, method, theta, hyper):
     precision = point.precision
     if not precision.definite:
         return None
-    gamma = method.determined(posterior, point)
+    gamma = precision.determined(posterior.groups, hyper.alpha)
     counts = posterior.level_counts
     noise_gamma = gamma.sum() * counts / max(counts.sum(), 1.0)
     if method.dense and len(counts) > 1:

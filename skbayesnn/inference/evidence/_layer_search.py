@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from skbayesnn.inference.curvature._method import CheckedCounts, Point
+from skbayesnn.inference.curvature._method import Point
 from skbayesnn.inference.curvature._precision_kronecker import KroneckerPrecision
 from skbayesnn.inference.evidence._evidence import log_evidence_fixed
 from skbayesnn.inference.optimise._reestimation import fair_moves, noise_precisions
@@ -29,9 +29,7 @@ class LayerSearch:
     Jeeves 1961) over the evidence at the minima that descents reach. Its sweeps alternate with
     re-estimation of the other precisions.
 
-    The curvature is approximated by Kronecker factors, which overestimate the effective number of
-    parameters. So the contribution of the data to ``log det A`` is multiplied by the ratio of the
-    corrected number to this one, see `CheckedCounts`.
+    The curvature is approximated by Kronecker factors.
 
     The search has converged when the predicted gain of a re-estimation is below ``tol`` nats.
     """
@@ -42,7 +40,7 @@ class LayerSearch:
         self._moved = free.alpha & (posterior.groups.sizes > 0)
         layers = _groups_by_layer(posterior) & self._moved
         self._layers = layers[layers.any(axis=1)]
-        self._counts, self._course = CheckedCounts(), None
+        self._course = None
 
     def after(self, search, trial):
         """Evaluate the minimum that a descent has reached, and set the start of the next one."""
@@ -72,7 +70,6 @@ class LayerSearch:
         """Generate starts of descents; receives their end points and returns the best one."""
         steps = np.full(len(self._layers), FIRST)
         while True:
-            total = self._counts.total(self.posterior, point)
             best = self._log_evidence(point)
             longer = np.flatnonzero(np.abs(steps) > LAST)
             for layer in longer:
@@ -82,7 +79,7 @@ class LayerSearch:
                 steps[layer] *= FURTHER if value > best else BACK
                 if value > best:
                     point, best = found, value
-            logs, beta, gain = self._reestimated(point, total)
+            logs, beta, gain = self._reestimated(point)
             if gain >= self.tol:
                 point = yield self._moved_to(point, logs, beta)
                 if gain > MUCH:
@@ -92,16 +89,14 @@ class LayerSearch:
 
     def _log_evidence(self, point):
         """Log evidence plus log hyperprior of the precisions, up to a constant."""
-        alpha = point.hyper.alpha
-        prior = np.sum(np.log(self.posterior.groups.diagonal(alpha)))
-        log_det = prior + self._counts.share * (point.precision.log_det - prior)
+        log_det, logs = point.precision.log_det, np.log(point.hyper.alpha)
         value = log_evidence_fixed(self.posterior, point.hyper, point.energies, log_det)
-        return value + np.sum(self.free.alpha_prior.log_kernel(np.log(alpha))[self._moved])
+        return value + np.sum(self.free.alpha_prior.log_kernel(logs)[self._moved])
 
-    def _reestimated(self, point, total):
+    def _reestimated(self, point):
         """Re-estimate noise and relative precisions within layers; also returns predicted gain."""
         hyper, free = point.hyper, self.free
-        moves, gamma = fair_moves(self.posterior, point, total, free.alpha_prior)
+        moves, gamma = fair_moves(self.posterior, point, free.alpha_prior)
         for groups in self._layers:  # keep the common factor of every layer
             moves = moves - groups * (moves @ (groups * gamma) / max(groups @ gamma, TINY))
         beta = noise_precisions(self.posterior, hyper.beta, point.energies, gamma, free.beta_prior)

@@ -26,7 +26,7 @@ def prune(posterior, theta, tolerance):
 
     Returns the posterior and weights of the pruned network, and a list of `Pruned`.
     """
-    if posterior.groups.one_size:
+    if not posterior.groups.centred:
         return posterior, theta, []
     posterior, theta, pruned = merge_linear_units(posterior, theta, tolerance)
     while (change := prune_one(posterior, theta, tolerance)) is not None:

@@ -15,9 +15,15 @@ from skbayesnn.inference.evidence._evidence import symmetries
 from skbayesnn.inference.evidence._profile import integrated, minimum_at
 from skbayesnn.inference.minima._minimum import complete, evaluated
 from skbayesnn.inference.minima._redundancy import same_minimum
-from skbayesnn.inference.minima._training import EARLY, Trained, random_starts, train, widened
+from skbayesnn.inference.minima._training import (
+    EARLY,
+    Trained,
+    random_starts,
+    train,
+    train_linear,
+    widened,
+)
 from skbayesnn.inference.optimise._batches import BATCH, SAMPLE, STAGES, WARM, steps_per_stage
-from skbayesnn.inference.optimise._linear import linear_start, scannable
 from skbayesnn.inference.task._progress import Progress
 from skbayesnn.network import outputs
 from skbayesnn.posterior import Hyperparameters
@@ -37,23 +43,14 @@ TIMED = 2e7  # rows times squared outputs, and times weights, on which they are 
 
 
 class Workers(NamedTuple):
-    """Parallel workers, and the receivers of their progress.
+    """Parallel workers, and the receivers of their progress."""
 
-    Attributes
-    ----------
-    n_jobs : int or None
-        Number of joblib processes.
-    announce : callable or None
-        Called with the posterior, the settings and the number of starts before a search; may return
-        a text.
-    progress : Progress
-    log_scale : float
-        Constant that converts log evidences to the user's units of the targets in reports.
-    """
-
-    n_jobs: int | None = None
+    n_jobs: int | None = None  # number of joblib processes
+    # called with the posterior, the settings and the number of starts before a search; may return a
+    # text
     announce: Callable | None = None
     progress: Progress = Progress()
+    # constant that converts log evidences to the user's units of the targets in reports
     log_scale: float = 0.0
 
     def run(self, function, tasks):
@@ -212,7 +209,7 @@ def fits(minimum, network, groups):
     theirs, sizes = minimum.network.layer_sizes, network.layer_sizes
     return (
         minimum.groups.names == groups.names
-        and (theirs == sizes or not groups.one_size)
+        and (theirs == sizes or groups.centred)
         and len(theirs) == len(sizes)
         and theirs[0] == sizes[0]
         and theirs[-1] == sizes[-1]
@@ -229,11 +226,12 @@ def _trained(posterior, start, least, settings, optional):
     """
     if optional and settings.deadline.passed:
         return None
-    with Method.choose(posterior, settings).threads():
-        if scannable(posterior, settings):  # no random numbers: the weights' minimum is unique
-            hyper = linear_start(posterior, settings)
-            start = start._replace(theta=np.zeros_like(start.theta), hyper=hyper)
-        trained = train(posterior, start, settings, least)
+    method = Method.choose(posterior, settings)
+    with method.threads():
+        if posterior.is_quadratic and not method.by_gradients:
+            trained = train_linear(posterior, settings)
+        else:
+            trained = train(posterior, start, settings, least)
         if trained is None:
             return None
         minimum = complete(posterior, trained.theta, trained.hyper, settings)

@@ -27,6 +27,7 @@ STEEPER = 4.0, 16.0  # factors of hidden weights of starts for targets that vary
 STEEPLY = 10.0  # nats by which features with such weights must fit better
 UNEXPLAINED = 0.5  # least share of the squared targets unexplained by features of usual weights
 LOOKED_AT = 500  # rows on which features are compared
+MODERATE, WEAK = 0.5, 0.2  # priors of linear models, as shares of the range of ln alpha
 FIRST_DAMPING = 1e-2
 LOOK = 20  # steps between evaluations of the evidence
 EARLY, FURTHER_STEPS = 60, 10  # steps with early stopping, from a random start and when resumed
@@ -121,6 +122,23 @@ def steepness(posterior, theta):
     best, most = int(np.argmax(gains)), np.sum(target**2)
     missed = misfits[0] > UNEXPLAINED * most  # otherwise training from usual weights succeeds
     return (1.0, *STEEPER)[best] if missed and gains[best] > STEEPLY else 1.0
+
+
+def train_linear(posterior, settings):
+    """Train a linear model with Gaussian noise from a moderate and from a weak prior.
+
+    Their minima are unique, but the evidence may have several maxima: from a strong prior
+    re-estimation may attribute all variation of the targets to noise, from a weak one it may fit
+    noise. The one of higher evidence is returned.
+    """
+    theta, prior = np.zeros(posterior.network.n_weights), settings.free.alpha_prior
+    beta, found = np.ones(posterior.likelihood.n_levels), []
+    for share in (MODERATE, WEAK):
+        alpha = np.exp(prior.low + share * (prior.high - prior.low))
+        found.append(train(posterior, Trained(theta, Hyperparameters(alpha, beta)), settings))
+    return max(
+        found, key=lambda some: np.nan_to_num(laplace(posterior, some, settings), nan=-np.inf)
+    )
 
 
 def train(posterior, start, settings, least=-np.inf):

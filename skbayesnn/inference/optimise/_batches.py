@@ -11,7 +11,6 @@ After it the precisions are re-estimated from the curvature on a sample of the r
 
 import numpy as np
 
-from skbayesnn.inference.curvature._method import CheckedCounts
 from skbayesnn.inference.optimise._damped import Trial
 from skbayesnn.inference.optimise._reestimation import fair_moves, noise_precisions
 from skbayesnn.posterior import Hyperparameters
@@ -134,7 +133,7 @@ class SampledReestimation:
         self._betas = np.flatnonzero(free.beta)
         moving = np.append(self._alphas, len(free.alpha) + self._betas)
         self._logs = np.log(np.concatenate(hyper)[moving])
-        self._range, self._counts = free.prior[moving].log_range, CheckedCounts()
+        self._range = free.prior[moving].log_range
 
     def _reestimated(self, search, trial):
         """Re-estimate the precisions from the curvature at the new weights."""
@@ -142,8 +141,7 @@ class SampledReestimation:
         search, hyper = search.accepted(trial, point), point.hyper
         if len(self._logs) == 0 or not point.precision.definite:
             return search
-        total = self._counts.total(self.posterior, point)
-        moves, gamma = fair_moves(self.posterior, point, total, self.free.alpha_prior)
+        moves, gamma = fair_moves(self.posterior, point, self.free.alpha_prior)
         prior = self.free.beta_prior
         beta = noise_precisions(self.posterior, hyper.beta, point.energies, gamma, prior)
         moves = np.append(moves[self._alphas], np.log(beta / hyper.beta)[self._betas])

@@ -14,8 +14,13 @@ from libc.string cimport memcpy, memset
 import numpy as np
 from scipy.linalg import cython_lapack
 
-from skbayesnn.inference.optimise import _damped, _reestimation
 from skbayesnn.inference.curvature import _precision
+from skbayesnn.inference.curvature._method import Method, Point
+from skbayesnn.inference.curvature._precision import DensePrecision
+from skbayesnn.inference.optimise import _damped, _reestimation
+from skbayesnn.inference.optimise._damped import Search
+from skbayesnn.inference.optimise._reestimation import Calm
+from skbayesnn.posterior import Energies, Hyperparameters
 from skbayesnn.posterior.kernels._core cimport CModel, Kernels, Model, kernels_in_use, product
 
 ctypedef void (*OfTriangle)(char *, int *, double *, int *, int *) noexcept nogil
@@ -360,27 +365,6 @@ cdef double precision_of(const Task *task, int i, double counts, double energy) 
     return counts / twice if counts < task.high[i] * twice else task.high[i]
 
 
-cdef int begun(const Task *task, Place *at, const double *towards, Way *way, Space *space,
-               Step *trial) noexcept nogil:
-    """`FixedPrecisions.begun`, at `towards` if lower. Returns 0 at a matrix spoilt by rounding."""
-    cdef double here, there
-    if towards != NULL:
-        here = energies(task, at.theta, at.precisions, 0, trial.weights, trial.errors,
-                        &trial.misfit, NULL, NULL)
-        there = energies(task, towards, at.precisions, 0, trial.weights, trial.errors,
-                         &trial.misfit, NULL, NULL)
-        if there < here:
-            memcpy(at.theta, towards, sizeof(double) * task.k)
-    way.damping, way.growth, way.n_iter = 0.0, 2.0, 0
-    way.done = way.converged = 0
-    if not expand(task, at):
-        way.done = task.confined
-        return not task.by_rounding
-    way.done = way.converged = (
-        decrement(task, at, space) < fmax(task.tol, ROUNDING * fabs(at.energy)))
-    return 1
-
-
 cdef double decrement(const Task *task, const Place *at, Space *space) noexcept nogil:
     """`decrement`."""
     memcpy(space.force, at.gradient, sizeof(double) * task.k)
@@ -420,102 +404,95 @@ cdef int lower(const Task *task, Place *places, int at, Way *way, long until, Sp
 
 
 cdef class Loop:
-    """The loop for one posterior, with the constants of a rule; see `_steps._plan`."""
+    """The loop for one posterior and one rule."""
 
     cdef Model model
     cdef Task task
     cdef long room
-    cdef readonly bint by_rounding
     cdef int[::1] label
     cdef double[::1] sizes, counts, more, rate, low, high
     cdef unsigned char[::1] free
 
-    def __init__(self, Model model, plan):
+    def __init__(self, posterior, rule):
         cdef Task *task = &self.task
-        self.model = model
-        self.label = np.ascontiguousarray(plan.labels, dtype=np.intc)
-        self.sizes = np.append(plan.sizes, 0.0)  # none is empty
-        self.counts = np.append(plan.counts, 0.0)
-        self.more, self.rate = np.append(plan.more, 0.0), np.append(plan.rate, 0.0)
-        self.free = np.append(plan.free, False).astype(np.uint8)
-        self.low, self.high = np.append(plan.low, 1.0), np.append(plan.high, 1.0)
-        task.model, task.kernels = &model.c, kernels_in_use()
-        task.k, task.n_groups, task.n_levels = len(plan.labels), len(plan.sizes), len(plan.counts)
-        task.bends, task.solves_outputs = plan.bends, plan.solves_outputs
-        task.is_quadratic = plan.is_quadratic
-        task.exact, task.reestimates = plan.exact, plan.reestimates
-        task.by_rounding = self.by_rounding = plan.by_rounding
+        groups, likelihood, free = posterior.groups, posterior.likelihood, rule.free
+        hidden = len(posterior.network.hidden_layer_sizes) > 0
+        k, G, L = len(groups.labels), len(groups.names), likelihood.n_levels
+        ones = np.ones(G + L + 1)  # one more than needed here and below: none is empty
+        self.model = posterior.compiled
+        self.label = groups.labels.astype(np.intc)
+        self.sizes = np.append(groups.sizes, 0.0)
+        self.counts = np.append(posterior.level_counts, 0.0)
+        self.more, self.rate, self.free = 0.0 * ones, 0.0 * ones, np.zeros(G + L + 1, np.uint8)
+        self.low, self.high = ones, ones
+        if free is not None:
+            self.more, self.rate = np.append(free.prior.counts, 0.0), np.append(free.prior.rate, 0.0)
+            self.free = np.append(free.mask, False).astype(np.uint8)
+            self.low, self.high = (np.append(np.exp(end), 1.0) for end in free.prior.log_range)
+        task.model, task.kernels = &self.model.c, kernels_in_use()
+        task.k, task.n_groups, task.n_levels = k, G, L
+        task.bends, task.solves_outputs = hidden, hidden and L > 0
+        task.is_quadratic = posterior.is_quadratic
+        task.exact, task.reestimates = rule.exact, free is not None
+        task.by_rounding = Method.loses_definiteness(posterior, rule.exact)
+        task.tol, task.confined = rule.tol, rule.confined
         task.label, task.free = &self.label[0], &self.free[0]
         task.sizes, task.counts = &self.sizes[0], &self.counts[0]
         task.more, task.rate = &self.more[0], &self.rate[0]
         task.low, task.high = &self.low[0], &self.high[0]
-        k, G, L = task.k, task.n_groups, task.n_levels
-        self.room = 2 * k * k + (6 + G) * k + 4 * G + 2 * L + model.room(1)
+        self.room = 2 * k * k + (6 + G) * k + 4 * G + 2 * L + self.model.room(1)
 
-    def run(self, state, long until, double tol, bint confined, towards=None):
-        """Go on with a search, in place, until it is done or has made some steps in all.
+    def run(self, search, long until):
+        """Continue a `Search` up to a number of steps in all.
 
-        Parameters
-        ----------
-        state : State
-            One that has not begun is at its weights and precisions, without anything else.
-        until : int
-        tol : float
-        confined : bool
-        towards : ndarray of shape (k,), optional
-            Weights at which one that has not begun may begin instead.
-
-        Returns
-        -------
-        at : int
-            The place where it is.
-        left : bool
-            Whether the next step is left to be made in NumPy.
+        Also returns whether the next step is left to be made in NumPy.
         """
-        cdef Task task = self.task
+        cdef long k = self.task.k, G = self.task.n_groups, L = self.task.n_levels
+        point, calm = search.point, search.memory
+        precision = point.precision
+        dense = isinstance(precision, DensePrecision)
+        if not dense or (self.task.by_rounding and not precision.definite):
+            return search, True
+        given = [point.theta, np.concatenate(point.hyper), point.energies.weights,
+                 point.energies.errors, point.gradient, precision.matrix]
+        given.append(precision.factor.T if precision.definite else precision.matrix)
+        arrays = [np.array([np.ravel(values)] * 2) for values in given]
+        cdef double[:, ::1] theta = arrays[0], precisions = arrays[1], weights = arrays[2]
+        cdef double[:, ::1] errors = arrays[3], gradient = arrays[4], matrix = arrays[5]
+        cdef double[:, ::1] factor = arrays[6]
+        tau_factor = np.ones(G) if calm is None else calm.tau_factor.copy()
+        cdef double[::1] tau = tau_factor, memory = np.empty(self.room)
         cdef Place places[2]
         cdef Way way
         cdef Step trial
-        cdef double[::1] memory = np.empty(self.room)
-        cdef Space space = shared_out(&task, &memory[0], &trial)
-        cdef double[:, ::1] theta = state.theta, precisions = state.precisions
-        cdef double[:, ::1] weights = state.weights, errors = state.errors
-        cdef double[:, ::1] gradient = state.gradient
-        cdef double[:, :, ::1] matrix = state.matrix, factor = state.factor
-        cdef double[::1] misfit = state.misfit, tau_factor = state.tau_factor, other
-        cdef const double *there = NULL
-        cdef int i, at = 0, begins = not state.begun
-        task.tol, task.confined = tol, confined
-        if towards is not None:
-            other = np.ascontiguousarray(towards)
-            there = &other[0]
+        cdef Space space = shared_out(&self.task, &memory[0], &trial)
+        cdef int i, at
         for i in range(2):
             places[i].theta, places[i].precisions = &theta[i, 0], &precisions[i, 0]
             places[i].weights, places[i].errors = &weights[i, 0], &errors[i, 0]
             places[i].gradient = &gradient[i, 0]
-            places[i].matrix, places[i].factor = &matrix[i, 0, 0], &factor[i, 0, 0]
-            places[i].misfit, places[i].energy = misfit[i], state.energy
-            places[i].definite = state.definite
-        way.damping, way.growth = state.damping, state.growth
-        way.n_iter, way.small, way.accepted = state.n_iter, state.small, state.accepted
-        way.done, way.converged = state.done, state.converged
-        way.tau_factor = &tau_factor[0]
+            places[i].matrix, places[i].factor = &matrix[i, 0], &factor[i, 0]
+            places[i].misfit, places[i].energy = point.energies.misfit, point.energy
+            places[i].definite = precision.definite
+        way.damping, way.growth, way.n_iter = search.damping, search.growth, search.n_iter
+        way.small, way.accepted = (0, 0) if calm is None else (calm.small, calm.accepted)
+        way.done, way.converged, way.tau_factor = search.done, search.converged, &tau[0]
         with nogil:
-            if begins and not begun(&task, places, there, &way, &space, &trial):
-                at = -2
-            else:
-                at = lower(&task, places, 0, &way, until, &space, &trial)
-                begins = 0
+            at = lower(&self.task, places, 0, &way, until, &space, &trial)
         left = at < 0
         at += 2 * left
-        state.begun = not begins
-        state.damping, state.growth = way.damping, way.growth
-        state.n_iter, state.small, state.accepted = way.n_iter, way.small, way.accepted
-        state.done, state.converged = bool(way.done), bool(way.converged)
-        state.definite = bool(places[at].definite)
-        for i in range(2):
-            misfit[i] = places[i].misfit
-        return at, left
+        if way.n_iter == search.n_iter:
+            return search, left
+        theta_, hyper, weights_, errors_, gradient_ = (array[at].copy() for array in arrays[:5])
+        found = DensePrecision(arrays[5][at].reshape(k, k).copy())
+        if places[at].definite:
+            found.factor = arrays[6][at].reshape(k, k).T.copy(order="F")
+        energies = Energies(weights_, np.asarray(places[at].misfit), errors_)
+        point = Point(theta_, Hyperparameters(hyper[:G], hyper[G:]), energies, gradient_, found)
+        if calm is not None:
+            calm = Calm(way.small, way.accepted, tau_factor)
+        done, converged = bool(way.done), bool(way.converged)
+        return Search(point, way.damping, way.growth, way.n_iter, done, converged, calm), left
 
 
 cdef Space shared_out(Task *task, double *memory, Step *trial) noexcept:

@@ -159,7 +159,7 @@ def difference_step(theta, moves):
 # --- training by gradients ------------------------------------------------------------------------
 
 
-def fair_moves(posterior, point, total, prior):
+def fair_moves(posterior, point, prior):
     """Changes of ``ln alpha`` towards the highest evidence at a fixed ratio between layers.
 
     For units in their linear range the evidence is invariant if their incoming weights grow by a
@@ -171,18 +171,17 @@ def fair_moves(posterior, point, total, prior):
     and the precisions of all layers move by the same amount. Groups within a layer move relative to
     each other by their own counts; groups that span layers need no such rule.
 
-    The point has the Gauss-Newton ``A``; ``total`` is the effective number of parameters of the
-    network. Informative `Hyperpriors` of the groups' precisions break the invariance. Returns
-    changes of ``ln alpha`` (n_groups,), zero for groups without well-determined weights, and
-    effective numbers of parameters (n_groups,), with equal sums in all layers that add up to
-    ``total``.
+    The point has the Gauss-Newton ``A``. Informative `Hyperpriors` of the groups' precisions break
+    the invariance. Returns changes of ``ln alpha`` (n_groups,), zero for groups without
+    well-determined weights, and effective numbers of parameters (n_groups,), with equal sums in all
+    layers.
     """
     groups, alpha = posterior.groups, posterior.groups.diagonal(point.hyper.alpha)
     sizes = [rows * columns for rows, columns in posterior.network.shapes]
     layer = np.repeat(np.arange(len(sizes)), sizes)
     counts = np.maximum(1.0 - alpha * point.precision.variances(), 0.0)  # 2.23
-    squares = alpha * groups.deviation(point.theta) ** 2
-    fair = total / len(sizes)
+    squares = alpha * (point.theta - groups.mean) ** 2
+    fair = counts.sum() / len(sizes)
     gamma = groups.sums(counts * (fair / np.maximum(np.bincount(layer, counts), TINY))[layer])
     excess = np.log(fair / np.maximum(np.bincount(layer, squares), TINY))
     excess -= excess.mean()

@@ -18,15 +18,13 @@ after which the compiled loop continues.
 """
 
 from collections.abc import Callable
-from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import eigh
 from scipy.optimize import minimize
 
-from skbayesnn.inference.curvature._method import Method, Point
-from skbayesnn.inference.curvature._precision import DensePrecision
+from skbayesnn.inference.curvature._method import Point
 from skbayesnn.inference.optimise._damped import (
     NO_WAY_DOWN,
     ROUNDING,
@@ -35,9 +33,7 @@ from skbayesnn.inference.optimise._damped import (
     Search,
     Trial,
 )
-from skbayesnn.inference.optimise._reestimation import Calm
 from skbayesnn.inference.task._progress import NEVER, Deadline
-from skbayesnn.posterior import Energies, Hyperparameters
 
 try:
     from skbayesnn.inference.optimise import _loops
@@ -95,10 +91,9 @@ class Descents(NamedTuple):
         return Trial(found.x, posterior.energies(found.x, hyper.beta), gain, gain)
 
 
-def lower(posterior, steps, rule, search, max_iter, deadline=NEVER, loop=None):
+def lower(posterior, steps, rule, search, max_iter, deadline=NEVER):
     """Run the loop of the module's docstring, by the rule's `compiled_loop` if there is one."""
-    if loop is None and steps.compiled:
-        loop = compiled_loop(posterior, rule)
+    loop = compiled_loop(posterior, rule) if steps.compiled and not search.done else None
     while not search.done and search.n_iter < max_iter and not deadline.passed:
         if loop is not None:
             search, left = loop.run(search, min(max_iter, search.n_iter + AT_ONCE))
@@ -211,19 +206,8 @@ def find_mode(
             return search._replace(point=method.point(posterior, theta, hyper))
     tol = tol if method.dense else max(tol, LOW)
     rule = FixedPrecisions(posterior, method, tol, method.dense, confined)
-    return _descended(rule, theta, hyper, max_iter, late, towards)
-
-
-def _descended(rule, theta, hyper, max_iter, deadline, towards):
-    """Run `lower` with damped steps at fixed precisions, from the better of two weights."""
-    posterior, search = rule.posterior, None
-    loop = compiled_loop(posterior, rule)
-    if loop is not None:
-        until = 0 if deadline.passed else min(max_iter, AT_ONCE)
-        search = loop.begun(theta, hyper, until, towards)
-    if search is None:
-        search = rule.begun(nearer(posterior, theta, towards, hyper), hyper)
-    return lower(posterior, DampedSteps(), rule, search, max_iter, deadline, loop)
+    search = rule.begun(nearer(posterior, theta, towards, hyper), hyper)
+    return lower(posterior, DampedSteps(), rule, search, max_iter, late)
 
 
 def nearer(posterior, theta, towards, hyper):
@@ -259,135 +243,7 @@ def _escaped(posterior, point):
 
 def compiled_loop(posterior, rule):
     """Build the compiled loop of a posterior and a rule, or return ``None`` if unsupported."""
-    kept, model = posterior.kept, posterior.compiled
-    name = "loop", rule.exact  # at fixed precisions
     small = _loops is not None and posterior.is_compiled
     if not (small and posterior.groups.centred and rule.method.forms(rule.exact)):
         return None
-    if rule.free is not None:
-        return Loop(_loops.Loop(model, _plan(posterior, rule)), rule)
-    if name not in kept:
-        kept[name] = _loops.Loop(model, _plan(posterior, rule))
-    return Loop(kept[name], rule)
-
-
-def _plan(posterior, rule):
-    """Constants of the loop under a rule, read by ``_loops.Loop``.
-
-    ``free``, the bounds, and the counts and rates of the `Hyperpriors` cover groups, then levels.
-    """
-    hidden, n_levels = bool(posterior.network.hidden_layer_sizes), posterior.likelihood.n_levels
-    size = len(posterior.groups.names) + n_levels
-    free, bounds, more, rate = np.zeros(size, dtype=bool), np.ones((2, size)), *np.zeros((2, size))
-    if rule.free is not None:
-        free, prior = rule.free.mask, rule.free.prior
-        bounds, more, rate = np.exp(prior.log_range), prior.counts, prior.rate
-    return SimpleNamespace(
-        labels=posterior.groups.labels,
-        sizes=posterior.groups.sizes,
-        counts=posterior.level_counts,
-        bends=hidden,  # whether steps have geodesic acceleration
-        solves_outputs=hidden and n_levels > 0,  # in closed form
-        is_quadratic=posterior.is_quadratic,
-        by_rounding=Method.loses_definiteness(posterior, rule.exact),
-        exact=rule.exact,
-        reestimates=rule.free is not None,
-        free=free,
-        low=bounds[0],
-        high=bounds[1],
-        more=more,
-        rate=rate,
-    )
-
-
-class Loop(NamedTuple):
-    """Runner of searches by a ``_loops.Loop`` of the compiled core."""
-
-    compiled: Any
-    rule: Any
-
-    def begun(self, theta, hyper, until, towards=None):
-        """Run a search for ``until`` steps from weights ``theta``, or ``towards`` if lower.
-
-        Returns ``None`` if the search has to start in NumPy.
-        """
-        state = _room(len(theta), len(hyper.alpha), len(hyper.beta))
-        vars(state).update(vars(BEGINNING), tau_factor=np.ones(len(hyper.alpha) + 1))
-        state.theta[0], state.precisions[0] = theta, np.concatenate(hyper)
-        at, _ = self.compiled.run(state, until, self.rule.tol, self.rule.confined, towards)
-        return _search_of(state, at, hyper, None) if state.begun else None
-
-    def run(self, search, until):
-        """Continue a search up to a total number of steps.
-
-        Also returns whether the next step has to be taken in NumPy.
-        """
-        precision = search.point.precision
-        dense = isinstance(precision, DensePrecision)
-        if not dense or (self.compiled.by_rounding and not precision.definite):
-            return search, True
-        state = _state(search)
-        at, left = self.compiled.run(state, until, self.rule.tol, self.rule.confined)
-        if state.n_iter == search.n_iter:
-            return search, left
-        memory = search.memory
-        if memory is not None:
-            memory = Calm(state.small, state.accepted, state.tau_factor)
-        return _search_of(state, at, search.point.hyper, memory), left
-
-
-BEGINNING = SimpleNamespace(
-    damping=0.0,
-    growth=2.0,
-    n_iter=0,
-    small=0,
-    accepted=0,
-    done=False,
-    converged=False,
-    energy=np.nan,
-    definite=False,
-    begun=False,
-)
-
-
-def _room(k, n_groups, n_levels):
-    """Allocate the arrays of two points."""
-    state = SimpleNamespace(matrix=np.empty((2, k, k)), factor=np.empty((2, k, k)))
-    state.theta, state.gradient = np.empty((2, k)), np.empty((2, k))
-    state.precisions, state.misfit = np.empty((2, n_groups + n_levels)), np.empty(2)
-    state.weights, state.errors = np.empty((2, n_groups)), np.empty((2, n_levels))
-    return state
-
-
-def _state(search):
-    """Arrays that represent a search, with space for a second point."""
-    point, calm = search.point, search.memory
-    n_groups = len(point.hyper.alpha)
-    calm = Calm(0, 0, np.ones(n_groups)) if calm is None else calm
-    state = _room(len(point.theta), n_groups, len(point.hyper.beta))
-    vars(state).update(search._asdict(), small=calm.small, accepted=calm.accepted, begun=True)
-    state.tau_factor = np.append(calm.tau_factor, 1.0)[:n_groups]
-    state.misfit[:] = point.energies.misfit
-    state.theta[0], state.gradient[0] = point.theta, point.gradient
-    state.precisions[0] = np.concatenate(point.hyper)
-    state.weights[0], state.errors[0] = point.energies.weights, point.energies.errors
-    state.matrix[0], state.energy = point.precision.matrix, point.energy
-    state.definite = point.precision.definite
-    if state.definite:
-        state.factor[0] = point.precision.factor.T
-    return state
-
-
-def _search_of(state, at, hyper, memory):
-    """Search represented by arrays."""
-    n_groups = len(hyper.alpha)
-    precision = DensePrecision(state.matrix[at].copy())
-    if state.definite:
-        precision.factor = state.factor[at].copy().T
-    precisions = state.precisions[at].copy()
-    hyper = Hyperparameters(precisions[:n_groups], precisions[n_groups:])
-    energies = state.weights[at].copy(), np.asarray(state.misfit[at]), state.errors[at].copy()
-    theta, gradient = state.theta[at].copy(), state.gradient[at].copy()
-    point = Point(theta, hyper, Energies(*energies), gradient, precision)
-    there = state.damping, state.growth, state.n_iter, state.done, state.converged, memory
-    return Search(point, *there)
+    return _loops.Loop(posterior, rule)

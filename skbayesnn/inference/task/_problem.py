@@ -87,9 +87,6 @@ class Limits(NamedTuple):
     early_work : float
         Rows times squared weights up to which training with early stopping uses Levenberg-Marquardt
         steps, which reach a lower energy than batches: a step takes a tenth of a second.
-    scan_work : float
-        Rows times squared weights up to which linear models start at the best of a grid of
-        precisions. This needs one factorisation of all rows (a tenth of a second).
     growth_weights : int
         Weights up to which networks are tried on many rows: a start takes a minute there.
     growth_work : float
@@ -125,7 +122,6 @@ class Limits(NamedTuple):
     batch_rows_per_weight: int = 50
     batch_steps: int = 30_000
     early_work: float = 4.5e9
-    scan_work: float = 2e9
     growth_weights: int = 50_000
     growth_work: float = 1e9
     moderation_work: float = 1e10
@@ -230,47 +226,6 @@ def all_log_uniform(names, free):
 class Problem:
     """Inference problem in standardised units.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n, n_features)
-    y : ndarray of shape (n, n_outputs)
-    sample_weight : ndarray of shape (n,)
-    likelihood : Likelihood
-        Likelihood of the first search: with constant noise, if with any; with Student-t noise if
-        gross outliers were found.
-    activation : str
-    output_bias : bool
-        Whether outputs have biases.
-    prior : str or ndarray
-        See `weight_groups`.
-    feature_names : list of str, optional
-    groups : WeightGroups, optional
-        Prior of the weights, in place of ``prior``, if there is a single network.
-    weight_precision : callable
-        Function from names of weight groups to a mask of the free precisions, and the values of the
-        others.
-    noise_precision : tuple of ndarray, optional
-        Mask of the free noise levels, and the precisions of the others; by default all are free.
-    hyperprior : callable
-        Function from names of weight groups, and a mask of those whose precision is free, to the
-        `Hyperprior` of each; by default all are `LogUniform`.
-    noise_hyperprior : sequence of Hyperprior, optional
-        Hyperpriors of the noise levels; by default all are `LogUniform`.
-    known : ndarray of shape (n, n_outputs), optional
-        Further number that belongs to every target, see `Targets`.
-    noise_hidden_layer_sizes : tuple of int
-        Hidden layers of the network of input-dependent noise.
-    laws : tuple of str, optional
-        Noise models that may be chosen; by default all.
-    exact : bool
-    max_iter : int
-    tol : float
-    limits : Limits
-    deadline : Deadline
-        See `Settings`.
-    log_scale : float
-        Constant added to log evidences to convert them to the user's units of the targets.
-
     Examples
     --------
     >>> import numpy as np
@@ -282,27 +237,38 @@ class Problem:
     ['input_x0', 'output']
     """
 
-    X: np.ndarray
-    y: np.ndarray
-    sample_weight: np.ndarray
+    X: np.ndarray  # (n, n_features)
+    y: np.ndarray  # (n, n_outputs)
+    sample_weight: np.ndarray  # (n,)
+    # likelihood of the first search: with constant noise, if with any; with Student-t noise if
+    # gross outliers were found
     likelihood: Likelihood
     activation: str = "tanh"
-    output_bias: bool = True
-    prior: object = "layer"
+    output_bias: bool = True  # whether outputs have biases
+    prior: object = "layer"  # see `weight_groups`
     feature_names: list | None = None
+    # prior of the weights, in place of ``prior``, if there is a single network
     groups: WeightGroups | None = None
+    # function from names of weight groups to a mask of the free precisions, and the values of the
+    # others
     weight_precision: Callable = all_free
+    # mask of the free noise levels, and the precisions of the others; by default all are free
     noise_precision: tuple | None = None
+    # function from names of weight groups, and a mask of those whose precision is free, to the
+    # `Hyperprior` of each; by default all are `LogUniform`
     hyperprior: Callable = all_log_uniform
+    # hyperpriors of the noise levels; by default all are `LogUniform`
     noise_hyperprior: tuple | None = None
+    # (n, n_outputs), further number that belongs to every target, see `Targets`
     known: np.ndarray | None = None
-    noise_hidden_layer_sizes: tuple = (8,)
-    laws: tuple | None = None
+    noise_hidden_layer_sizes: tuple = (8,)  # hidden layers of the network of input-dependent noise
+    laws: tuple | None = None  # noise models that may be chosen; by default all
     exact: bool = True
     max_iter: int = 300
     tol: float = 1e-3
     limits: Limits = field(default_factory=Limits)
-    deadline: Deadline = field(default_factory=Deadline)
+    deadline: Deadline = field(default_factory=Deadline)  # see `Settings`
+    # constant added to log evidences to convert them to the user's units of the targets
     log_scale: float = 0.0
 
     def of_rows(self, rows):

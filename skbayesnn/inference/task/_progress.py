@@ -24,13 +24,6 @@ class Deadline(NamedTuple):
     continue for a grace period of half the time given (one second at least), and is then
     interrupted.
 
-    Attributes
-    ----------
-    at : float
-        Deadline in seconds since the epoch, common to all machines that share the work.
-    grace : float
-        Length of the grace period in seconds.
-
     Examples
     --------
     >>> from skbayesnn.inference import Deadline
@@ -38,8 +31,9 @@ class Deadline(NamedTuple):
     (False, True, False)
     """
 
+    # deadline in seconds since the epoch, common to all machines that share the work
     at: float = np.inf
-    grace: float = 0.0
+    grace: float = 0.0  # length of the grace period in seconds
 
     @classmethod
     def after(cls, seconds):

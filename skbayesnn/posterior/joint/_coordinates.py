@@ -1,7 +1,7 @@
 """Coordinates of samplers: weights and hyperparameters as one position.
 
 A position ``q`` holds the weights in units of their typical standard deviation given the precision
-of their group, ``v_i = (alpha_c + h_c)^(1/2) w_i`` (under a `GaussianPrior` its `white` weights),
+of their group, ``v_i = (alpha_c + h_c)^(1/2) w_i`` (of an informative prior its `white` ones),
 where ``h_c`` is the precision that the data give a weight of the group, and every free log
 precision through a `PrecisionMap`. A strong prior leads to Neal's (1992) unit-prior weights times a
 scale per class, which removes the funnel between a precision and weights that the data leave
@@ -18,7 +18,7 @@ import numpy as np
 from scipy.special import expit, logit
 
 from skbayesnn.posterior._posterior import Hyperparameters
-from skbayesnn.posterior.priors._priors import WeightGroups
+from skbayesnn.posterior.priors._weight_groups import WeightGroups
 
 COARSE = 3.0  # nats of ln alpha per unit of psi where the data leave it open
 EDGE = 7.0  # coordinate at which positions made from precisions at a bound are put

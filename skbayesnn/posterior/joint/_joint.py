@@ -17,7 +17,7 @@ from skbayesnn.posterior.likelihoods._output_layer import (
     regression_system,
     spectrum,
 )
-from skbayesnn.posterior.priors._priors import sums_by
+from skbayesnn.posterior.priors._weight_groups import sums_by
 
 
 class Derivatives(NamedTuple):
@@ -87,12 +87,6 @@ class JointPosterior(Coordinates):
     noise_network = None  # of input-dependent noise
     further_directions = ()  # for rescaling groups, besides those of the network of the means
     state_names = ()  # of the entries of `noise_state` that are positive parameters
-
-    @cached_property
-    def _row_weights(self):
-        """Weights of the rows; ``None`` if all are 1."""
-        weight = self.posterior.sample_weight
-        return None if np.all(weight == 1.0) else weight
 
     @cached_property
     def compiled(self):
@@ -284,7 +278,7 @@ class JointPosterior(Coordinates):
         """Targets with their noise, as `Rows`."""
         posterior = self.posterior
         precision = posterior.likelihood.precisions(place.hyper.beta)
-        return Rows(posterior.y, self._row_weights, precision)
+        return Rows(posterior.y, posterior.sample_weight, precision)
 
     def _level_information(self, place):
         """Expected second derivatives in ``ln beta``, ``(..., n_levels)``."""
@@ -327,7 +321,7 @@ class JointPosterior(Coordinates):
         """Prior standard deviations of output weights, ``(..., n_outputs, width)``."""
         return (hyper.alpha**-0.5).take(self._output_labels, axis=-1)
 
-    def _of_rows(self, place, rows, need_factors=False):
+    def _of_rows(self, place, rows):
         """Likelihood of Gaussian noise: its `Derivatives`, and the `Regression` they come from.
 
         The output layer is integrated out if applicable (Bishop 2006, 3.86). The normaliser of the
@@ -337,7 +331,7 @@ class JointPosterior(Coordinates):
         if self.integrated:
             trace = self._features(theta)
             sd = self._output_sd(hyper)
-            found = integrated(rows, trace.inputs[-1], sd, need_factors)
+            found = integrated(rows, trace.inputs[-1], sd)
             by_theta = hidden_gradient(trace, found.gradient)
             flat = found.log_alpha.reshape(*theta.shape[:-1], -1)  # summed by group
             by_alpha = sums_by(self.groups.membership[self.n_sampled :], flat)

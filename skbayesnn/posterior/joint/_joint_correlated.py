@@ -8,7 +8,7 @@ import numpy as np
 from skbayesnn.posterior.joint._joint import JointPosterior
 from skbayesnn.posterior.likelihoods._correlated import correlation_matrix, n_coordinates
 from skbayesnn.posterior.likelihoods._output_layer import Rows
-from skbayesnn.posterior.priors._priors import sums_by
+from skbayesnn.posterior.priors._weight_groups import sums_by
 
 GROUP, TINY = "noise_correlation", np.finfo(float).tiny
 
@@ -52,7 +52,7 @@ class CorrelatedJoint(JointPosterior):
         """Rotate targets to the eigenvectors of the noise covariance; return `Rows` and these."""
         values, vectors = np.linalg.eigh(covariance)
         precision = 1.0 / np.maximum(values, TINY)
-        return Rows(self.posterior.y @ vectors, self._row_weights, precision), vectors
+        return Rows(self.posterior.y @ vectors, self.posterior.sample_weight, precision), vectors
 
     def _rows(self, place):
         return self._rotated(self._noise(place)[0].covariance(place.hyper.beta))[0]

@@ -15,7 +15,7 @@ from skbayesnn.posterior.joint._joint import Derivatives, JointPosterior
 from skbayesnn.posterior.kernels._compiled import compiled_joint
 from skbayesnn.posterior.likelihoods._likelihoods import Gaussian
 from skbayesnn.posterior.likelihoods._output_layer import Rows
-from skbayesnn.posterior.priors._priors import sums_by
+from skbayesnn.posterior.priors._weight_groups import sums_by
 
 
 def _with_gaussian_noise(posterior):
@@ -35,7 +35,7 @@ class MeasuredJoint(JointPosterior):
 
     def _likelihood(self, place):
         rows, share = self._rows(place), self._shares(place)
-        found, by_row = self._of_rows(place, rows, need_factors=True)
+        found, by_row = self._of_rows(place, rows)
         weight = self.posterior.sample_weight
         value = found.value - 0.5 * np.sum(weight @ np.log(rows.factors), axis=-1)
         slope = (by_row.log_factors - 0.5 * weight[:, None]) * share  # d ln(tau F) / d ln tau = F
@@ -47,7 +47,7 @@ class MeasuredJoint(JointPosterior):
         posterior = self.posterior
         tau = posterior.likelihood.precisions(place.hyper.beta)[..., None, :]
         ones = np.ones(posterior.network.n_outputs)
-        return Rows(posterior.y, self._row_weights, ones, tau * self._shares(place))
+        return Rows(posterior.y, posterior.sample_weight, ones, tau * self._shares(place))
 
     def _level_information(self, place):
         """Expected second derivative ``1/2 sum_no s_n F_no^2`` in ``ln beta_l``."""

@@ -9,7 +9,7 @@ from skbayesnn.network import Network, forward, hessian, outputs, vector_jacobia
 from skbayesnn.posterior.joint._joint import Derivatives, JointPosterior
 from skbayesnn.posterior.kernels._compiled import compiled_joint
 from skbayesnn.posterior.likelihoods._output_layer import Rows
-from skbayesnn.posterior.priors._priors import WeightGroups, sums_by
+from skbayesnn.posterior.priors._weight_groups import WeightGroups, sums_by
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class InputDependentJoint(JointPosterior):
     def _rows_of(self, log_precision):
         posterior = self.posterior
         ones = np.ones(posterior.network.n_outputs)
-        return Rows(posterior.y, self._row_weights, ones, np.exp(log_precision))
+        return Rows(posterior.y, posterior.sample_weight, ones, np.exp(log_precision))
 
     # --- energy and curvature --------------------------------------------------------------------
 
@@ -92,7 +92,7 @@ class InputDependentJoint(JointPosterior):
         posterior, s = self.posterior, self.posterior.sample_weight
         trace = forward(self.noise_network, self._noise_weights(place), posterior.X, 1)
         h = np.clip(trace.outputs, *self.free.beta_prior.log_range)
-        means, rows = self._of_rows(place, self._rows_of(h), need_factors=True)
+        means, rows = self._of_rows(place, self._rows_of(h))
         value = means.value - 0.5 * np.sum(s @ h, axis=-1)
         slope = (rows.log_factors - 0.5 * s[:, None]) * (h == trace.outputs)
         by_noise = vector_jacobian(trace, slope)

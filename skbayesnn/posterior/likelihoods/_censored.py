@@ -113,16 +113,9 @@ class CensoredStudentT(CensoredGaussian):
 
     With ``u = (nu + 1) / (nu + z^2)`` the slope ``psi`` of minus the log density is ``u z``. Far
     on the wrong side of a limit the log probability is convex, as at outliers that were measured.
-
-    Parameters
-    ----------
-    levels, relative
-        See `Gaussian`.
-    degrees_of_freedom : float or ndarray of shape (...)
-        Degrees of freedom ``nu``.
     """
 
-    degrees_of_freedom: float = 4.0
+    degrees_of_freedom: float = 4.0  # degrees of freedom ``nu``, a number or (...)
 
     one_curvature = False
 

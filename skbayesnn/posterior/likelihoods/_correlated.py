@@ -26,15 +26,9 @@ class CorrelatedGaussian(Gaussian):
     matrix. With whitened residuals ``u_o = tau_o^(1/2) (f_o - t_o)`` the misfit of a row is ``1/2
     u^T R^-1 u``, and ``beta_l E_l = 1/2 sum_n s_n sum_(o in l) u_no (R^-1 u_n)_o``. Precisions per
     row are not supported.
-
-    Parameters
-    ----------
-    levels, relative
-        See `Gaussian`.
-    correlation : ndarray of shape (..., n_outputs, n_outputs)
-        Correlation matrix ``R``, positive definite.
     """
 
+    # (..., n_outputs, n_outputs), correlation matrix ``R``, positive definite
     correlation: np.ndarray
 
     compiled = None

@@ -16,30 +16,21 @@ import numpy as np
 from scipy.special import expit, logsumexp
 
 from skbayesnn.posterior.likelihoods._output_layer import Rows
-from skbayesnn.posterior.priors._priors import sums_by
+from skbayesnn.posterior.priors._weight_groups import sums_by
 
 HIGHEST = 300.0  # log precision or rate beyond which exponentials would overflow
 
 
 class Targets(NamedTuple):
-    """Targets of some rows, with their weights and noise factors.
+    """Targets of some rows, with their weights and noise factors."""
 
-    Attributes
-    ----------
-    y : ndarray of shape (n, n_outputs)
-    weight : ndarray of shape (n,)
-        How often every row counts.
-    factors : ndarray of shape (n, n_outputs), or None
-        Factors of the misfit of every target: precisions given per row, relative to those of the
-        noise levels. ``None``: all 1.
-    known : ndarray of shape (n, n_outputs), or None
-        Further number that belongs to every target, by the likelihood: the variance of its
-        measurement error, the exposure of a count, or on which side of a limit the value lies.
-    """
-
-    y: np.ndarray
-    weight: np.ndarray
+    y: np.ndarray  # (n, n_outputs)
+    weight: np.ndarray  # (n,), how often every row counts
+    # (n, n_outputs), factors of the misfit of every target: precisions given per row, relative to
+    # those of the noise levels; ``None``: all 1
     factors: np.ndarray | None = None
+    # (n, n_outputs), further number that belongs to every target, by the likelihood: the variance
+    # of its measurement error, the exposure of a count, or on which side of a limit the value lies
     known: np.ndarray | None = None
 
     @property
@@ -50,17 +41,12 @@ class Targets(NamedTuple):
 
 
 class Misfit(NamedTuple):
-    """Value of a misfit, and its energies by noise level.
+    """Value of a misfit, and its energies by noise level."""
 
-    Attributes
-    ----------
-    value : ndarray of shape (...)
-    errors : ndarray of shape (..., n_levels)
-        Energies ``E_l``: ``beta_l E_l - n_l / 2`` is the derivative of the value, less the log
-        normaliser, with respect to ``ln beta_l``; ``n_l`` are the `Likelihood.noise_counts`.
-    """
-
-    value: np.ndarray
+    value: np.ndarray  # (...)
+    # (..., n_levels), energies ``E_l``: ``beta_l E_l - n_l / 2`` is the derivative of the value,
+    # less the log normaliser, with respect to ``ln beta_l``; ``n_l`` are the
+    # `Likelihood.noise_counts`
     errors: np.ndarray
 
 
@@ -133,18 +119,12 @@ class Likelihood:
 
 @dataclass(frozen=True)
 class Gaussian(Likelihood):
-    """Gaussian likelihood of ``t = f + noise`` with noise levels per output or shared by some.
+    """Gaussian likelihood of ``t = f + noise`` with noise levels per output or shared by some."""
 
-    Parameters
-    ----------
-    levels : ndarray of int, shape (n_outputs,)
-        Noise level of every output.
-    relative : ndarray of shape (n_outputs,)
-        Relative precisions: output ``o`` has noise precision ``relative_o * beta[levels_o]``.
-        Outputs measured in different units share a noise level in their own units by this factor.
-    """
-
-    levels: np.ndarray
+    levels: np.ndarray  # (n_outputs,), noise level of every output
+    # (n_outputs,), relative precisions: output ``o`` has noise precision ``relative_o *
+    # beta[levels_o]``; outputs measured in different units share a noise level in their own units
+    # by this factor
     relative: np.ndarray
 
     compiled = "gaussian"

@@ -25,16 +25,9 @@ class MeasuredGaussian(Gaussian):
     with respect to ``ln beta_l``. A noise level is therefore measured by ``n_l = sum_no s_n F_no``
     targets and re-estimated from ``E_l = 1/2 sum_no s_n F_no^2 relative_o e_no^2`` as without
     errors. The `Targets` hold the variances.
-
-    Parameters
-    ----------
-    levels, relative
-        See `Gaussian`.
-    typical : ndarray of shape (n_outputs,)
-        Typical variance of the errors of every output.
     """
 
-    typical: np.ndarray
+    typical: np.ndarray  # (n_outputs,), typical variance of the errors of every output
 
     compiled = None
     linear = False

@@ -29,36 +29,23 @@ class Regression(NamedTuple):
     gradient: np.ndarray
     log_alpha: np.ndarray  # by those of integrated output weights, (..., width, n_outputs)
     log_precision: np.ndarray  # by ln tau_o, (..., n_outputs)
-    log_factors: np.ndarray | None  # by ln F_no, if requested, (..., n, n_outputs)
+    log_factors: np.ndarray  # by ln F_no, (..., n, n_outputs)
     residual: np.ndarray  # (..., n, n_outputs)
 
 
 class Rows(NamedTuple):
-    """Targets with their weights and noise precisions; ``None`` stands for ones."""
+    """Targets with their weights and noise precisions; no factors stand for ones."""
 
     y: np.ndarray  # (..., n, n_outputs)
-    weight: np.ndarray | None  # of the rows, (n,)
+    weight: np.ndarray  # of the rows, (n,)
     precision: np.ndarray  # tau_o, (..., n_outputs)
     factors: np.ndarray | None = None  # F, (..., n, n_outputs) or (..., n, 1)
 
     @property
     def weights(self):
-        """Weights ``s_n F_no`` of the targets; ``None`` if all are 1."""
-        if self.weight is None:
-            return self.factors
+        """Weights ``s_n F_no`` of the targets, ``(..., n, n_outputs)`` or ``(..., n, 1)``."""
         weight = self.weight[:, None]
         return weight if self.factors is None else weight * self.factors
-
-    @property
-    def alike(self):
-        """True if every row has equal weights in all its outputs."""
-        return self.factors is None or self.factors.shape[-1] == 1
-
-    def sums(self, squares):
-        """Weighted sums ``sum_n s_n F_no q_no`` of arrays ``(..., n, n_outputs)``."""
-        if self.factors is not None:
-            return (self.weights * squares).sum(axis=-2)
-        return squares.sum(axis=-2) if self.weight is None else self.weight @ squares
 
 
 class System(NamedTuple):
@@ -74,71 +61,46 @@ def regression_system(rows, z, sd):
     With ``z`` ``(..., n, width)``, ``sd`` ``(..., n_outputs, width)`` are the prior standard
     deviations ``A^(-1/2)`` of the output layer's weights.
     """
-    weights = rows.weights
-    if rows.alike:
-        weighted = (z if weights is None else z * weights).swapaxes(-1, -2)
-        gram, moment = (weighted @ z)[..., None, :, :], (weighted @ rows.y).swapaxes(-1, -2)
-    else:
-        transposed = np.swapaxes(z, -1, -2)
-        columns = np.swapaxes(weights, -1, -2)[..., None, :]
-        gram = (transposed[..., None, :, :] * columns) @ z[..., None, :, :]
-        moment = np.swapaxes(transposed @ (weights * rows.y), -1, -2)
+    weights, transposed = rows.weights, np.swapaxes(z, -1, -2)
+    columns = np.swapaxes(weights, -1, -2)[..., None, :]  # (..., o or 1, 1, n)
+    gram = (transposed[..., None, :, :] * columns) @ z[..., None, :, :]
+    moment = np.swapaxes(transposed @ (weights * rows.y), -1, -2)
     by_precision = sd * rows.precision[..., None]
     gram = gram * (by_precision[..., :, None] * sd[..., None, :])
     return System(gram, moment * by_precision)
 
 
-def integrated(rows, z, sd, need_factors=False):
+def integrated(rows, z, sd):
     """Integrate the output layer out (Bishop 2006, equation 3.86); see `regression_system`."""
     gram, moment = regression_system(rows, z, sd)
     scaled, inverse, log_det = ridge(gram, moment, z.shape[-2])  # scaled: mean weights
     precision, weights = rows.precision, rows.weights
     mean = (scaled * sd).swapaxes(-1, -2)
-    residual = z @ mean
-    residual -= rows.y
-    squares = precision * rows.sums(residual**2)
+    residual = z @ mean - rows.y
+    squares = precision * (weights * residual**2).sum(axis=-2)
     scaled_squares = scaled * scaled
     value = 0.5 * (squares + scaled_squares.sum(axis=-1) + log_det).sum(axis=-1)
 
-    # tau times the covariance of output weights, (..., o, width, width)
+    # tau times the covariance of output weights, (..., o, width, width), and its products with z
     spread = inverse * ((precision[..., None] * sd)[..., :, None] * sd[..., None, :])
-    if rows.alike:
-        pull = z @ spread.sum(axis=-3)  # from 1/2 log det
-        pull += _products(residual * precision[..., None, :], mean)
-        if weights is not None:
-            pull *= weights
-    else:
-        columns = np.swapaxes(weights, -1, -2)[..., None]  # (..., o, n, 1)
-        pull = np.sum(columns * (z[..., None, :, :] @ spread), axis=-3)
-        pull += _products(weights * residual * precision[..., None, :], mean)
+    projected = z[..., None, :, :] @ spread
+    pull = np.einsum("...no,...onw->...nw", weights, projected)  # of 1/2 log det
+    pull += (weights * residual * precision[..., None, :]) @ np.swapaxes(mean, -1, -2)
 
     # 1/2 alpha (m^2 + S^-1) - 1/2 of every output weight
     variances = inverse.diagonal(axis1=-2, axis2=-1)
     determined = 0.5 * (scaled_squares + variances - 1.0)
-    # tau/2 (residuals^2 + Tr S^-1 Z^T W Z) of every output
-    trace_term = variances.shape[-1] - variances.sum(axis=-1)
-    by_factors = None
-    if need_factors:
-        variance = np.sum((z[..., None, :, :] @ spread) * z[..., None, :, :], axis=-1)
-        expected = precision[..., None, :] * residual**2 + np.swapaxes(variance, -1, -2)
-        by_factors = 0.5 * (expected if weights is None else weights * expected)
-    by_precision = 0.5 * (squares + trace_term)
+    # tau/2 (residuals^2 + Tr S^-1 Z^T W Z) of every output, and of every row
+    by_precision = 0.5 * (squares + variances.shape[-1] - variances.sum(axis=-1))
+    variance = np.einsum("...onw,...nw->...no", projected, z)
+    by_factors = 0.5 * weights * (precision[..., None, :] * residual**2 + variance)
     return Regression(value, pull, determined.swapaxes(-1, -2), by_precision, by_factors, residual)
-
-
-def _products(errors, mean):
-    """Sum errors ``(..., n, n_outputs)`` times mean weights ``(..., width, n_outputs)``."""
-    if errors.shape[-1] == 1:  # matrix products are slow here
-        return errors * mean[..., None, :, 0]
-    return errors @ np.swapaxes(mean, -1, -2)
 
 
 def complete(rows, trace):
     """Evaluate the energy with all weights given."""
-    residual, weights = trace.outputs - rows.y, rows.weights
-    weighted = rows.precision[..., None, :] * residual
-    if weights is not None:
-        weighted *= weights
+    residual = trace.outputs - rows.y
+    weighted = rows.precision[..., None, :] * residual * rows.weights
     by_factors = 0.5 * weighted * residual
     by_precision = np.sum(by_factors, axis=-2)
     value = np.sum(by_precision, axis=-1)

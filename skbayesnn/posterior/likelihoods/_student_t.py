@@ -43,16 +43,9 @@ class StudentT(Gaussian):
     A noise precision is re-estimated from ``E_l = 1/2 sum_n s_n u_n e_n^2``, as ``beta_l E_l`` is
     the derivative of the misfit with respect to ``ln beta_l``. Precisions per row are not
     supported.
-
-    Parameters
-    ----------
-    levels, relative
-        See `Gaussian`.
-    degrees_of_freedom : float
-        Degrees of freedom ``nu``. `misfit` and `log_normaliser` also take an array of shape
-        ``(...)``.
     """
 
+    # degrees of freedom ``nu``; `misfit` and `log_normaliser` also take an array ``(...)``
     degrees_of_freedom: float = 4.0
 
     compiled = "student_t"

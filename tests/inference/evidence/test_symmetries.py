@@ -8,7 +8,7 @@ import pytest
 from skbayesnn.inference.evidence._evidence import log_symmetry, symmetries
 from skbayesnn.inference.minima._redundancy import align, same_minimum
 from skbayesnn.network import Network
-from skbayesnn.posterior import GaussianPrior, weight_groups
+from skbayesnn.posterior import WeightGroups, weight_groups
 
 NETWORK = Network((1, 3, 1))
 
@@ -33,8 +33,8 @@ def prior_of(kind):
     if kind == "matrix":
         root = np.random.default_rng(0).standard_normal((k, k))
         shape = root @ root.T + np.eye(k)
-        return GaussianPrior(np.zeros(k, dtype=int), ["weights"], mean, shape)
-    return GaussianPrior(groups.labels, groups.names, mean, shape)
+        return WeightGroups(np.zeros(k, dtype=int), ["weights"], mean, shape)
+    return WeightGroups(groups.labels, groups.names, mean, shape)
 
 
 KINDS = ["centred", "equal means", "precisions", "matrix"]

@@ -9,13 +9,13 @@ from skbayesnn.inference.curvature._method import Point
 from skbayesnn.inference.optimise._batches import BatchSteps
 from skbayesnn.inference.optimise._damped import DampedSteps, Search
 from skbayesnn.inference.optimise._reestimation import Reestimation
-from skbayesnn.inference.optimise._steps import FixedPrecisions, compiled_loop, find_mode, lower
+from skbayesnn.inference.optimise._steps import FixedPrecisions, compiled_loop, lower
 from skbayesnn.posterior import (
     Gamma,
-    GaussianPrior,
     Hyperparameters,
     Hyperpriors,
     SquaredResiduals,
+    WeightGroups,
     instructions,
 )
 from tests.inference.common import free_all, method_of
@@ -128,25 +128,6 @@ def test_both_end_at_the_same_minimum(kind, name):
     np.testing.assert_allclose(found[0].point.theta, found[1].point.theta, atol=1e-5)
 
 
-@each_kind
-@each_depth
-@pytest.mark.parametrize("name", ["exact", "confined"])
-@pytest.mark.parametrize("n_steps", [0, 2])
-def test_searches_begin_as_in_numpy(kind, hidden, name, n_steps):
-    posterior, theta, hyper = problem(kind, hidden)
-    lower = after_steps(posterior, theta, hyper, name, 1).point.theta
-    for start, towards in ((theta, None), (theta, lower), (lower, theta)):
-        given = hyper, n_steps, 1e-9, name == "confined", towards
-        found, expected = (
-            find_mode(which, method_of(posterior), start, *given)
-            for which in (posterior, in_numpy(posterior))
-        )
-        assert_same(found, expected, FINE)
-        rule = FixedPrecisions(posterior, method_of(posterior), 1e-9, confined=name == "confined")
-        begun = compiled_loop(posterior, rule).begun(start, hyper, n_steps, towards)
-        assert_same(begun, expected, FINE)  # nothing was left to NumPy
-
-
 def test_the_loop_is_used():  # or everything above compares NumPy with itself
     posterior, theta, hyper = problem("gaussian", (3,))
     for name in ("reestimation", "exact", "gauss_newton"):
@@ -201,7 +182,7 @@ def test_steps_by_batches_are_those_of_numpy(kind, hidden, monkeypatch):
 def test_batches_under_a_prior_with_a_mean_are_left_to_numpy():
     posterior, theta, hyper = problem("gaussian", (3,))
     groups, k = posterior.groups, len(theta)
-    prior = GaussianPrior(groups.labels, groups.names, np.linspace(-2, 2, k), np.full(k, 3.0))
+    prior = WeightGroups(groups.labels, groups.names, np.linspace(-2, 2, k), np.full(k, 3.0))
     posterior = replace(posterior, groups=prior)
     expected = after_stages(in_numpy(posterior), theta, hyper)
     found = after_stages(posterior, theta, hyper)

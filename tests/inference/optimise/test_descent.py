@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from skbayesnn.inference import DensePrecision, Limits
-from skbayesnn.inference.curvature._method import Point, total_determined
+from skbayesnn.inference.curvature._method import Point
 from skbayesnn.inference.curvature._precision_kronecker import KroneckerPrecision
 from skbayesnn.inference.minima._minimum import complete
 from skbayesnn.inference.minima._training import Trained, random_starts, train
@@ -54,7 +54,7 @@ def moves_of(posterior, theta, hyper, matrix=None):
     if matrix is not None:
         point = point._replace(precision=DensePrecision(matrix))
     prior = free_all(posterior).alpha_prior
-    return fair_moves(posterior, point, method.determined(posterior, point).sum(), prior)
+    return fair_moves(posterior, point, prior)
 
 
 def gauss_newton(posterior, theta, hyper):
@@ -91,8 +91,8 @@ def test_training_by_gradients_ends_at_the_noise_that_is_left():
     settings = settings_of(posterior, limits=KRONECKER)
     trained = train(posterior, Trained(theta, hyper), settings)
     precision = KroneckerPrecision(posterior.kronecker_factors(trained.theta, trained.hyper))
-    point = Point(trained.theta, trained.hyper, None, None, precision)
-    left = posterior.level_counts.sum() - total_determined(posterior, point)
+    gamma = precision.determined(posterior.groups, trained.hyper.alpha)
+    left = posterior.level_counts.sum() - gamma.sum()
     errors = posterior.energies(trained.theta, trained.hyper.beta).errors
     assert 2.0 * trained.hyper.beta @ errors == pytest.approx(left, rel=0.03)
 

@@ -1,0 +1,103 @@
+"""Descriptions of parameters and attributes that several functions or classes share.
+
+Each is written once. A docstring holds what is special to a function or class, and `documented`
+adds the rest, so that ``help`` is complete.
+"""
+
+import inspect
+import re
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+HEADING = re.compile(r"\n\n([A-Z]\w+(?: \w+)?)\n-{3,}\n")  # of a section of numpydoc
+SHARED = """Rows, targets and draws.
+
+Parameters
+----------
+X : array-like of shape (n_samples, n_features)
+    Inputs.
+y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+    Targets.
+y_true : array-like of shape (n_samples,) or (n_samples, n_outputs)
+    Targets.
+sample_weight : array-like of shape (n_samples,), optional
+    Weight of each row.
+measurement_std : float or array-like of shape (n_samples,), optional
+    Known standard deviations of measurement errors at these rows, in units of y, which add to the
+    noise; of shape (n_samples, n_outputs) if outputs differ. Errors of the training rows do not
+    carry over to other rows. Densities need them if the model was fitted with ``noise=0``.
+exposure : float or array-like of shape (n_samples,), optional
+    Exposures of counts, which multiply the predicted rates; by default 1.
+n_samples : int, default=1
+    Number of functions; each is drawn jointly over all rows.
+random_state : int, RandomState instance or None, default=0
+    Seed of the draws.
+"""
+
+Documented = TypeVar("Documented", bound=Callable[..., Any])
+
+
+def documented(*texts: str) -> Callable[[Documented], Documented]:
+    """Make a decorator that adds shared descriptions to docstrings.
+
+    ``texts`` are numpydoc docstrings beside `SHARED`; the first one that has a description counts.
+    A function, and every method of a class, gets its undescribed parameters, and what it returns
+    and raises if the first text says so; a class gets all attributes.
+    """
+    known = [_sections(text) for text in (SHARED, *texts[::-1])]
+    parameters, attributes = (
+        {name: entry for sections in known for name, entry in _entries(sections, title)}
+        for title in ("Parameters", "Attributes")
+    )
+    results = {title: known[-1].get(title, "") for title in ("Returns", "Raises")}
+
+    def complete(item):
+        if not inspect.isclass(item):
+            item.__doc__ = _completed(item, parameters, {}, results)
+            return item
+        for member in vars(item).values():
+            method = getattr(member, "fn", getattr(member, "__func__", member))
+            if inspect.isfunction(method) and not method.__name__.startswith("_"):
+                method.__doc__ = _completed(method, parameters, {}, results)
+        item.__doc__ = _completed(item, parameters, attributes, {})
+        return item
+
+    return complete
+
+
+def _sections(text):
+    """Split a docstring into a dict of its sections; the text above them has the name ""."""
+    head, *rest = HEADING.split(inspect.cleandoc(text))
+    return {"": head} | dict(zip(rest[::2], rest[1::2], strict=True))
+
+
+def _entries(sections, title):
+    """List pairs of a name and the entry of a section that describes it, perhaps with others."""
+    for entry in filter(None, re.split(r"\n(?=\S)", sections.get(title, "").strip())):
+        for name in entry.split("\n")[0].split(" : ")[0].split(", "):
+            yield name.lstrip("*"), entry.rstrip()
+
+
+def _completed(item, parameters, attributes, results):
+    """Docstring with the entries that it lacks, parameters in the order of the signature."""
+    if not item.__doc__:
+        return item.__doc__
+    sections = _sections(item.__doc__)
+    own = dict(_entries(sections, "Parameters"))
+    names = [*inspect.signature(item).parameters, *own]  # a dataclass gets its signature later
+    parameters = [some[name] for name in names if name in (some := parameters | own)]
+    had = dict(_entries(sections, "Attributes"))
+    more = [entry for name, entry in attributes.items() if name not in had]
+    complete = {  # numpydoc wants these sections first
+        "": sections[""],
+        "Parameters": "\n".join(dict.fromkeys(parameters)),
+        "Attributes": "\n".join(dict.fromkeys([*had.values(), *more])),
+    } | {title: sections.get(title, text) for title, text in results.items()}
+    return (
+        "\n\n".join(
+            f"{title}\n{'-' * len(title)}\n{text.strip()}" if title else text
+            for title, text in (complete | sections | complete).items()  # those first
+            if text
+        )
+        + "\n"
+    )

@@ -1,0 +1,221 @@
+"""Descriptions of the parameters and attributes that several of the four estimators share."""
+
+ESTIMATORS = """All estimators.
+
+Parameters
+----------
+prior : str, array-like of shape (n_weights,), estimator or Prior, default="layer"
+    Which weights share a precision: ``"single"``, ``"layer"``, ``"ard"``, or labels of the weights;
+    ``prior="ard"`` gives every input its own. A fitted evidence estimator of the same task makes
+    its posterior the prior, as its ``partial_fit`` does. Precisions, means and hyperpriors are
+    those of a `Prior`: ``prior=Prior("ard", precision={"output": 1.0})``.
+noise : str, float, array-like, dict or Noise, default="auto"
+    Noise model: ``"auto"``, ``"constant"``, ``"shared"``, ``"correlated"``, ``"input_dependent"``
+    or ``"student_t"``; for counts ``"poisson"`` or ``"negative_binomial"``. A number is a known
+    standard deviation, in units of y: ``noise=0.1``. Its network and hyperprior are those of a
+    `Noise`: ``noise=Noise("input_dependent", hidden_layer_sizes=(4,))``.
+class_weight : None, "balanced" or dict, default=None
+    Multiplies the weights of the rows.
+
+    * A dict: by the number for the class of the row, or 1 if the dict does not name it.
+    * ``"balanced"``: by a factor inversely proportional to the weight of the class, so that all
+      classes count equally. The total weight stays the same.
+
+    Do not compare evidences under different class weights.
+activation : {"tanh", "logistic", "relu", "identity", "silu", "gelu"}, default="tanh"
+    Activation function of the hidden units.
+random_state : int, RandomState instance or None, default=None
+    Seed of all random numbers.
+fit_intercept : bool, default=True
+    Whether outputs have intercepts. Use ``False`` if the data are centred, or X has a constant
+    column. X, and y of regressors, are then scaled, but not shifted. Hidden units keep their
+    biases; the last of ``intercepts_`` is 0.
+standardize : bool, default=True
+    Shift and scale inputs, and targets of regressors, internally to mean 0 and standard deviation
+    1 (gross outliers left out under Student-t noise). ``False`` keeps the units of the user.
+
+Attributes
+----------
+weight_group_names_ : list of str
+n_outputs_ : int
+    For classifiers activations of the network: 1 for two classes, else one per class.
+n_features_in_ : int
+feature_names_in_ : ndarray of str
+"""
+
+EVIDENCE = """Evidence estimators.
+
+Parameters
+----------
+hidden_layer_sizes : tuple of int or "auto", default="auto"
+    Units of each hidden layer; ``()`` is a Bayesian linear (classifiers: logistic) regression. With
+    ``"auto"`` on small data, networks are drawn from the posterior (``measure_evidence``): one
+    layer of 16 units (classifiers: 8) and no hidden layer predict together, with shares that
+    maximise the leave-one-out predictive density (``candidates_``). On larger data ``"auto"``
+    chooses the layers by the evidence:
+
+    * It tries no hidden layer, one layer of 2, 4, 8 and 16 units, and two layers of 4 units.
+    * If two layers of 4 units are better than one, it widens two layers, otherwise one. The width
+      is doubled while the evidence rises by more than 1 nat and ``n_samples * n_weights**2`` stays
+      below 1e9.
+    * No network has more weights than there are targets (classifiers: rows times (number of
+      classes - 1)).
+    * Each network is trained from two starts, with constant noise. If there is a narrower network
+      of the same depth, one start is that network with random units added.
+
+    From 5,000 rows on, networks are compared by the log density of held-out rows (a tenth of them,
+    at most 5,000): no hidden layer, one layer of 4, 8 and 16 units, two layers of 16, doubled
+    widths while the density rises by 0.01 nats per row, and a third layer. The smallest network
+    within 0.01 nats per row of the best is chosen.
+max_time : float or None, default=None
+    Seconds after which the fit stops, uses the best it has found, and warns. A fit may overrun by
+    50 % (at least 1 s). Results then depend on the speed of the machine.
+n_restarts : int, default=5
+    Number of random starts of searches for minima.
+combine : str, default="posterior"
+    How predictions are combined.
+
+    * ``"posterior"``: networks drawn from the posterior, if there are any (``measure_evidence``).
+      Otherwise as ``"tempered"``.
+    * ``"tempered"``: all minima, also those of the networks that ``hidden_layer_sizes="auto"`` has
+      tried (unless the noise is ``"input_dependent"`` or ``"student_t"``) and of the noise models
+      that ``noise="auto"`` has tried. Their shares fall by a factor ``e`` for every 0.05 nats of
+      log evidence per row; for regressors of the mean of this and the leave-one-out log density
+      per row (which counts at most as much as that of the minimum of highest evidence).
+    * ``"best"``: the minimum of highest evidence.
+    * ``"evidence"``: the minima of the chosen network and noise model, weighted by their evidence.
+    * ``"equal"``: these minima with equal weights.
+    * ``"stacking"``: these minima with the weights that maximise the leave-one-out predictive
+      density (for classifiers see ``leave_one_out_log_density_``).
+
+    All except ``"posterior"`` use the Gaussian around each minimum.
+measure_evidence : bool or "auto", default="auto"
+    Draw networks from the posterior by sequential Monte Carlo. They predict, and measure the
+    evidence. ``"auto"``: if that is predicted to take at most 10 s, or 2.5 s where there are two
+    targets or more per weight. ``True``: always. ``False``: never; a Gaussian around each minimum
+    approximates the posterior. The prior must have mean zero.
+solver : str or Solver, default="auto"
+    Curvature at a minimum: ``"auto"``, ``"exact"`` or ``"gauss_newton"``. The limits of the
+    training are those of a `Solver`: ``solver=Solver(max_iter=1000)``.
+n_jobs : int, optional
+    Number of parallel processes for the starts (joblib).
+verbose : int, default=0
+    1: print a line per network, start and noise model that is tried, with its log evidence, the
+    time so far, and about how much is left. 2: the starts of every network that is tried, too, with
+    method and memory. 0: a fit that will take more than 10 s logs one line with an estimate (logger
+    ``"skbayesnn"``, level ``WARNING``).
+warm_start : bool, default=False
+    Start from the minima of the previous fit, and from random starts up to ``n_restarts``. If
+    networks are drawn from the posterior, they are drawn anew.
+
+Attributes
+----------
+log_evidence_ : float
+    Logarithm of the evidence of the network with ``hidden_layer_sizes_``, for regressors with
+    ``noise_model_`` and as a density over y in its own units, in nats (MacKay 1992, equations 2.27,
+    3.8, 3.15). Measured by sampling, or Laplace's approximation: ``logsumexp`` over the distinct
+    minima. ``nan`` if not available.
+batch_log_evidences_ : tuple of float
+    After `partial_fit`: the log evidence of every batch, given the earlier ones. ``log_evidence_``
+    is their sum. Batches that were fitted together count as one.
+log_evidence_std_ : float
+    Standard error of ``log_evidence_``, in nats; ``nan`` if it was not measured, or if populations
+    of networks have missed a narrow mode. ``log_evidence_`` is then Laplace's approximation.
+evidence_report_ : EvidenceReport
+    Predictions of left-out rows, accuracy of the evidence, and every term of Laplace's
+    approximation for each minimum.
+leave_one_out_log_density_ : ndarray of shape (n_samples,)
+    Log predictive density of every training row if one unit of its weight is left out: by
+    importance weights of drawn networks, or in closed form (Rasmussen & Williams 2006, 5.12, in the
+    linearised posterior). It is ``nan`` where the weight is zero. For classifiers with many weights
+    the closed form is far too high, because the precisions and the linearisation depend on the row
+    that is left out. For a row with class probabilities it is the mean over the classes.
+weight_precisions_ : ndarray of shape (n_groups,)
+    ``alpha`` of every weight group (standardised units): geometric mean over drawn networks of
+    highest evidence, or at the best minimum.
+n_effective_weights_ : float
+    ``gamma``, the number of well-determined weights at the best minimum.
+feature_relevance_ : ndarray of shape (n_features,)
+    Prior standard deviation of each input's weights (standardised units); with ``prior="ard"``.
+coefs_, intercepts_ : list of ndarray
+    Weights of the best minimum in the units of X and y. If networks were drawn, this attribute and
+    all others of minima are computed on first use, under the model of highest evidence.
+coefs_std_, intercepts_std_ : list of ndarray
+    Posterior standard deviations of these weights.
+hidden_layer_sizes_ : tuple of int
+    Units of each hidden layer, as given or chosen; the minima may have fewer after pruning.
+candidates_ : tuple of Candidate
+    Networks of ``hidden_layer_sizes="auto"``: those that predict together, if networks are drawn
+    from the posterior, else those that were tried, in order. They have ``hidden_layer_sizes``,
+    ``n_weights``, and, in nats, the measured ``log_evidence`` or the ``laplace_log_evidence`` of
+    the best minimum. From 5,000 rows on they have ``held_out_log_density`` (nats per row) instead.
+networks_ : list of RegressionNetwork or ClassificationNetwork
+    All distinct minima. With ``combine="posterior"`` or ``"tempered"``, minima of other networks
+    and noise models that were tried come last.
+posterior_ : sequence of GaussianPosterior
+    The Gaussian around each minimum: mean, Hessian, covariance, well-determined directions, draws.
+n_iter_ : int
+    Largest number of training steps of any start.
+"""
+
+SAMPLERS = """Sampling estimators.
+
+Parameters
+----------
+max_time : float or None, default=None
+    Seconds after which the fit stops, uses the best it has found, and warns. The warm-up ends after
+    half of the time that is left when it begins, and the chains keep at least four draws. Results
+    then depend on the speed of the machine.
+n_chains : int, default=4
+    Number of chains. They advance together, each with its own random numbers.
+n_warmup : int, default=150
+    Transitions in which the chains tune themselves. They are not kept.
+n_draws : int, default=500
+    Draws kept of every chain.
+measure_evidence : bool, default=True
+    Estimate ``log_evidence_``: by the populations from which chains start, or by separate ones,
+    whose time ``False`` saves.
+sampler : str or Sampler, default="auto"
+    Method: ``"auto"``, ``"hmc"``, ``"langevin"``, ``"stochastic_dynamics"`` or ``"metropolis"``.
+    Its steps, where chains start and which draws are kept are parameters of a `Sampler`:
+    ``sampler=Sampler("hmc", n_steps=30, init="prior")``.
+n_jobs : int, optional
+    Number of parallel processes for the chains (joblib). The draws do not depend on it.
+verbose : int, default=0
+    If positive, print some ten lines while sampling, with the time so far and about how much is
+    left, or one for every process; what is chosen before is told as by the evidence estimators.
+warm_start : bool, default=False
+    Continue the chains of the last fit if only ``n_draws`` was raised, or if they had ended before,
+    at ``max_time`` or by Ctrl-C. The result equals that of one longer fit. After any other change
+    the fit starts again.
+
+Attributes
+----------
+log_evidence_ : float
+    Logarithm of the evidence in nats, for regressors as a density over y in its own units, by
+    sequential Monte Carlo (Del Moral et al. 2006; Dau & Chopin 2022). ``nan`` with
+    ``measure_evidence=False``, and if R-hat exceeds 1.5.
+log_evidence_std_ : float
+    Standard error of ``log_evidence_``, from independent populations.
+hidden_layer_sizes_ : tuple of int
+candidates_ : tuple of Candidate
+    Networks of ``hidden_layer_sizes="auto"`` that were tried, as in evidence estimators.
+diagnostics_ : Diagnostics
+    R-hat and effective sample sizes of the outputs and the precisions, acceptance, divergences.
+comparison_ : Comparison
+    Predictions, noise and evidence of a fitted estimator given as ``init`` of the `Sampler`,
+    compared with those of the samples, with a verdict.
+weight_precisions_ : ndarray of shape (n_groups,)
+    Geometric posterior mean of ``alpha`` of every weight group (standardised units).
+feature_relevance_ : ndarray of shape (n_features,)
+    Posterior mean of the prior standard deviation of each input's weights (standardised units);
+    with ``prior="ard"``.
+coefs_, intercepts_ : list of ndarray
+    Weights of the draw of highest density in the units of X and y.
+networks_ : sequence of RegressionNetwork or ClassificationNetwork
+    All sampled networks, chain by chain.
+posterior_ : list of DrawnPosterior
+    One item: the sampled weights with their names, mean and covariance.
+n_iter_ : int
+    Transitions of each chain.
+"""

@@ -1,0 +1,176 @@
+"""Reports on single minima of the energy."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from skbayesnn.estimators.reports._printed import Table
+from skbayesnn.estimators.reports._verdict import verdict_of_measurement, verdict_of_minimum
+from skbayesnn.inference import sampled_sizes
+
+UNDETERMINED = 8.0  # error bar of ln alpha: the sd of the log-uniform prior, 12 ln 10 / 12^(1/2)
+
+
+@dataclass(frozen=True)
+class MinimumReport:
+    """Report on one distinct minimum of the energy.
+
+    Attributes
+    ----------
+    log_evidence : float
+        Log evidence in nats, for targets in their own units; ``nan`` if not available.
+    terms : EvidenceTerms
+        Terms of the log evidence.
+    weight : float
+        Share of this minimum in the predictions.
+    gamma : dict
+        Effective number of parameters (well-determined weights) of every group.
+    weight_precisions : dict
+        Precision ``alpha`` of every group (standardised units).
+    noise_std : ndarray of shape (n_outputs,) or None
+        Noise standard deviation, in units of y.
+    degrees_of_freedom : float
+        Degrees of freedom of the noise: infinite unless it is Student-t.
+    noise_correlation : ndarray of shape (n_outputs, n_outputs) or None
+        Correlation matrix of correlated noise.
+    log_precision_std : dict
+        Error bars ``(2 / gamma_c)^(1/2)`` of every ``ln alpha`` (MacKay 1992, section 2.5), without
+        the contribution of Gamma hyperpriors.
+    gradient_norm, smallest_eigenvalue : float
+        Gradient norm and smallest eigenvalue of the Hessian of the energy at the minimum.
+    hidden_layer_sizes : tuple of int
+        Hidden units after pruning.
+    pruned : tuple of Pruned
+        Deleted hidden units with the reason.
+    n_iter : int
+    converged : bool
+    bic : float
+        Schwarz's approximation ``log P(D | w_MP) - k/2 log N`` of the log evidence (Bishop 4.139).
+    gpe : float
+        Moody's generalised prediction error, the squared error of new targets expected from
+        the training error and the effective number of parameters, mean over the outputs in units of
+        ``y`` squared: ``(chi2 + 2 gamma) / (N beta)`` (MacKay 1992, section 3.5); ``nan`` for
+        classifiers and where the noise is not constant and Gaussian.
+    verdict : str
+        If the evidence was measured: the verdict of the report. Otherwise ``"trusted"`` if the
+        Gaussian approximation is exact, the reasons to doubt it, or ``"not measured"``.
+    advice : str
+        Advice that follows from the verdict.
+    noise_network : MinimumReport or None
+        Report on the network of input-dependent noise; its ``log_evidence`` is ``nan``, because
+        only both networks together have an evidence.
+    """
+
+    log_evidence: float
+    terms: object
+    weight: float
+    gamma: dict
+    weight_precisions: dict
+    noise_std: object
+    degrees_of_freedom: float
+    noise_correlation: object
+    log_precision_std: dict
+    gradient_norm: float
+    smallest_eigenvalue: float
+    hidden_layer_sizes: tuple
+    pruned: tuple
+    n_iter: int
+    converged: bool
+    bic: float
+    gpe: float
+    verdict: str
+    advice: str
+    noise_network: object = None
+
+
+def report_minima(fit, minima, shares, noise_std):
+    """Make the reports on the minima that predict together, with their shares.
+
+    Terms of the minima are in the user's units; ``noise_std`` maps a minimum to its noise sd in
+    units of y, or to ``None``.
+    """
+    posterior = fit.posed.posterior
+    n_targets, verdict = n_targets_of(posterior), None
+    if np.isfinite(fit.log_evidence_std):
+        verdict = verdict_of_measurement(fit.log_evidence_std)
+    hidden = posterior.network.hidden_layer_sizes
+    kind = posterior.is_quadratic, sampled_sizes(fit.problem, hidden, fit.noise, True) is not None
+    return tuple(
+        _report_of(
+            minimum,
+            float(share),
+            noise_std(minimum),
+            n_targets,
+            verdict or verdict_of_minimum(minimum, n_targets, *kind),
+        )
+        for minimum, share in zip(minima, shares, strict=True)
+    )
+
+
+def n_targets_of(posterior):
+    """Rows, counted with their weights, times outputs."""
+    return posterior.n_rows * max(1, int(np.sum(posterior.likelihood.level_sizes())))
+
+
+def _report_of(minimum, weight, noise_std, n_targets, verdict):
+    """Make the report on one minimum, and on the minimum of its noise network."""
+    names = minimum.groups.names
+    with np.errstate(divide="ignore", invalid="ignore"):
+        log_std = np.sqrt(2.0 / minimum.gamma)
+    noise = minimum.noise
+    if noise is not None:
+        noise = replace(_report_of(noise, weight, None, n_targets, verdict), log_evidence=np.nan)
+    return MinimumReport(
+        log_evidence=minimum.log_evidence,
+        terms=minimum.terms,
+        weight=weight,
+        gamma=dict(zip(names, minimum.gamma.tolist(), strict=True)),
+        weight_precisions=dict(zip(names, minimum.hyper.alpha.tolist(), strict=True)),
+        noise_std=noise_std,
+        degrees_of_freedom=getattr(minimum.likelihood, "degrees_of_freedom", np.inf),
+        noise_correlation=getattr(minimum.likelihood, "correlation", None),
+        log_precision_std=dict(zip(names, log_std.tolist(), strict=True)),
+        gradient_norm=minimum.gradient_norm,
+        smallest_eigenvalue=minimum.smallest_eigenvalue,
+        hidden_layer_sizes=minimum.network.hidden_layer_sizes,
+        pruned=minimum.pruned,
+        n_iter=minimum.n_iter,
+        converged=minimum.converged,
+        bic=_bic(minimum, n_targets),
+        gpe=_gpe(minimum, noise_std),
+        verdict=verdict.text,
+        advice=verdict.advice,
+        noise_network=noise,
+    )
+
+
+def table_of_groups(title, report):
+    """Make the table with a line for every weight group."""
+    errors = [
+        f"+- {error:.2f}" if error < UNDETERMINED else "not determined"
+        for error in report.log_precision_std.values()
+    ]
+    rows = [
+        (name, f"{report.gamma[name]:.2f}", f"{alpha**-0.5:.4g}", error)
+        for (name, alpha), error in zip(report.weight_precisions.items(), errors, strict=True)
+    ]
+    header = "group", "gamma", "prior sd", "error bar of ln alpha"
+    return Table(title, rows, header, left=(0, 3))
+
+
+def _bic(minimum, n_targets):
+    """Log likelihood of the most probable weights, in units of y, with Schwarz's penalty."""
+    terms = minimum.terms
+    log_likelihood = terms.misfit + terms.noise_normaliser + terms.target_scale
+    networks = [minimum.network, *([] if minimum.noise is None else [minimum.noise.network])]
+    n_weights = sum(network.n_weights for network in networks)
+    return log_likelihood - 0.5 * n_weights * np.log(n_targets)  # Bishop 4.139
+
+
+def _gpe(minimum, noise_std):
+    """Expected squared error of a new target, mean over outputs; ``nan`` without noise."""
+    if noise_std is None or minimum.noise is not None or not minimum.likelihood.linear:
+        return np.nan
+    chi2 = 2.0 * minimum.hyper.beta * minimum.data_errors
+    relative = (chi2 + 2.0 * minimum.noise_gamma) / minimum.noise_counts  # MacKay 3.5
+    return float(np.mean(relative * noise_std**2))
