@@ -65,8 +65,8 @@ hidden_layer_sizes : tuple of int or "auto", default="auto"
 
     From 5,000 rows on, networks are compared by the log density of held-out rows (a tenth of them,
     at most 5,000): no hidden layer, one layer of 4, 8 and 16 units, two layers of 16, doubled
-    widths while the density rises by 0.01 nats per row, and a third layer. The smallest network
-    within 0.01 nats per row of the best is chosen.
+    widths while the density rises by 0.01 nats per row, and a third layer. Each has one start; the
+    network of highest density is chosen.
 max_time : float or None, default=None
     Seconds after which the fit stops, uses the best it has found, and warns. A fit may overrun by
     50 % (at least 1 s). Results then depend on the speed of the machine.

@@ -269,13 +269,13 @@ def chosen_with_many_rows(problem, hidden_layer_sizes, noise, entropy, workers=A
     Returns hidden layer sizes, noise, a tuple of `Candidate`, further fields of `EvidenceFit` by
     name, and the fit of the network with these layers, under constant noise, to the training rows.
     """
-    held, growth, seeds = HeldOut.of(problem), (), seeds_of(entropy, "some", N_SCOUTS)
+    held, growth, (seed,) = HeldOut.of(problem), (), seeds_of(entropy, "some", 1)
     if hidden_layer_sizes == "auto":
-        growth, tried = grown_with_many_rows(held, seeds, workers)
-        hidden_layer_sizes = best_of(growth, OF_MANY_ROWS.least_gain).hidden_layer_sizes
+        growth, tried = grown_with_many_rows(held, seed, workers)
+        hidden_layer_sizes = best_of(growth).hidden_layer_sizes
         minima = tried[hidden_layer_sizes]
     else:
-        minima = find_minima(*held.kept.posed(hidden_layer_sizes), seeds, workers=workers)
+        minima = find_minima(*held.kept.posed(hidden_layer_sizes), [seed], workers=workers)
     fit = EvidenceFit(held.kept, held.kept.posed(hidden_layer_sizes), minima)
     if noise != "auto":
         return hidden_layer_sizes, noise, growth, {}, fit

@@ -168,14 +168,9 @@ def grow(attempt, allowed, ladder=BY_EVIDENCE, told=lambda text: None):
     return path
 
 
-def best_of(path, margin=0.0):
-    """Candidate of highest evidence or held-out density; the first one if none has any.
-
-    Among candidates within ``margin`` of the best one, that with fewest weights is preferred.
-    """
-    best = max(path, key=lambda candidate: candidate.value)
-    good = [candidate for candidate in path if candidate.value >= best.value - margin]
-    return min(good, key=lambda candidate: candidate.n_weights) if margin else best
+def best_of(path):
+    """Candidate of highest evidence or held-out density; the first one if none has any."""
+    return max(path, key=lambda candidate: candidate.value)
 
 
 def grown(problem, seeds, workers=ALONE):
@@ -206,22 +201,17 @@ def grown(problem, seeds, workers=ALONE):
         return tuple(grow(attempt, allowed, BY_EVIDENCE, told)), tried
 
 
-def grown_with_many_rows(held, seeds, workers=ALONE):
+def grown_with_many_rows(held, seed, workers=ALONE):
     """Choose the architecture for a problem by `grow` with the held-out log density.
 
-    Networks that are trained on batches, which takes longer, start from the first seed alone.
-    Returns the path, a tuple of `Candidate`, and the minima on the training rows by hidden layer
-    sizes.
+    Every network has one start: a second one would take as long as a larger network. Returns the
+    path, a tuple of `Candidate`, and the minima on the training rows by hidden layer sizes.
     """
     tried, limits = {}, held.kept.limits
 
     def attempt(sizes, narrower):
         posed = held.kept.posed(sizes)
-        one = not sizes or Method.choose(*posed).by_batches
-        same_depth = narrower and len(narrower) == len(sizes)
-        start = tried[narrower][0] if same_depth and not one else None
-        some = seeds[:1] if one else seeds
-        tried[sizes] = find_minima(*posed, some, narrower=start, workers=workers)
+        tried[sizes] = find_minima(*posed, [seed], workers=workers)
         density = held.log_density(tried[sizes])
         n_weights = posed.posterior.network.n_weights
         return Candidate(sizes, n_weights, held_out_log_density=density)
@@ -230,7 +220,7 @@ def grown_with_many_rows(held, seeds, workers=ALONE):
         few = held.kept.network(sizes).n_weights <= limits.growth_weights
         return few and _supported(held.kept, sizes, np.inf)
 
-    with growing(held.kept, allowed, OF_MANY_ROWS, len(seeds), workers) as told:
+    with growing(held.kept, allowed, OF_MANY_ROWS, 1, workers) as told:
         return tuple(grow(attempt, allowed, OF_MANY_ROWS, told)), tried
 
 

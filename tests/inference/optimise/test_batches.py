@@ -84,7 +84,7 @@ class TestHeldOut:
         y = np.sin(6 * X) + 0.1 * rng.standard_normal((1500, 1))
         limits = Limits(batch_rows=100)
         problem = Problem(X, y, np.ones(1500), Gaussian.per_output(1), limits=limits)
-        path, tried = grown_with_many_rows(HeldOut.of(problem), seeds_of(0, "some", 1))
+        path, tried = grown_with_many_rows(HeldOut.of(problem), *seeds_of(0, "some", 1))
         assert [c.hidden_layer_sizes for c in path[:4]] == [(), (4,), (8,), (16,)]
         assert all(isinstance(c, Candidate) and np.isnan(c.log_evidence) for c in path)
         assert best_of(path).held_out_log_density > path[0].held_out_log_density + 1.0
@@ -142,4 +142,4 @@ class TestEstimators:
         labels = np.digitize(y[:, 0], [-0.5, 0.5])
         model = EvidenceMLPClassifier(n_restarts=2, random_state=0).fit(X, labels)
         assert model.score(X, labels) > 0.8
-        assert model.hidden_layer_sizes_ == best_of(model.candidates_, 0.01).hidden_layer_sizes
+        assert model.hidden_layer_sizes_ == best_of(model.candidates_).hidden_layer_sizes
