@@ -14,7 +14,6 @@ import numpy as np
 from joblib import effective_n_jobs
 from scipy.special import logsumexp
 
-from skbayesnn.inference.curvature._method import Method
 from skbayesnn.inference.minima._search import ALONE, find_minima, own_posterior, seconds_of_start
 from skbayesnn.inference.task._problem import Problem
 from skbayesnn.network import outputs
