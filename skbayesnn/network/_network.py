@@ -198,17 +198,14 @@ class Trace(NamedTuple):
     outputs: np.ndarray  # (..., n, n_outputs)
 
 
-def _augment(z):
-    """Append a column of ones: ``(..., n, d)`` to ``(..., n, d + 1)``."""
+def with_constant(network, z, layer=0):
+    """Append a column of ones to inputs ``(..., n, d)`` of a layer of weights if it has biases."""
+    if not network.has_biases(layer):
+        return z
     augmented = np.empty((*z.shape[:-1], z.shape[-1] + 1))
     augmented[..., :-1] = z
     augmented[..., -1] = 1.0
     return augmented
-
-
-def first_inputs(network, X):
-    """Inputs of the first layer, ``X`` with a column of ones if it has biases, ``(n, fan_in)``."""
-    return _augment(X) if network.has_biases(0) else X
 
 
 def forward(network, theta, X, order=0):
@@ -218,10 +215,10 @@ def forward(network, theta, X, order=0):
     activations that later steps need.
     """
     layers = network.layers(theta)
-    inputs, slopes, bends = [first_inputs(network, X)], [], []
+    inputs, slopes, bends = [with_constant(network, X)], [], []
     for layer, weights in enumerate(layers[:-1]):
         z, *derivatives = network.phi.derivatives(inputs[-1] @ weights, order)
-        inputs.append(_augment(z) if network.has_biases(layer + 1) else z)
+        inputs.append(with_constant(network, z, layer + 1))
         if order > 0:
             slopes.append(derivatives[0])
         if order > 1:

@@ -129,6 +129,8 @@ def leapfrog(energy, phase, step_size, n_steps, metric):
     if hasattr(energy, "trajectories"):
         left = energy.trajectories(result, step_size, n_steps, metric, UNSTABLE)
     active = left[n_steps[left] > 0]
+    if not len(active):
+        return result
     moving, own, eps = result.select(active), metric.select(active), step_size[active, None]
     with np.errstate(all="ignore"):  # unstable dynamics overflows
         force = own.force(moving.gradient)

@@ -166,7 +166,7 @@ def train(posterior, start, settings, least=-np.inf):
         search = lower(posterior, steps, rule, search, settings.max_iter, settings.deadline)
     else:
         rule, max_iter = Reestimation(posterior, method, settings.free, tol), settings.max_iter
-        search = rule.begun(Search(method.point(posterior, theta, hyper), damping=FIRST_DAMPING))
+        search = Search(method.point(posterior, theta, hyper), damping=FIRST_DAMPING)
         if method.early:
             max_iter = min(max_iter, FURTHER_STEPS if start.n_iter else EARLY)
         if least == -np.inf:
@@ -205,9 +205,12 @@ def trained_starts(posterior, search, rngs):
 
 
 def ranked_by_laplace(posterior, starts, brief):
-    """Train starts; return them with their log evidences by Laplace's approximation."""
-    starts = [train(posterior, start, brief) for start in starts]
-    return starts, np.array([laplace(posterior, start, brief) for start in starts])
+    """Train starts, in place; return them with their log evidences by Laplace's approximation."""
+    values = np.empty(len(starts))
+    for i, start in enumerate(starts):
+        starts[i] = train(posterior, start, brief)
+        values[i] = laplace(posterior, starts[i], brief)
+    return starts, values
 
 
 def laplace(posterior, start, search):

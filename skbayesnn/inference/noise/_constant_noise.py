@@ -24,7 +24,8 @@ class ConstantNoise:
     hides = False  # whether such noise masks structure that larger networks could learn
     sampled = True  # whether the posterior under this noise is sampled by default
 
-    def p_value(self, X, residuals, sample_weight):
+    @staticmethod
+    def p_value(X, residuals, sample_weight):
         """P value of a test for this noise; ``None`` if there is no test.
 
         ``residuals`` (n, n_outputs) are those under constant noise, divided by their expected
@@ -106,7 +107,9 @@ def what_data_tell(posterior, settings, n_sampled, theta, hyper):
     """Information ``h_c`` of the data, ``Tr_c(A^-1) = k_c / (alpha_c + h_c)``, at every start."""
     if n_sampled == 0 or posterior.network.n_weights > settings.limits.dense:
         return np.zeros_like(hyper.alpha)
-    matrix = posterior.groups.white_matrix(posterior.expansion(theta, hyper).hessian)
+    matrix = posterior.expansion(theta, hyper).hessian
+    for _ in range(2):  # rows, then columns
+        matrix = posterior.groups.white_gradient(np.swapaxes(matrix, -1, -2))
     variances = np.diagonal(np.linalg.inv(matrix), axis1=-2, axis2=-1)[:, :n_sampled]
     member = posterior.groups.membership[:n_sampled]
     sizes = member.sum(axis=0)
@@ -142,7 +145,7 @@ def noise_trend(X, residuals, sample_weight):
     return _of_any(chi2.sf(n * explained, rank))
 
 
-def heavy_tails(residuals, sample_weight):
+def heavy_tails(X, residuals, sample_weight):
     """Test whether residuals have heavier tails than a Gaussian.
 
     The ratio of mean absolute deviation to standard deviation is ``sqrt(2 / pi)`` for a Gaussian

@@ -30,10 +30,7 @@ class InputDependentNoise(ConstantNoise):
 
     tried_below = 0.05  # lenient, as the evidence decides on models that are tried
     plain = False
-
-    def p_value(self, X, residuals, sample_weight):
-        """P value of a test for input-dependent noise, by `noise_trend`."""
-        return noise_trend(X, residuals, sample_weight)
+    p_value = staticmethod(noise_trend)
 
     def hidden_layer_sizes(self, problem):
         """Hidden layer sizes of the noise network."""

@@ -51,10 +51,7 @@ class StudentTNoise(ConstantNoise):
     tried_below = 0.5  # p value: the model is cheap, and networks that fit outliers hide them
     hides = True
     plain = False
-
-    def p_value(self, X, residuals, sample_weight):
-        """P value of the test for this noise, `heavy_tails`."""
-        return heavy_tails(residuals, sample_weight)
+    p_value = staticmethod(heavy_tails)
 
     def pose(self, posed):
         """Pose the model, see `ConstantNoise.pose`; convert fixed noise levels to scales."""

@@ -489,7 +489,7 @@ cdef class Loop:
             found.factor = arrays[6][at].reshape(k, k).T.copy(order="F")
         energies = Energies(weights_, np.asarray(places[at].misfit), errors_)
         point = Point(theta_, Hyperparameters(hyper[:G], hyper[G:]), energies, gradient_, found)
-        if calm is not None:
+        if self.task.reestimates:
             calm = Calm(way.small, way.accepted, tau_factor)
         done, converged = bool(way.done), bool(way.converged)
         return Search(point, way.damping, way.growth, way.n_iter, done, converged, calm), left

@@ -91,13 +91,10 @@ class Reestimation(NamedTuple):
 
     exact = confined = False  # see `FixedPrecisions`
 
-    def begun(self, search):
-        """Initialise the memory of this rule in a search."""
-        return search._replace(memory=Calm(0, 0, np.ones_like(search.point.hyper.alpha)))
-
     def after(self, search, trial):
         """Re-estimate, then expand ``M`` to second order at the new weights and precisions."""
-        before, calm = search.point, search.memory
+        before = search.point
+        calm = search.memory or Calm(0, 0, np.ones_like(before.hyper.alpha))
         hyper, gain = before.hyper, 0.0
         if before.precision.definite:
             if calm.accepted % TAU_EVERY == 0:

@@ -110,7 +110,15 @@ class JointPosterior(Coordinates):
     def _terms(self, q):
         place = self.place(q)
         stretch, change = self.precision_map.derivatives(place.eta)
-        return JointEnergy(*self._prior(place, stretch, change), *self._data(place, stretch))
+        natural = self._likelihood(place)
+        # u_i = v_i (alpha_c + h_c)^(-1/2): the chain rule for v_i and ln alpha_c
+        by_white = self._of_means_alone(natural.theta, self.posterior.groups.white_gradient)
+        pull = sums_by(self._membership, place.white * by_white)
+        by_alpha = natural.log_alpha - 0.5 * place.share * pull
+        free = by_alpha[..., self.free.alpha], natural.log_beta[..., self.free.beta]
+        by_eta = np.concatenate(free, axis=-1) * stretch
+        gradient = np.concatenate([by_white * place.scales, by_eta], axis=-1)
+        return JointEnergy(*self._prior(place, stretch, change), natural.value, gradient)
 
     def __call__(self, q):
         """Energy, minus the log posterior density up to the evidence, and its gradient."""
@@ -147,18 +155,6 @@ class JointPosterior(Coordinates):
         logs, priors = self.precision_map.log_precision(eta), self.free.priors
         slope = change + priors.slope(logs) * stretch
         return -np.log(stretch) - priors.log_density(logs), -slope
-
-    def _data(self, place, stretch):
-        """Minus log likelihood (with all constants), and its gradient."""
-        natural = self._likelihood(place)
-        # u_i = v_i (alpha_c + h_c)^(-1/2): the chain rule for v_i and ln alpha_c
-        by_white = self._of_means_alone(natural.theta, self.posterior.groups.white_gradient)
-        by_v = by_white * place.scales
-        pull = sums_by(self._membership, place.white * by_white)
-        by_alpha = natural.log_alpha - 0.5 * place.share * pull
-        free = by_alpha[..., self.free.alpha], natural.log_beta[..., self.free.beta]
-        by_eta = np.concatenate(free, axis=-1) * stretch
-        return natural.value, np.concatenate([by_v, by_eta], axis=-1)
 
     def curvature(self, q):
         """Gauss-Newton approximation of the Hessian of the energy, ``(..., dimension, dimension)``.
@@ -265,7 +261,7 @@ class JointPosterior(Coordinates):
     # --- natural coordinates ---------------------------------------------------------------------
 
     def _likelihood(self, place):
-        """`Derivatives` of the likelihood."""
+        """`Derivatives` of minus the log likelihood, with all constants."""
         if self.integrated:
             return self._of_rows(place, self._rows(place))[0]
         posterior, hyper = self.posterior, place.hyper
