@@ -45,11 +45,6 @@ class Schedule(NamedTuple):
     n_last_moves: int = 24  # transitions and leapfrog steps at exponent 1
     n_last_steps: int = 40  # transitions and leapfrog steps at exponent 1
 
-    @property
-    def size(self):
-        """Number of particles of every population, all states of the moves included."""
-        return self.n_chains * self.n_moves
-
 
 class Population(NamedTuple):
     """Particles at the posterior, and estimates of the evidence."""
@@ -107,7 +102,8 @@ def anneal(path, rng, schedule):
     True
     """
     exponent, step, n_exponents = 0.0, FIRST_STEP, 0
-    position = path.draw(rng, schedule.n_populations * schedule.size)
+    size = schedule.n_chains * schedule.n_moves  # of a population, all states of moves included
+    position = path.draw(rng, schedule.n_populations * size)
     log_evidences = np.zeros(schedule.n_populations)
     while exponent < 1.0:
         with np.errstate(all="ignore"):
@@ -116,7 +112,7 @@ def anneal(path, rng, schedule):
         following = _next_exponent(misfit, exponent, schedule.effective)
         gains = (exponent - following) * misfit
         totals = log_sum_exp(gains, axis=1)
-        log_evidences += totals - np.log(schedule.size)
+        log_evidences += totals - np.log(size)
         exponent, n_exponents = following, n_exponents + 1
         weights = np.exp(gains - totals[:, None])
         if exponent == 1.0:  # populations are weighted by their evidence

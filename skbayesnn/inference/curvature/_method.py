@@ -156,7 +156,7 @@ class Method:
 
         The weights ``theta`` (k,) and precisions ``hyper`` are those of one network.
         """
-        if self.forms(exact):
+        if exact or self.curvature is Curvature.DENSE:
             energies, gradient, hessian = posterior.expansion(theta, hyper, exact)
             precision = DensePrecision(hessian)
             by_rounding = self.loses_definiteness(posterior, exact) and not posterior.groups.coupled
@@ -181,14 +181,10 @@ class Method:
 
     def traces(self, posterior, ends, hyper, precision):
         """Traces ``Tr(B^-1 A)`` of the Gauss-Newton ``A`` at all ``ends``, ``B = precision``."""
-        if self.forms(exact=False):
+        if self.curvature is Curvature.DENSE:
             return posterior.traces(ends, hyper, precision.covariance(), exact=False)
         points = (self.point(posterior, end, hyper) for end in ends)
         return np.array([point.precision.trace_under(precision) for point in points])
-
-    def forms(self, exact):
-        """Return True if points have a dense matrix: the ``exact`` Hessian or that of steps."""
-        return exact or (self.dense and self.curvature is Curvature.DENSE)
 
     @staticmethod
     def loses_definiteness(posterior, exact):

@@ -65,7 +65,8 @@ def random_starts(posterior, rngs, low_noise=None):
     With ``low_noise`` given, all starts are of that kind.
     """
     network, n_levels = posterior.network, posterior.likelihood.n_levels
-    sd = np.concatenate([np.full(i * o, i**-0.5) for i, o in network.shapes])
+    fan_in, fan_out = np.transpose(network.shapes)
+    sd = np.repeat(fan_in**-0.5, fan_in * fan_out)
     few = len(posterior.X) * network.n_outputs <= network.n_weights
     deep = len(network.hidden_layer_sizes) > 2
     told_apart = not posterior.groups.centred and tells_apart(network, posterior.groups)
@@ -80,8 +81,8 @@ def random_starts(posterior, rngs, low_noise=None):
         elif n_levels:
             alpha[:] = STRONG_PRIOR
             if few and low_noise is False:
-                fan_in = posterior.groups.sums(sd**-2.0) / np.maximum(posterior.groups.sizes, 1)
-                alpha = np.maximum(alpha, fan_in)
+                inputs = posterior.groups.sums(sd**-2.0) / np.maximum(posterior.groups.sizes, 1)
+                alpha = np.maximum(alpha, inputs)
         theta = posterior.groups.start(rng, sd)
         if i == 0 and told_apart:
             theta = posterior.groups.mean.copy()

@@ -142,7 +142,8 @@ def noise_trend(X, residuals, sample_weight):
         return np.nan
     total = np.sum(sizes**2, axis=0)
     explained = np.sum((regressors @ fit) ** 2, axis=0) / np.where(total > 0.0, total, 1.0)
-    return _of_any(chi2.sf(n * explained, rank))
+    p_values = chi2.sf(n * explained, rank)
+    return float(min(1.0, len(p_values) * np.min(p_values)))  # Bonferroni
 
 
 def heavy_tails(X, residuals, sample_weight):
@@ -161,9 +162,5 @@ def heavy_tails(X, residuals, sample_weight):
     expected = np.sqrt(2.0 / np.pi) * (1.0 + 0.25 / n)
     ratio = deviation / np.where(rms > 0.0, rms, 1.0)
     ratio = np.where(rms > 0.0, ratio, expected)
-    return _of_any(norm.cdf((ratio - expected) * np.sqrt(n / (1.0 - 3.0 / np.pi))))
-
-
-def _of_any(p_values):
-    """Bonferroni-corrected p value of the most significant of several tests."""
-    return float(min(1.0, len(p_values) * np.min(p_values)))
+    p_values = norm.cdf((ratio - expected) * np.sqrt(n / (1.0 - 3.0 / np.pi)))
+    return float(min(1.0, len(p_values) * np.min(p_values)))  # Bonferroni

@@ -426,7 +426,8 @@ cdef class Loop:
         self.more, self.rate, self.free = 0.0 * ones, 0.0 * ones, np.zeros(G + L + 1, np.uint8)
         self.low, self.high = ones, ones
         if free is not None:
-            self.more, self.rate = np.append(free.prior.counts, 0.0), np.append(free.prior.rate, 0.0)
+            self.more = np.append(2.0 * free.prior.shape, 0.0)
+            self.rate = np.append(free.prior.rate, 0.0)
             self.free = np.append(free.mask, False).astype(np.uint8)
             self.low, self.high = (np.append(np.exp(end), 1.0) for end in free.prior.log_range)
         task.model, task.kernels = &self.model.c, kernels_in_use()

@@ -248,7 +248,8 @@ class JointPosterior(Coordinates):
             return place.theta
         if normal is None:
             normal = np.zeros(self._output_labels.shape)
-        z, sd = self._features(place.theta).inputs[-1], self._output_sd(place.hyper)
+        z = self._features(place.theta).inputs[-1]
+        sd = (place.hyper.alpha**-0.5).take(self._output_labels, axis=-1)
         gram, moment = regression_system(self._rows(place), z, sd)
         values, vectors = spectrum(gram, len(self.posterior.X))
         shrink = 1.0 / (1.0 + values)
@@ -313,10 +314,6 @@ class JointPosterior(Coordinates):
         full[..., : self.n_mean] = theta[..., : self.n_mean]
         return forward(network, full, self.posterior.X, order=1)
 
-    def _output_sd(self, hyper):
-        """Prior standard deviations of output weights, ``(..., n_outputs, width)``."""
-        return (hyper.alpha**-0.5).take(self._output_labels, axis=-1)
-
     def _of_rows(self, place, rows):
         """Likelihood of Gaussian noise: its `Derivatives`, and the `Regression` they come from.
 
@@ -326,7 +323,7 @@ class JointPosterior(Coordinates):
         posterior, theta, hyper = self.posterior, place.theta, place.hyper
         if self.integrated:
             trace = self._features(theta)
-            sd = self._output_sd(hyper)
+            sd = (hyper.alpha**-0.5).take(self._output_labels, axis=-1)
             found = integrated(rows, trace.inputs[-1], sd)
             by_theta = hidden_gradient(trace, found.gradient)
             flat = found.log_alpha.reshape(*theta.shape[:-1], -1)  # summed by group

@@ -60,14 +60,6 @@ class WeightGroups:
         """Lower Cholesky factor ``L`` with ``R = L L^T``, or the roots of the diagonal."""
         return np.linalg.cholesky(self.shape) if self.coupled else np.sqrt(self.shape)
 
-    @cached_property
-    def _log_det(self):
-        """Log determinant ``log det R``."""
-        if self.centred:
-            return 0.0
-        diagonal = np.diag(self._factor) if self.coupled else self._factor
-        return 2.0 * float(np.sum(np.log(diagonal)))
-
     def expand(self, alpha):
         """Factor of every weight, ``(..., k)``, from one per group, ``(..., n_groups)``."""
         return alpha[..., self.labels]
@@ -131,7 +123,8 @@ class WeightGroups:
 
     def log_normaliser(self, alpha):
         """Log normaliser ``1/2 log det P``; the factor of ``2 pi`` cancels in evidences."""
-        return 0.5 * self.sizes @ np.log(alpha) + 0.5 * self._log_det
+        roots = np.diag(self._factor) if self.coupled else self._factor
+        return 0.5 * self.sizes @ np.log(alpha) + np.sum(np.log(roots))
 
     def draw(self, alpha, rng):
         """Draw weights from the prior, ``(..., k)``, at factors ``(..., n_groups)``."""
