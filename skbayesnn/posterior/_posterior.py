@@ -122,10 +122,6 @@ class Posterior:
         """Number of targets of every noise level, ``(n_levels,)``."""
         return self.n_rows * self.likelihood.level_sizes()
 
-    def noise_normaliser(self, beta):
-        """Log normaliser of the noise, ``N/2 log beta - N/2 log 2 pi``."""
-        return self.likelihood.log_normaliser(beta, self.n_rows)
-
     def with_network(self, network, labels):
         """Posterior of the same data for another network, with group labels of its weights."""
         return replace(self, network=network, groups=self.groups.relabelled(labels))

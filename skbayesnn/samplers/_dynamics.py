@@ -206,7 +206,8 @@ def transition(energy, phase, noise, step_size, n_steps, metric, persistence=0.0
     kept = diverged | (noise.uniform >= acceptance) if metropolis else diverged
     if kept.any():
         back = phase._replace(momentum=-phase.momentum)
-        end = end.replaced(kept, back.select(kept))
+        for mine, theirs in zip(end, back, strict=True):
+            mine[kept] = theirs[kept]
     return end, Info(acceptance, error, diverged, n_steps)
 
 

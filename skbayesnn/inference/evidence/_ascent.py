@@ -67,7 +67,7 @@ def evidence_derivatives(posterior, method, point, prior, exact=True, at_least=-
             return None
     precisions = np.concatenate(hyper)
     logs = np.log(precisions)
-    value = log_evidence_fixed(posterior, hyper, energies, precision.log_det)
+    value = log_evidence_fixed(posterior, point._replace(precision=precision))
     value = value + np.sum(prior.log_kernel(logs))
     if value < at_least:
         return None

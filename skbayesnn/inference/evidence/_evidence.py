@@ -131,16 +131,15 @@ class EvidenceTerms:
         return "\n".join(f"{name:{width}} {value:12.2f}" for name, value in lines)
 
 
-def log_evidence_fixed(posterior, hyper, energies, log_det):
+def log_evidence_fixed(posterior, point):
     """Log evidence at fixed precisions, ``log P(D | alpha, beta)``, without the symmetry factor.
 
-    See MacKay (1992), equation 3.8, and Bishop (2006), equation 5.175.
-
-    ``log_det`` is ``log det A`` at the minimum.
+    The `Point` is a minimum. See MacKay (1992), equation 3.8, and Bishop (2006), equation 5.175.
     """
-    prior = posterior.groups.log_normaliser(hyper.alpha)
-    noise = posterior.noise_normaliser(hyper.beta)
-    return -energies.total(hyper) - 0.5 * log_det + prior + noise
+    alpha, beta = point.hyper
+    prior = posterior.groups.log_normaliser(alpha)
+    noise = posterior.likelihood.log_normaliser(beta, posterior.n_rows)
+    return -point.energies.total(point.hyper) - 0.5 * point.precision.log_det + prior + noise
 
 
 def log_symmetry(network, groups, switched_off=()):

@@ -123,4 +123,4 @@ def minimum_at(posterior, method, theta, hyper, towards=None):
     point = search.point
     if not (search.converged and point.precision.definite):
         return None
-    return point, log_evidence_fixed(posterior, hyper, point.energies, point.precision.log_det)
+    return point, log_evidence_fixed(posterior, point)

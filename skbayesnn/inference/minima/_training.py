@@ -186,8 +186,7 @@ def _unless_fallen(posterior, rule, search, max_iter, deadline, least):
         search = lower(posterior, DampedSteps(), rule, search, until, deadline)
         point = search.point
         if point.precision.definite:
-            log_det = point.precision.log_det
-            evidence = copies + log_evidence_fixed(posterior, point.hyper, point.energies, log_det)
+            evidence = copies + log_evidence_fixed(posterior, point)
             best = max(best, evidence)
             if evidence < min(best - FALLEN, least):
                 return None
@@ -220,9 +219,7 @@ def laplace(posterior, start, search):
     if method.by_gradients:
         return np.nan
     point = method.point(posterior, start.theta, start.hyper)
-    if not point.precision.definite:
-        return np.nan
-    return log_evidence_fixed(posterior, start.hyper, point.energies, point.precision.log_det)
+    return log_evidence_fixed(posterior, point) if point.precision.definite else np.nan
 
 
 def widened(minimum, network, rng):

@@ -128,7 +128,7 @@ def _with_noise_reestimated(own, start, settings):
         if np.all(moved < SETTLED):
             break
     misfit = own.energies(start.theta, hyper.beta)
-    normaliser = float(own.noise_normaliser(hyper.beta))
+    normaliser = float(own.likelihood.log_normaliser(hyper.beta, own.n_rows))
     terms = replace(start.terms, misfit=-float(misfit.misfit), noise_normaliser=normaliser)
     return replace(
         start, likelihood=own.likelihood, hyper=hyper, terms=terms, data_errors=misfit.errors
