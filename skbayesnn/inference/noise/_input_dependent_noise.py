@@ -86,9 +86,10 @@ class InputDependentNoise(ConstantNoise):
             pair = Pair.start(posterior, starts[i], search, plan, seed)
             if not from_prior:
                 pair = train_with_noise(pair)
-            hyper = starts[i].hyper._replace(alpha=pair.mean.hyper.alpha)
-            starts[i] = starts[i]._replace(theta=pair.mean.theta, hyper=hyper)
-            v[i], alpha[i] = pair.noise.theta, pair.noise.hyper.alpha
+            mean, noise = pair.mean.found, pair.noise.found
+            hyper = starts[i].hyper._replace(alpha=mean.hyper.alpha)
+            starts[i] = starts[i]._replace(theta=mean.theta, hyper=hyper)
+            v[i], alpha[i] = noise.theta, noise.hyper.alpha
         theta, hyper = stacked(starts)
         beta = search.free.beta_prior.clip(np.exp(v[:, -network.n_outputs :]))
         joint = self.joint(problem, posed, tuned)
