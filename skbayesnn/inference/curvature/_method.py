@@ -179,10 +179,13 @@ class Method:
         method = replace(self, curvature=Curvature.DENSE) if self.dense else self
         return method.point(posterior, theta, hyper)
 
-    def traces(self, posterior, ends, hyper, precision):
-        """Traces ``Tr(B^-1 A)`` of the Gauss-Newton ``A`` at all ``ends``, ``B = precision``."""
-        if self.curvature is Curvature.DENSE:
-            return posterior.traces(ends, hyper, precision.covariance(), exact=False)
+    def traces(self, posterior, ends, hyper, precision, exact=False):
+        """Traces ``Tr(B^-1 A)`` with the ``exact`` or Gauss-Newton ``A`` at ``ends``, (h,).
+
+        ``B`` is the ``precision``.
+        """
+        if exact or self.curvature is Curvature.DENSE:
+            return posterior.traces(ends, hyper, precision.covariance(), exact)
         points = (self.point(posterior, end, hyper) for end in ends)
         return np.array([point.precision.trace_under(precision) for point in points])
 

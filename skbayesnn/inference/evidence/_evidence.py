@@ -32,26 +32,18 @@ class UnitSymmetry(NamedTuple):
 FORBIDDEN = 1e300  # cost of a forbidden assignment; an assignment without any always exists
 
 
-def kinds_of_units(network, labels):
-    """Kinds of the units of every hidden layer; units of a kind can be exchanged.
-
-    Units are of a kind if their weights belong to the same groups, given by ``labels``, one for
-    every weight.
-    """
-    kinds = []
-    for before, after in pairwise(network.layers(labels)):
-        signature = np.vstack([before, after[: before.shape[1]].T])
-        kinds.append(np.unique(signature, axis=1, return_inverse=True)[1].ravel())
-    return kinds
-
-
 def symmetries(network, groups):
-    """List the `UnitSymmetry` of a prior for every hidden layer."""
-    kinds = kinds_of_units(network, groups.labels)
-    found = [UnitSymmetry(some, np.full(len(some), network.phi.odd)) for some in kinds]
-    if groups.centred:
-        return found
-    return [_tested(network, groups, layer, some) for layer, some in enumerate(found)]
+    """List the `UnitSymmetry` of a prior for every hidden layer.
+
+    Units are of a kind if their weights belong to the same groups.
+    """
+    found = []
+    for layer, (before, after) in enumerate(pairwise(network.layers(groups.labels))):
+        signature = np.vstack([before, after[: before.shape[1]].T])
+        kinds = np.unique(signature, axis=1, return_inverse=True)[1].ravel()
+        some = UnitSymmetry(kinds, np.full(len(kinds), network.phi.odd))
+        found.append(some if groups.centred else _tested(network, groups, layer, some))
+    return found
 
 
 def tells_apart(network, groups):
