@@ -194,7 +194,7 @@ def well_determined(posterior, method, theta, hyper):
     precision = point.precision
     if not precision.definite:
         return None
-    gamma = precision.determined(posterior.groups, hyper.alpha)
+    gamma = method.determined(posterior, point)
     counts = posterior.level_counts
     noise_gamma = gamma.sum() * counts / max(counts.sum(), 1.0)
     if method.dense and len(counts) > 1:
