@@ -94,30 +94,6 @@ class Network:
     leading axes on ``theta`` (several networks at once: restarts, chains) and carries them through
     to its result.
 
-    Parameters
-    ----------
-    layer_sizes : tuple of int
-        ``(n_features, *hidden_layer_sizes, n_outputs)``.
-    activation : str
-        Name of the hidden units' activation function.
-    output_bias : bool, default=True
-        Whether the output layer has biases.
-
-    Attributes
-    ----------
-    hidden_layer_sizes : tuple of int
-        Widths of the hidden layers.
-    n_outputs : int
-        Number of outputs.
-    phi : Activation
-        Activation function with its derivatives.
-    shapes : list of tuple
-        Shapes ``(fan_in + 1, fan_out)`` of the augmented weight matrices.
-    slices : list of slice
-        Position of every layer in ``theta``.
-    n_weights : int
-        Number of weights and biases, ``k`` in the texts.
-
     Examples
     --------
     >>> from skbayesnn.network import Network
@@ -128,17 +104,18 @@ class Network:
     [(3, 8), (9, 1)]
     """
 
-    layer_sizes: tuple
-    activation: str = "tanh"
-    output_bias: bool = True
+    layer_sizes: tuple  # n_features, *hidden_layer_sizes, n_outputs
+    activation: str = "tanh"  # of the hidden units, one of `ACTIVATIONS`
+    output_bias: bool = True  # whether the output layer has biases
 
     # derived from these
     hidden_layer_sizes: tuple = field(init=False, repr=False, compare=False)
     n_outputs: int = field(init=False, repr=False, compare=False)
     phi: Activation = field(init=False, repr=False, compare=False)
+    # (fan_in + 1, fan_out) of the augmented weight matrices
     shapes: list = field(init=False, repr=False, compare=False)
-    slices: list = field(init=False, repr=False, compare=False)
-    n_weights: int = field(init=False, repr=False, compare=False)
+    slices: list = field(init=False, repr=False, compare=False)  # of every layer in theta
+    n_weights: int = field(init=False, repr=False, compare=False)  # with biases, k in the texts
 
     def __post_init__(self):
         shapes, slices, end = [], [], 0

@@ -302,13 +302,7 @@ def readable(n_bytes):
 def check_memory(n_bytes, what, advice):
     """Raise ``MemoryError`` if an operation needs more memory than the machine has.
 
-    Parameters
-    ----------
-    n_bytes : float
-    what : str
-        Subject of the sentence in the error message.
-    advice : str
-        Sentence of the error message that says what to do instead.
+    ``what`` is the subject of the sentence in the message, ``advice`` another sentence.
 
     Examples
     --------

@@ -185,10 +185,7 @@ class WellDetermined(NamedTuple):
 def well_determined(posterior, method, theta, hyper):
     """Compute effective numbers of parameters (MacKay 1992, equations 2.23 and 3.18).
 
-    Returns
-    -------
-    WellDetermined or None
-        ``None`` if the curvature is numerically singular.
+    The result is ``None`` if the curvature is numerically singular.
     """
     point = method.gauss_newton(posterior, theta, hyper)
     precision = point.precision

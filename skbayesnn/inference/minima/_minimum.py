@@ -259,19 +259,9 @@ def gaussian_around(posterior, minimum, settings):
     (MacKay 1992, section 3.2; Bishop 2006, equation 5.167). Fits do not store these matrices: there
     is one per minimum, and most of them are never used.
 
-    Parameters
-    ----------
-    posterior : Posterior
-        Posterior with the network, likelihood and noise of the minimum, see `own_posterior`.
-    minimum : Minimum
-    settings : Settings
-
-    Returns
-    -------
-    precision : Precision or None
-        ``None`` if the curvature is numerically singular.
-    exact : bool
-        Whether the precision is the exact Hessian.
+    The posterior has the network, likelihood and noise of the minimum, see `own_posterior`. Returns
+    the `Precision`, ``None`` if the curvature is numerically singular, and whether it is the exact
+    Hessian.
 
     Examples
     --------

@@ -96,13 +96,14 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True)
 class Coordinates:
-    """Maps between positions and weights with precisions; parameters as for `JointPosterior`."""
+    """Maps between positions and weights with precisions."""
 
     posterior: object
-    free: object
-    fixed: Hyperparameters
+    free: object  # `FreeHyperparameters`: masks of the inferred precisions, and their priors
+    fixed: Hyperparameters  # values of the fixed precisions
+    # (n_groups,), precisions h_c by the data; zeros make the coordinates fully non-centred
     information: np.ndarray
-    integrate_outputs: bool = True
+    integrate_outputs: bool = True  # False keeps all weights in the position
 
     # layout of a position, derived from the above
     integrated: bool = field(init=False)  # True if the output layer is integrated out

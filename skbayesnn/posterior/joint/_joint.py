@@ -50,18 +50,6 @@ class JointPosterior(Coordinates):
     networks, or conditions (see `Phase`) beyond the ``dimension`` entries that move. "All weights"
     below refers to the network of the means.
 
-    Parameters
-    ----------
-    posterior : Posterior
-    free : FreeHyperparameters
-        Mask of the inferred precisions, and their priors.
-    fixed : Hyperparameters
-        Values of the fixed precisions.
-    information : ndarray of shape (n_groups,)
-        Precisions ``h_c`` by the data; zeros make the coordinates fully non-centred.
-    integrate_outputs : bool, default=True
-        ``False`` keeps all weights in the position.
-
     Examples
     --------
     >>> import numpy as np
