@@ -35,8 +35,8 @@ def log_sum_exp(values, axis):
 class Schedule(NamedTuple):
     """Numbers of particles and of their moves."""
 
-    # independent populations, whose spread gives the standard error of the evidence. They share
-    # exponents and step sizes.
+    # independent populations, whose spread gives the standard error of the evidence; they share
+    # exponents and step sizes
     n_populations: int = 4
     n_chains: int = 32  # particles of every population that are resampled at each exponent
     n_moves: int = 3  # transitions of each resampled particle, and leapfrog steps of a transition
@@ -49,8 +49,8 @@ class Schedule(NamedTuple):
 class Population(NamedTuple):
     """Particles at the posterior, and estimates of the evidence."""
 
-    # (n_populations,), log evidence estimates. The exponential of each would be unbiased if
-    # exponents and step sizes did not adapt to the particles.
+    # (n_populations,), log evidence estimates; the exponential of each would be unbiased if
+    # exponents and step sizes did not adapt to the particles
     log_evidences: np.ndarray
     # (n_chains, n_last_moves, d + n_conditions), draws from the posterior by short chains, whose
     # starts are resampled from the populations with their evidences as weights

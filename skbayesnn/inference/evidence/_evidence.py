@@ -77,35 +77,19 @@ def _tested(network, groups, layer, candidate):
 
 @dataclass(frozen=True, repr=False)
 class EvidenceTerms:
-    """Terms that add up to ``log P(D | H)`` at one minimum, in nats.
+    """Terms that add up to ``log P(D | H)`` at one minimum, in nats."""
 
-    Attributes
-    ----------
-    misfit : float
-        ``-sum_l beta_l E_D,l``, or ``G`` for classifiers.
-    noise_normaliser : float
-        ``N/2 log beta - N/2 log 2 pi``; zero for classifiers.
-    weight_prior : float
-        ``-sum_c alpha_c E_W^c + 1/2 sum_c k_c log alpha_c``.
-    log_det : float
-        ``-1/2 log det A``.
-    symmetry : float
-        Logarithm of the number of equivalent minima.
-    weight_precision_occam, noise_occam : float
-        Logarithms of the Occam factors of the free ``alpha_c`` and ``beta_l``: posterior over prior
-        width. Never positive under log-uniform priors; a Gamma prior has its own density in place
-        of the inverse width.
-    target_scale : float
-        Log Jacobian from standardised targets to targets in their own units.
-    """
-
-    misfit: float
-    noise_normaliser: float
-    weight_prior: float
-    log_det: float
-    symmetry: float
+    misfit: float  # ``-sum_l beta_l E_D,l``, or ``G`` for classifiers
+    noise_normaliser: float  # ``N/2 log beta - N/2 log 2 pi``; zero for classifiers
+    weight_prior: float  # ``-sum_c alpha_c E_W^c + 1/2 sum_c k_c log alpha_c``
+    log_det: float  # ``-1/2 log det A``
+    symmetry: float  # logarithm of the number of equivalent minima
+    # logarithms of the Occam factors of the free ``alpha_c`` and ``beta_l``: posterior over prior
+    # width, never positive under log-uniform priors; a Gamma prior has its own density in place of
+    # the inverse width
     weight_precision_occam: float
     noise_occam: float
+    # log Jacobian from standardised targets to targets in their own units
     target_scale: float = 0.0
 
     def items(self):

@@ -39,19 +39,12 @@ ROWS_DRAWN_FOR = 1e6  # target for rows times draws, within these limits
 
 @dataclass(frozen=True, repr=False)
 class NoiseNetworkTerms(EvidenceTerms):
-    """Terms of the log evidence with a noise network; the others are those of `EvidenceTerms`.
+    """Terms of the log evidence with a noise network; the others are those of `EvidenceTerms`."""
 
-    Attributes
-    ----------
-    noise_weight_prior : float
-        ``-sum_c alpha_c E_v^c + 1/2 sum_c k_c log alpha_c`` over the weights ``v`` of the noise
-        network. Its output biases have the hyperprior of a constant noise level instead.
-    noise_log_det : float
-        ``-1/2 log det A_v``.
-    """
-
+    # ``-sum_c alpha_c E_v^c + 1/2 sum_c k_c log alpha_c`` over the weights ``v`` of the noise
+    # network; its output biases have the hyperprior of a constant noise level instead
     noise_weight_prior: float = 0.0
-    noise_log_det: float = 0.0
+    noise_log_det: float = 0.0  # ``-1/2 log det A_v``
     noise_symmetry: float = 0.0
     noise_weight_precision_occam: float = 0.0
 

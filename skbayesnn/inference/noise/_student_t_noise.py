@@ -33,15 +33,10 @@ OUT_OF_REACH = 6.0  # nats below the best evidence at which the search in a dire
 
 @dataclass(frozen=True, repr=False)
 class StudentTTerms(EvidenceTerms):
-    """Terms of the log evidence with Student-t noise, in addition to those of `EvidenceTerms`.
+    """Terms of the log evidence with Student-t noise, in addition to those of `EvidenceTerms`."""
 
-    Attributes
-    ----------
-    degrees_of_freedom_occam : float
-        Log of the evidence averaged over the grid of degrees of freedom, less the log evidence of
-        the best value. Never positive.
-    """
-
+    # log of the evidence averaged over the grid of degrees of freedom, less the log evidence of the
+    # best value; never positive
     degrees_of_freedom_occam: float = 0.0
 
 
