@@ -39,11 +39,11 @@ class Schedule(NamedTuple):
     # exponents and step sizes
     n_populations: int = 4
     n_chains: int = 32  # particles of every population that are resampled at each exponent
-    n_moves: int = 3  # transitions of each resampled particle, and leapfrog steps of a transition
-    n_steps: int = 20  # transitions of each resampled particle, and leapfrog steps of a transition
+    n_moves: int = 3  # transitions of each resampled particle
+    n_steps: int = 20  # leapfrog steps of a transition
     effective: float = 0.7  # relative effective sample size after a change of the exponent
-    n_last_moves: int = 24  # transitions and leapfrog steps at exponent 1
-    n_last_steps: int = 40  # transitions and leapfrog steps at exponent 1
+    n_last_moves: int = 24  # transitions at exponent 1
+    n_last_steps: int = 40  # leapfrog steps of these
 
 
 class Population(NamedTuple):
