@@ -29,14 +29,8 @@ def learnt(fit):
     approximation at the minimum of highest evidence, with the exact Hessian where that is positive
     definite and the Gauss-Newton approximation elsewhere.
 
-    Parameters
-    ----------
-    fit : EvidenceFit
-
-    Returns
-    -------
-    Learnt or None
-        ``None`` if neither curvature is positive definite there.
+    The result is `Learnt` from an `EvidenceFit`, or ``None`` if neither curvature is positive
+    definite there.
 
     Examples
     --------

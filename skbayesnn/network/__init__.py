@@ -8,11 +8,11 @@ from skbayesnn.network._network import (
     ACTIVATIONS,
     BLOCK_DOUBLES,
     Network,
-    first_inputs,
     forward,
     of_networks,
     outputs,
     row_blocks,
+    with_constant,
 )
 from skbayesnn.network._products import (
     hidden_gradient,
@@ -34,7 +34,6 @@ __all__ = [
     "ACTIVATIONS",
     "BLOCK_DOUBLES",
     "Network",
-    "first_inputs",
     "forward",
     "hessian",
     "hessian_width",
@@ -54,4 +53,5 @@ __all__ = [
     "second_derivative_along",
     "sensitivities",
     "vector_jacobian",
+    "with_constant",
 ]

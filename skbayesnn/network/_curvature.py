@@ -29,15 +29,11 @@ from skbayesnn.network._products import back_propagate
 def hessian(blocks, exact=True):
     """Hessian ``(..., k, k)`` of a sum over rows, accumulated over blocks of rows.
 
-    Parameters
-    ----------
-    blocks : iterable of (Trace, residual, curvature)
-        Per block a trace of order 2 (order 1 suffices without ``exact``), the residual
-        ``r`` ``(..., n, n_outputs)`` and the curvature ``Lambda`` of the misfit with respect
-        to the outputs: ``(..., n, n_outputs)`` if diagonal, else with one more axis.
-    exact : bool
-        ``False`` leaves out the second-order contraction: the Gauss-Newton (outer product)
-        approximation. A curvature of zeros leaves the second-order contraction alone.
+    A block is a trace of order 2 (order 1 suffices unless ``exact``), the residual ``r`` ``(..., n,
+    n_outputs)`` and the curvature ``Lambda`` of the misfit with respect to the outputs: ``(..., n,
+    n_outputs)`` if diagonal, else with one more axis. Unless ``exact`` the second-order contraction
+    is left out: the Gauss-Newton (outer product) approximation. A curvature of zeros leaves the
+    second-order contraction alone.
     """
     sums, matrix = {}, 0.0
     for trace, residual, curvature in blocks:

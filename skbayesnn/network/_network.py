@@ -94,30 +94,6 @@ class Network:
     leading axes on ``theta`` (several networks at once: restarts, chains) and carries them through
     to its result.
 
-    Parameters
-    ----------
-    layer_sizes : tuple of int
-        ``(n_features, *hidden_layer_sizes, n_outputs)``.
-    activation : str
-        Name of the hidden units' activation function.
-    output_bias : bool, default=True
-        Whether the output layer has biases.
-
-    Attributes
-    ----------
-    hidden_layer_sizes : tuple of int
-        Widths of the hidden layers.
-    n_outputs : int
-        Number of outputs.
-    phi : Activation
-        Activation function with its derivatives.
-    shapes : list of tuple
-        Shapes ``(fan_in + 1, fan_out)`` of the augmented weight matrices.
-    slices : list of slice
-        Position of every layer in ``theta``.
-    n_weights : int
-        Number of weights and biases, ``k`` in the texts.
-
     Examples
     --------
     >>> from skbayesnn.network import Network
@@ -128,17 +104,18 @@ class Network:
     [(3, 8), (9, 1)]
     """
 
-    layer_sizes: tuple
-    activation: str = "tanh"
-    output_bias: bool = True
+    layer_sizes: tuple  # n_features, *hidden_layer_sizes, n_outputs
+    activation: str = "tanh"  # of the hidden units, one of `ACTIVATIONS`
+    output_bias: bool = True  # whether the output layer has biases
 
     # derived from these
     hidden_layer_sizes: tuple = field(init=False, repr=False, compare=False)
     n_outputs: int = field(init=False, repr=False, compare=False)
     phi: Activation = field(init=False, repr=False, compare=False)
+    # (fan_in + 1, fan_out) of the augmented weight matrices
     shapes: list = field(init=False, repr=False, compare=False)
-    slices: list = field(init=False, repr=False, compare=False)
-    n_weights: int = field(init=False, repr=False, compare=False)
+    slices: list = field(init=False, repr=False, compare=False)  # of every layer in theta
+    n_weights: int = field(init=False, repr=False, compare=False)  # with biases, k in the texts
 
     def __post_init__(self):
         shapes, slices, end = [], [], 0
@@ -198,17 +175,14 @@ class Trace(NamedTuple):
     outputs: np.ndarray  # (..., n, n_outputs)
 
 
-def _augment(z):
-    """Append a column of ones: ``(..., n, d)`` to ``(..., n, d + 1)``."""
+def with_constant(network, z, layer=0):
+    """Append a column of ones to inputs ``(..., n, d)`` of a layer of weights if it has biases."""
+    if not network.has_biases(layer):
+        return z
     augmented = np.empty((*z.shape[:-1], z.shape[-1] + 1))
     augmented[..., :-1] = z
     augmented[..., -1] = 1.0
     return augmented
-
-
-def first_inputs(network, X):
-    """Inputs of the first layer, ``X`` with a column of ones if it has biases, ``(n, fan_in)``."""
-    return _augment(X) if network.has_biases(0) else X
 
 
 def forward(network, theta, X, order=0):
@@ -218,10 +192,10 @@ def forward(network, theta, X, order=0):
     activations that later steps need.
     """
     layers = network.layers(theta)
-    inputs, slopes, bends = [first_inputs(network, X)], [], []
+    inputs, slopes, bends = [with_constant(network, X)], [], []
     for layer, weights in enumerate(layers[:-1]):
         z, *derivatives = network.phi.derivatives(inputs[-1] @ weights, order)
-        inputs.append(_augment(z) if network.has_biases(layer + 1) else z)
+        inputs.append(with_constant(network, z, layer + 1))
         if order > 0:
             slopes.append(derivatives[0])
         if order > 1:

@@ -122,10 +122,6 @@ class Posterior:
         """Number of targets of every noise level, ``(n_levels,)``."""
         return self.n_rows * self.likelihood.level_sizes()
 
-    def noise_normaliser(self, beta):
-        """Log normaliser of the noise, ``N/2 log beta - N/2 log 2 pi``."""
-        return self.likelihood.log_normaliser(beta, self.n_rows)
-
     def with_network(self, network, labels):
         """Posterior of the same data for another network, with group labels of its weights."""
         return replace(self, network=network, groups=self.groups.relabelled(labels))
@@ -155,17 +151,17 @@ class Posterior:
         """`Energies` of weights ``(..., k)`` at noise precisions ``(..., n_levels)``."""
         if self.compiled:
             value, errors, *_ = self.compiled.evaluate(theta, beta, 0)
-            return self._energies(theta, Misfit(value, errors))
+            return Energies(self.groups.energies(theta), value, errors)
         total = None
         for targets, trace in self._traces(theta, 0, max(self.network.layer_sizes)):
             total = _plus(total, self.likelihood.misfit(trace.outputs, targets, beta))
-        return self._energies(theta, total)
+        return Energies(self.groups.energies(theta), *total)
 
     def energies_and_gradient(self, theta, hyper):
         """`energies` and `gradient` from one pass through the network, without any curvature."""
         misfit, gradient = self.misfit_and_gradient(theta, hyper.beta)
         gradient = self.groups.pull(theta, hyper.alpha) + gradient
-        return self._energies(theta, misfit), gradient
+        return Energies(self.groups.energies(theta), *misfit), gradient
 
     def misfit_and_gradient(self, theta, beta):
         """Misfit, and its gradient with respect to the weights, ``(..., k)``."""
@@ -192,7 +188,7 @@ class Posterior:
         misfit, gradient, matrix = self._data_expansion(theta, hyper.beta, exact)
         self.groups.add_to(matrix, hyper.alpha)
         gradient = self.groups.pull(theta, hyper.alpha) + gradient
-        return Expansion(self._energies(theta, misfit), gradient, matrix)
+        return Expansion(Energies(self.groups.energies(theta), *misfit), gradient, matrix)
 
     def traces(self, ends, hyper, matrix, exact=True):
         """Traces ``Tr(B A)`` with ``A`` at several weights ``(m, k)``, and a symmetric ``B``."""
@@ -358,9 +354,6 @@ class Posterior:
             (alpha.mean(axis=1), F / self.n_rows, G)
             for alpha, (F, G) in zip(prior, total, strict=True)
         ]
-
-    def _energies(self, theta, misfit):
-        return Energies(self.groups.energies(theta), *misfit)
 
     def _traces(self, theta, order, doubles_per_row):
         """Iterate over `Targets` and traces, block by block."""

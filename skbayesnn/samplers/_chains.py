@@ -159,22 +159,12 @@ def warm_up(
 ):
     """Run the chains to the typical set, and adapt step sizes and metric.
 
-    Parameters
-    ----------
-    energy : callable
-    chains : Chains
-    plan : Plan
-    n_transitions : int
-    curvature : callable, optional
-        Function from positions (n_chains, d) to positive definite matrices (n_chains, d, d). Their
-        mean over each stage defines the next metric. By default the metric is not adapted.
-    moves : sequence of callable
-        Further transitions that leave the target invariant, made in turn after each transition of
-        the dynamics: functions from the energy, a phase and the chains' generators to a phase.
-    progress : callable, optional
-        Called after every transition with the chains and its `Info`.
-    is_late : callable, optional
-        Called after every transition; the warm-up ends when it returns True.
+    ``curvature`` maps positions (n_chains, d) to positive definite matrices (n_chains, d, d), whose
+    mean over each stage defines the next metric; by default the metric is not adapted. The
+    ``moves`` are further transitions that leave the target invariant, made in turn after each
+    transition of the dynamics: functions from the energy, a phase and the chains' generators to a
+    phase. ``progress`` is called after every transition with the chains and its `Info`, and
+    ``is_late`` without arguments; the warm-up ends when the latter returns True.
     """
     if curvature is not None and n_transitions > 0:
         precisions = plan.pooled(curvature(chains.phase.position))

@@ -68,8 +68,8 @@ class Metric(NamedTuple):
 class Phase(NamedTuple):
     """Points of phase space, one per chain, with the energy and its gradient."""
 
-    # (n_chains, d + n_conditions), positions. The energy is conditional on the entries beyond
-    # ``d``, which the dynamics keeps fixed.
+    # (n_chains, d + n_conditions); the energy is conditional on the entries beyond ``d``, which the
+    # dynamics keeps fixed
     position: np.ndarray
     # (n_chains, d), momenta in the coordinates of the metric, where their distribution is standard
     # normal
@@ -129,6 +129,8 @@ def leapfrog(energy, phase, step_size, n_steps, metric):
     if hasattr(energy, "trajectories"):
         left = energy.trajectories(result, step_size, n_steps, metric, UNSTABLE)
     active = left[n_steps[left] > 0]
+    if not len(active):
+        return result
     moving, own, eps = result.select(active), metric.select(active), step_size[active, None]
     with np.errstate(all="ignore"):  # unstable dynamics overflows
         force = own.force(moving.gradient)
@@ -184,15 +186,10 @@ def transition(energy, phase, noise, step_size, n_steps, metric, persistence=0.0
     After a rejection the momentum of the old position is reversed, which keeps the target invariant
     if momenta persist.
 
-    Parameters
-    ----------
-    energy, phase, noise, step_size, n_steps, metric
-        See `leapfrog`; ``noise`` are `RandomNumbers`.
-    persistence : float, default=0
-        Coefficient ``a`` in ``p <- a p + (1 - a^2)^(1/2) n`` (Neal 1992); 0 draws new momenta.
-    metropolis : bool, default=True
-        Make a Metropolis test. Without it the sampled distribution is biased by the step size, and
-        only divergent trajectories are rejected.
+    Arguments are those of `leapfrog`, and `RandomNumbers` as ``noise``. The ``persistence`` is the
+    coefficient ``a`` in ``p <- a p + (1 - a^2)^(1/2) n`` (Neal 1992); 0 draws new momenta. Without
+    the ``metropolis`` test the sampled distribution is biased by the step size, and only divergent
+    trajectories are rejected.
     """
     momentum = persistence * phase.momentum + np.sqrt(1.0 - persistence**2) * noise.momentum
     phase = phase._replace(momentum=momentum)
@@ -204,7 +201,8 @@ def transition(energy, phase, noise, step_size, n_steps, metric, persistence=0.0
     kept = diverged | (noise.uniform >= acceptance) if metropolis else diverged
     if kept.any():
         back = phase._replace(momentum=-phase.momentum)
-        end = end.replaced(kept, back.select(kept))
+        for mine, theirs in zip(end, back, strict=True):
+            mine[kept] = theirs[kept]
     return end, Info(acceptance, error, diverged, n_steps)
 
 

@@ -35,27 +35,22 @@ def log_sum_exp(values, axis):
 class Schedule(NamedTuple):
     """Numbers of particles and of their moves."""
 
-    # independent populations, whose spread gives the standard error of the evidence. They share
-    # exponents and step sizes.
+    # independent populations, whose spread gives the standard error of the evidence; they share
+    # exponents and step sizes
     n_populations: int = 4
     n_chains: int = 32  # particles of every population that are resampled at each exponent
-    n_moves: int = 3  # transitions of each resampled particle, and leapfrog steps of a transition
-    n_steps: int = 20  # transitions of each resampled particle, and leapfrog steps of a transition
+    n_moves: int = 3  # transitions of each resampled particle
+    n_steps: int = 20  # leapfrog steps of a transition
     effective: float = 0.7  # relative effective sample size after a change of the exponent
-    n_last_moves: int = 24  # transitions and leapfrog steps at exponent 1
-    n_last_steps: int = 40  # transitions and leapfrog steps at exponent 1
-
-    @property
-    def size(self):
-        """Number of particles of every population, all states of the moves included."""
-        return self.n_chains * self.n_moves
+    n_last_moves: int = 24  # transitions at exponent 1
+    n_last_steps: int = 40  # leapfrog steps of these
 
 
 class Population(NamedTuple):
     """Particles at the posterior, and estimates of the evidence."""
 
-    # (n_populations,), log evidence estimates. The exponential of each would be unbiased if
-    # exponents and step sizes did not adapt to the particles.
+    # (n_populations,), log evidence estimates; the exponential of each would be unbiased if
+    # exponents and step sizes did not adapt to the particles
     log_evidences: np.ndarray
     # (n_chains, n_last_moves, d + n_conditions), draws from the posterior by short chains, whose
     # starts are resampled from the populations with their evidences as weights
@@ -107,7 +102,8 @@ def anneal(path, rng, schedule):
     True
     """
     exponent, step, n_exponents = 0.0, FIRST_STEP, 0
-    position = path.draw(rng, schedule.n_populations * schedule.size)
+    size = schedule.n_chains * schedule.n_moves  # of a population, all states of moves included
+    position = path.draw(rng, schedule.n_populations * size)
     log_evidences = np.zeros(schedule.n_populations)
     while exponent < 1.0:
         with np.errstate(all="ignore"):
@@ -116,7 +112,7 @@ def anneal(path, rng, schedule):
         following = _next_exponent(misfit, exponent, schedule.effective)
         gains = (exponent - following) * misfit
         totals = log_sum_exp(gains, axis=1)
-        log_evidences += totals - np.log(schedule.size)
+        log_evidences += totals - np.log(size)
         exponent, n_exponents = following, n_exponents + 1
         weights = np.exp(gains - totals[:, None])
         if exponent == 1.0:  # populations are weighted by their evidence

@@ -7,15 +7,27 @@ from typing import NamedTuple
 
 import numpy as np
 from joblib import effective_n_jobs
+from scipy.sparse.linalg import LinearOperator, cg
 
 from skbayesnn._threads import blas_threads, one_blas_thread
 from skbayesnn.inference.curvature._precision import DensePrecision
 from skbayesnn.inference.curvature._precision_dual import DualPrecision, SpectralPrecision
 from skbayesnn.inference.curvature._precision_kronecker import KroneckerPrecision
 from skbayesnn.inference.task._progress import NEVER, Deadline
-from skbayesnn.network import BLOCK_DOUBLES, hessian_width
+from skbayesnn.network import (
+    BLOCK_DOUBLES,
+    forward,
+    hessian_width,
+    jacobian_vector,
+    vector_jacobian,
+)
 from skbayesnn.posterior import Energies, Hyperparameters
 
+MOST_PROBES, ENOUGH_SIGNS = 8, 8000  # random signs; the error of a trace is about sqrt(2 / signs)
+FEW_ROWS, ROWS = 1024, 4096  # least and most rows of the sample that is used
+ROWS_PER_WEIGHT = 4  # rows of the sample for every weight, within these bounds
+DOUBLES = 5e6  # largest number of doubles of the outputs' curvatures on the sample
+TOLERANCE, MOST_ITERATIONS = 1e-2, 80  # of conjugate gradients, relative to the right-hand side
 NOTHING_PER_ROW = 1e-4  # difference of M per row (nats) without effect on predictions
 FIXED = 2**20  # bytes of small arrays and objects
 ROW_COPIES = 6  # copies of X and y: given, sorted, distinct, standardised, temporary
@@ -156,7 +168,7 @@ class Method:
 
         The weights ``theta`` (k,) and precisions ``hyper`` are those of one network.
         """
-        if self.forms(exact):
+        if exact or self.curvature is Curvature.DENSE:
             energies, gradient, hessian = posterior.expansion(theta, hyper, exact)
             precision = DensePrecision(hessian)
             by_rounding = self.loses_definiteness(posterior, exact) and not posterior.groups.coupled
@@ -179,22 +191,66 @@ class Method:
         method = replace(self, curvature=Curvature.DENSE) if self.dense else self
         return method.point(posterior, theta, hyper)
 
-    def traces(self, posterior, ends, hyper, precision):
-        """Traces ``Tr(B^-1 A)`` of the Gauss-Newton ``A`` at all ``ends``, ``B = precision``."""
-        if self.forms(exact=False):
-            return posterior.traces(ends, hyper, precision.covariance(), exact=False)
+    def determined(self, posterior, point):
+        """Effective number of parameters of every group (MacKay 1992, equation 2.23).
+
+        The point has the Gauss-Newton ``A``; the result has shape (n_groups,).
+        """
+        gamma = point.precision.determined(posterior.groups, point.hyper.alpha)
+        if self.curvature is not Curvature.KRONECKER:
+            return gamma
+        return gamma * (total_determined(posterior, point) / gamma.sum())
+
+    def traces(self, posterior, ends, hyper, precision, exact=False):
+        """Traces ``Tr(B^-1 A)`` with the ``exact`` or Gauss-Newton ``A`` at ``ends``, (h,).
+
+        ``B`` is the ``precision``.
+        """
+        if exact or self.curvature is Curvature.DENSE:
+            return posterior.traces(ends, hyper, precision.covariance(), exact)
         points = (self.point(posterior, end, hyper) for end in ends)
         return np.array([point.precision.trace_under(precision) for point in points])
-
-    def forms(self, exact):
-        """Return True if points have a dense matrix: the ``exact`` Hessian or that of steps."""
-        return exact or (self.dense and self.curvature is Curvature.DENSE)
 
     @staticmethod
     def loses_definiteness(posterior, exact):
         """Return True if an indefinite matrix can only be due to rounding."""
         linear = not posterior.network.hidden_layer_sizes
         return not exact or (linear and posterior.likelihood.one_curvature)
+
+
+def total_determined(posterior, point):
+    """Effective number of parameters ``gamma`` of one network (MacKay 1992, equation 2.23).
+
+    In ``gamma = k - Tr(diag(alpha) A^-1)`` the trace is the mean of ``b^T A^-1 b``, ``b =
+    diag(alpha)^(1/2) z``, over random signs ``z`` (Hutchinson 1990). ``A^-1 b`` is found by
+    conjugate gradients, preconditioned by the Kronecker-factored curvature. That curvature on its
+    own assumes inputs and derivatives to be independent, and overestimates ``gamma`` by half.
+
+    The point has a `KroneckerPrecision`.
+    """
+    k, n, rng = len(point.theta), len(posterior.X), np.random.default_rng(0)
+    rows = min(ROWS, max(FEW_ROWS, ROWS_PER_WEIGHT * k))
+    rows = min(n, rows, int(np.ceil(DOUBLES / posterior.network.n_outputs**2)))
+    sample = posterior.of_rows(rng.choice(n, rows, replace=False))
+    sample = sample.scaled(posterior.n_rows / sample.n_rows)
+    trace = forward(sample.network, point.theta, sample.X, order=1)
+    beta, alpha = point.hyper.beta, sample.groups.diagonal(point.hyper.alpha)
+    _, curvature = sample.likelihood.derivatives(trace.outputs, sample.targets(), beta, exact=False)
+
+    def times_matrix(vector):
+        moved = jacobian_vector(trace, vector)
+        moved = (
+            curvature * moved if curvature.ndim == 2 else np.einsum("nop,np->no", curvature, moved)
+        )
+        return vector_jacobian(trace, moved) + alpha * vector
+
+    A = LinearOperator((k, k), matvec=times_matrix, dtype=float)
+    near = LinearOperator((k, k), matvec=point.precision.solve, dtype=float)
+    n_probes, quadratic = min(MOST_PROBES, -(-ENOUGH_SIGNS // k)), 0.0
+    for _ in range(n_probes):
+        b = np.sqrt(alpha) * rng.choice([-1.0, 1.0], k)
+        quadratic += b @ cg(A, b, rtol=TOLERANCE, maxiter=MOST_ITERATIONS, M=near)[0]
+    return k - quadratic / n_probes
 
 
 def memory_of_search(posterior, settings, n_starts, n_jobs=None):
@@ -246,13 +302,7 @@ def readable(n_bytes):
 def check_memory(n_bytes, what, advice):
     """Raise ``MemoryError`` if an operation needs more memory than the machine has.
 
-    Parameters
-    ----------
-    n_bytes : float
-    what : str
-        Subject of the sentence in the error message.
-    advice : str
-        Sentence of the error message that says what to do instead.
+    ``what`` is the subject of the sentence in the message, ``advice`` another sentence.
 
     Examples
     --------

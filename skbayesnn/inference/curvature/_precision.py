@@ -21,13 +21,9 @@ LANCZOS_FROM = 300  # number of weights from which one eigenvalue costs less tha
 class Precision:
     """Matrix ``A`` of shape (k, k), and the Gaussian of precision ``A`` if it is definite.
 
-    Attributes
-    ----------
-    diagonal : ndarray of shape (k,)
-    definite : bool
-        Whether ``A`` is numerically positive definite. An indefinite matrix is never repaired: no
-        jitter, no clamped eigenvalues. It has no ``log_det``, and none of the methods from `solve`
-        on.
+    Attributes are its ``diagonal`` (k,), and ``definite``: whether ``A`` is numerically positive
+    definite. An indefinite matrix is never repaired: no jitter, no clamped eigenvalues. It has no
+    ``log_det``, and none of the methods from `solve` on.
     """
 
     definite = True
@@ -128,11 +124,7 @@ class Precision:
 
 
 class DensePrecision(Precision):
-    """Dense matrix with its Cholesky factor.
-
-    Parameters
-    ----------
-    matrix : ndarray of shape (k, k)
+    """Dense matrix ``(k, k)`` with its Cholesky factor.
 
     Examples
     --------

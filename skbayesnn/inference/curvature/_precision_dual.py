@@ -10,12 +10,7 @@ from skbayesnn.inference.curvature._precision import EPS, DensePrecision, Precis
 class DualPrecision(Precision):
     """Precision ``A = diag(a) + S^T S`` with fewer rows in ``S`` than weights (Woodbury).
 
-    Parameters
-    ----------
-    prior : ndarray of shape (k,)
-        Prior precisions ``a``.
-    S : ndarray of shape (m, k)
-        Weighted Jacobian.
+    The prior precisions ``a`` are (k,), and the weighted Jacobian ``S`` is (m, k).
 
     Examples
     --------

@@ -18,11 +18,8 @@ class KroneckerPrecision(Precision):
     derivatives with respect to its summed inputs (Martens & Grosse 2015). The error of log
     determinants is about a nat per weight.
 
-    Parameters
-    ----------
-    factors : list of tuple
-        Factors of every layer: the diagonal of ``D``, of shape (fan_in + 1,), ``F`` of shape
-        (fan_in + 1, fan_in + 1), and ``G`` of shape (fan_out, fan_out).
+    The factors of every layer are the diagonal of ``D``, of shape (fan_in + 1,), ``F`` of shape
+    (fan_in + 1, fan_in + 1), and ``G`` of shape (fan_out, fan_out).
     """
 
     def __init__(self, factors):

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from skbayesnn.inference.evidence._evidence import log_evidence_fixed
-from skbayesnn.inference.optimise._reestimation import difference_step, third_order
+from skbayesnn.inference.optimise._reestimation import third_order
 from skbayesnn.inference.optimise._steps import find_mode
 from skbayesnn.posterior import Hyperparameters
 
@@ -67,7 +67,8 @@ def evidence_derivatives(posterior, method, point, prior, exact=True, at_least=-
             return None
     precisions = np.concatenate(hyper)
     logs = np.log(precisions)
-    value = log_evidence_fixed(posterior, hyper, energies, precision.log_det)
+    there = point._replace(precision=precision)
+    value = log_evidence_fixed(posterior, there)
     value = value + np.sum(prior.log_kernel(logs))
     if value < at_least:
         return None
@@ -89,10 +90,7 @@ def evidence_derivatives(posterior, method, point, prior, exact=True, at_least=-
     moves = -around.solve(pulls.T).T  # dw / d ln lambda_a
     gradient = 0.5 * counts - precisions * energies - 0.5 * traces + prior.slope(logs)
     apart = moves[: len(moves) - balanced]
-    if exact:
-        tau = _exact_third_order(posterior, point, S, apart)
-    else:
-        tau = third_order(posterior, method, point._replace(precision=precision), apart)
+    tau = third_order(posterior, method, there, apart, exact=exact)
     gradient += np.append(tau, -np.sum(tau)) if balanced else tau  # all moves sum to zero
     curvature = bending + np.diag(0.5 * traces) + pulls @ moves.T
     curvature -= 0.5 * _cross_traces(groups, hyper, by_prior, products)
@@ -133,14 +131,6 @@ def _cross_traces(groups, hyper, by_prior, products):
             value = np.sum(P * Q.T)
             cross[n_groups + i, n_groups + j] = cross[n_groups + j, n_groups + i] = value
     return cross
-
-
-def _exact_third_order(posterior, point, S, moves):
-    """Terms ``-1/2 Tr(S dA/dw . move)`` with the exact ``A`` for all ``moves`` (h, k)."""
-    eps = difference_step(point.theta, moves)
-    ends = np.concatenate([point.theta + eps * moves, point.theta - eps * moves])
-    plus, minus = np.split(posterior.traces(ends, point.hyper, S), 2)
-    return -0.5 * (plus - minus) / (2.0 * eps[:, 0])
 
 
 class Manner(NamedTuple):

@@ -32,26 +32,18 @@ class UnitSymmetry(NamedTuple):
 FORBIDDEN = 1e300  # cost of a forbidden assignment; an assignment without any always exists
 
 
-def kinds_of_units(network, labels):
-    """Kinds of the units of every hidden layer; units of a kind can be exchanged.
-
-    Units are of a kind if their weights belong to the same groups, given by ``labels``, one for
-    every weight.
-    """
-    kinds = []
-    for before, after in pairwise(network.layers(labels)):
-        signature = np.vstack([before, after[: before.shape[1]].T])
-        kinds.append(np.unique(signature, axis=1, return_inverse=True)[1].ravel())
-    return kinds
-
-
 def symmetries(network, groups):
-    """List the `UnitSymmetry` of a prior for every hidden layer."""
-    kinds = kinds_of_units(network, groups.labels)
-    found = [UnitSymmetry(some, np.full(len(some), network.phi.odd)) for some in kinds]
-    if groups.centred:
-        return found
-    return [_tested(network, groups, layer, some) for layer, some in enumerate(found)]
+    """List the `UnitSymmetry` of a prior for every hidden layer.
+
+    Units are of a kind if their weights belong to the same groups.
+    """
+    found = []
+    for layer, (before, after) in enumerate(pairwise(network.layers(groups.labels))):
+        signature = np.vstack([before, after[: before.shape[1]].T])
+        kinds = np.unique(signature, axis=1, return_inverse=True)[1].ravel()
+        some = UnitSymmetry(kinds, np.full(len(kinds), network.phi.odd))
+        found.append(some if groups.centred else _tested(network, groups, layer, some))
+    return found
 
 
 def tells_apart(network, groups):
@@ -85,35 +77,19 @@ def _tested(network, groups, layer, candidate):
 
 @dataclass(frozen=True, repr=False)
 class EvidenceTerms:
-    """Terms that add up to ``log P(D | H)`` at one minimum, in nats.
+    """Terms that add up to ``log P(D | H)`` at one minimum, in nats."""
 
-    Attributes
-    ----------
-    misfit : float
-        ``-sum_l beta_l E_D,l``, or ``G`` for classifiers.
-    noise_normaliser : float
-        ``N/2 log beta - N/2 log 2 pi``; zero for classifiers.
-    weight_prior : float
-        ``-sum_c alpha_c E_W^c + 1/2 sum_c k_c log alpha_c``.
-    log_det : float
-        ``-1/2 log det A``.
-    symmetry : float
-        Logarithm of the number of equivalent minima.
-    weight_precision_occam, noise_occam : float
-        Logarithms of the Occam factors of the free ``alpha_c`` and ``beta_l``: posterior over prior
-        width. Never positive under log-uniform priors; a Gamma prior has its own density in place
-        of the inverse width.
-    target_scale : float
-        Log Jacobian from standardised targets to targets in their own units.
-    """
-
-    misfit: float
-    noise_normaliser: float
-    weight_prior: float
-    log_det: float
-    symmetry: float
+    misfit: float  # ``-sum_l beta_l E_D,l``, or ``G`` for classifiers
+    noise_normaliser: float  # ``N/2 log beta - N/2 log 2 pi``; zero for classifiers
+    weight_prior: float  # ``-sum_c alpha_c E_W^c + 1/2 sum_c k_c log alpha_c``
+    log_det: float  # ``-1/2 log det A``
+    symmetry: float  # logarithm of the number of equivalent minima
+    # logarithms of the Occam factors of the free ``alpha_c`` and ``beta_l``: posterior over prior
+    # width, never positive under log-uniform priors; a Gamma prior has its own density in place of
+    # the inverse width
     weight_precision_occam: float
     noise_occam: float
+    # log Jacobian from standardised targets to targets in their own units
     target_scale: float = 0.0
 
     def items(self):
@@ -131,16 +107,15 @@ class EvidenceTerms:
         return "\n".join(f"{name:{width}} {value:12.2f}" for name, value in lines)
 
 
-def log_evidence_fixed(posterior, hyper, energies, log_det):
+def log_evidence_fixed(posterior, point):
     """Log evidence at fixed precisions, ``log P(D | alpha, beta)``, without the symmetry factor.
 
-    See MacKay (1992), equation 3.8, and Bishop (2006), equation 5.175.
-
-    ``log_det`` is ``log det A`` at the minimum.
+    The `Point` is a minimum. See MacKay (1992), equation 3.8, and Bishop (2006), equation 5.175.
     """
-    prior = posterior.groups.log_normaliser(hyper.alpha)
-    noise = posterior.noise_normaliser(hyper.beta)
-    return -energies.total(hyper) - 0.5 * log_det + prior + noise
+    alpha, beta = point.hyper
+    prior = posterior.groups.log_normaliser(alpha)
+    noise = posterior.likelihood.log_normaliser(beta, posterior.n_rows)
+    return -point.energies.total(point.hyper) - 0.5 * point.precision.log_det + prior + noise
 
 
 def log_symmetry(network, groups, switched_off=()):
@@ -194,16 +169,13 @@ class WellDetermined(NamedTuple):
 def well_determined(posterior, method, theta, hyper):
     """Compute effective numbers of parameters (MacKay 1992, equations 2.23 and 3.18).
 
-    Returns
-    -------
-    WellDetermined or None
-        ``None`` if the curvature is numerically singular.
+    The result is ``None`` if the curvature is numerically singular.
     """
     point = method.gauss_newton(posterior, theta, hyper)
     precision = point.precision
     if not precision.definite:
         return None
-    gamma = precision.determined(posterior.groups, hyper.alpha)
+    gamma = method.determined(posterior, point)
     counts = posterior.level_counts
     noise_gamma = gamma.sum() * counts / max(counts.sum(), 1.0)
     if method.dense and len(counts) > 1:

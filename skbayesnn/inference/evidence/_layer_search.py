@@ -89,9 +89,8 @@ class LayerSearch:
 
     def _log_evidence(self, point):
         """Log evidence plus log hyperprior of the precisions, up to a constant."""
-        log_det, logs = point.precision.log_det, np.log(point.hyper.alpha)
-        value = log_evidence_fixed(self.posterior, point.hyper, point.energies, log_det)
-        return value + np.sum(self.free.alpha_prior.log_kernel(logs)[self._moved])
+        prior = self.free.alpha_prior.log_kernel(np.log(point.hyper.alpha))
+        return log_evidence_fixed(self.posterior, point) + np.sum(prior[self._moved])
 
     def _reestimated(self, point):
         """Re-estimate noise and relative precisions within layers; also returns predicted gain."""

@@ -86,7 +86,7 @@ def profile(posterior, method, minimum, index, prior):
         while abs(end - value) > 1e-9 and step > LEAST_STEP and height > DEPTH:
             logs = start.copy()
             logs[index] = value + sign * min(step, abs(end - value))
-            hyper = hyper_of(logs, minimum)
+            hyper = Hyperparameters(*np.split(np.exp(logs), [len(minimum.hyper.alpha)]))
             towards = theta + slope * (logs[index] - value)
             there = here and minimum_at(posterior, method, theta, hyper, towards)
             if there is None:  # no minimum continues this one so far: shorten the step
@@ -108,11 +108,6 @@ def profile(posterior, method, minimum, index, prior):
     return values, heights
 
 
-def hyper_of(logs, minimum):
-    """`Hyperparameters` of the logarithms of all precisions, in the layout of a minimum."""
-    return Hyperparameters(*np.split(np.exp(logs), [len(minimum.hyper.alpha)]))
-
-
 def minimum_at(posterior, method, theta, hyper, towards=None):
     """Continue a minimum to other precisions: its `Point`, and its log evidence there.
 
@@ -123,4 +118,4 @@ def minimum_at(posterior, method, theta, hyper, towards=None):
     point = search.point
     if not (search.converged and point.precision.definite):
         return None
-    return point, log_evidence_fixed(posterior, hyper, point.energies, point.precision.log_det)
+    return point, log_evidence_fixed(posterior, point)

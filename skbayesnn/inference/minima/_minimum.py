@@ -200,7 +200,7 @@ def evaluate(posterior, method, search, settings, pruned, settled=True):
         occam[1] = noise_occam(posterior, point, free, determined.noise_gamma)
     terms = EvidenceTerms(
         misfit=-float(energies.misfit),
-        noise_normaliser=float(posterior.noise_normaliser(hyper.beta)),
+        noise_normaliser=float(likelihood.log_normaliser(hyper.beta, posterior.n_rows)),
         weight_prior=float(-hyper.alpha @ energies.weights + groups.log_normaliser(hyper.alpha)),
         log_det=-0.5 * precision.log_det if precision.definite else np.nan,
         symmetry=log_symmetry(posterior.network, groups, off),
@@ -259,19 +259,9 @@ def gaussian_around(posterior, minimum, settings):
     (MacKay 1992, section 3.2; Bishop 2006, equation 5.167). Fits do not store these matrices: there
     is one per minimum, and most of them are never used.
 
-    Parameters
-    ----------
-    posterior : Posterior
-        Posterior with the network, likelihood and noise of the minimum, see `own_posterior`.
-    minimum : Minimum
-    settings : Settings
-
-    Returns
-    -------
-    precision : Precision or None
-        ``None`` if the curvature is numerically singular.
-    exact : bool
-        Whether the precision is the exact Hessian.
+    The posterior has the network, likelihood and noise of the minimum, see `own_posterior`. Returns
+    the `Precision`, ``None`` if the curvature is numerically singular, and whether it is the exact
+    Hessian.
 
     Examples
     --------

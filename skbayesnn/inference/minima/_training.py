@@ -65,7 +65,8 @@ def random_starts(posterior, rngs, low_noise=None):
     With ``low_noise`` given, all starts are of that kind.
     """
     network, n_levels = posterior.network, posterior.likelihood.n_levels
-    sd = np.concatenate([np.full(i * o, i**-0.5) for i, o in network.shapes])
+    fan_in, fan_out = np.transpose(network.shapes)
+    sd = np.repeat(fan_in**-0.5, fan_in * fan_out)
     few = len(posterior.X) * network.n_outputs <= network.n_weights
     deep = len(network.hidden_layer_sizes) > 2
     told_apart = not posterior.groups.centred and tells_apart(network, posterior.groups)
@@ -80,8 +81,8 @@ def random_starts(posterior, rngs, low_noise=None):
         elif n_levels:
             alpha[:] = STRONG_PRIOR
             if few and low_noise is False:
-                fan_in = posterior.groups.sums(sd**-2.0) / np.maximum(posterior.groups.sizes, 1)
-                alpha = np.maximum(alpha, fan_in)
+                inputs = posterior.groups.sums(sd**-2.0) / np.maximum(posterior.groups.sizes, 1)
+                alpha = np.maximum(alpha, inputs)
         theta = posterior.groups.start(rng, sd)
         if i == 0 and told_apart:
             theta = posterior.groups.mean.copy()
@@ -166,7 +167,7 @@ def train(posterior, start, settings, least=-np.inf):
         search = lower(posterior, steps, rule, search, settings.max_iter, settings.deadline)
     else:
         rule, max_iter = Reestimation(posterior, method, settings.free, tol), settings.max_iter
-        search = rule.begun(Search(method.point(posterior, theta, hyper), damping=FIRST_DAMPING))
+        search = Search(method.point(posterior, theta, hyper), damping=FIRST_DAMPING)
         if method.early:
             max_iter = min(max_iter, FURTHER_STEPS if start.n_iter else EARLY)
         if least == -np.inf:
@@ -185,8 +186,7 @@ def _unless_fallen(posterior, rule, search, max_iter, deadline, least):
         search = lower(posterior, DampedSteps(), rule, search, until, deadline)
         point = search.point
         if point.precision.definite:
-            log_det = point.precision.log_det
-            evidence = copies + log_evidence_fixed(posterior, point.hyper, point.energies, log_det)
+            evidence = copies + log_evidence_fixed(posterior, point)
             best = max(best, evidence)
             if evidence < min(best - FALLEN, least):
                 return None
@@ -205,9 +205,12 @@ def trained_starts(posterior, search, rngs):
 
 
 def ranked_by_laplace(posterior, starts, brief):
-    """Train starts; return them with their log evidences by Laplace's approximation."""
-    starts = [train(posterior, start, brief) for start in starts]
-    return starts, np.array([laplace(posterior, start, brief) for start in starts])
+    """Train starts, in place; return them with their log evidences by Laplace's approximation."""
+    values = np.empty(len(starts))
+    for i, start in enumerate(starts):
+        starts[i] = train(posterior, start, brief)
+        values[i] = laplace(posterior, starts[i], brief)
+    return starts, values
 
 
 def laplace(posterior, start, search):
@@ -216,9 +219,7 @@ def laplace(posterior, start, search):
     if method.by_gradients:
         return np.nan
     point = method.point(posterior, start.theta, start.hyper)
-    if not point.precision.definite:
-        return np.nan
-    return log_evidence_fixed(posterior, start.hyper, point.energies, point.precision.log_det)
+    return log_evidence_fixed(posterior, point) if point.precision.definite else np.nan
 
 
 def widened(minimum, network, rng):

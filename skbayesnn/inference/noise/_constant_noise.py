@@ -24,7 +24,8 @@ class ConstantNoise:
     hides = False  # whether such noise masks structure that larger networks could learn
     sampled = True  # whether the posterior under this noise is sampled by default
 
-    def p_value(self, X, residuals, sample_weight):
+    @staticmethod
+    def p_value(X, residuals, sample_weight):
         """P value of a test for this noise; ``None`` if there is no test.
 
         ``residuals`` (n, n_outputs) are those under constant noise, divided by their expected
@@ -106,7 +107,9 @@ def what_data_tell(posterior, settings, n_sampled, theta, hyper):
     """Information ``h_c`` of the data, ``Tr_c(A^-1) = k_c / (alpha_c + h_c)``, at every start."""
     if n_sampled == 0 or posterior.network.n_weights > settings.limits.dense:
         return np.zeros_like(hyper.alpha)
-    matrix = posterior.groups.white_matrix(posterior.expansion(theta, hyper).hessian)
+    matrix = posterior.expansion(theta, hyper).hessian
+    for _ in range(0 if posterior.groups.centred else 2):  # rows, then columns
+        matrix = posterior.groups.white_gradient(np.swapaxes(matrix, -1, -2))
     variances = np.diagonal(np.linalg.inv(matrix), axis1=-2, axis2=-1)[:, :n_sampled]
     member = posterior.groups.membership[:n_sampled]
     sizes = member.sum(axis=0)
@@ -139,10 +142,11 @@ def noise_trend(X, residuals, sample_weight):
         return np.nan
     total = np.sum(sizes**2, axis=0)
     explained = np.sum((regressors @ fit) ** 2, axis=0) / np.where(total > 0.0, total, 1.0)
-    return _of_any(chi2.sf(n * explained, rank))
+    p_values = chi2.sf(n * explained, rank)
+    return float(min(1.0, len(p_values) * np.min(p_values)))  # Bonferroni
 
 
-def heavy_tails(residuals, sample_weight):
+def heavy_tails(X, residuals, sample_weight):
     """Test whether residuals have heavier tails than a Gaussian.
 
     The ratio of mean absolute deviation to standard deviation is ``sqrt(2 / pi)`` for a Gaussian
@@ -158,9 +162,5 @@ def heavy_tails(residuals, sample_weight):
     expected = np.sqrt(2.0 / np.pi) * (1.0 + 0.25 / n)
     ratio = deviation / np.where(rms > 0.0, rms, 1.0)
     ratio = np.where(rms > 0.0, ratio, expected)
-    return _of_any(norm.cdf((ratio - expected) * np.sqrt(n / (1.0 - 3.0 / np.pi))))
-
-
-def _of_any(p_values):
-    """Bonferroni-corrected p value of the most significant of several tests."""
-    return float(min(1.0, len(p_values) * np.min(p_values)))
+    p_values = norm.cdf((ratio - expected) * np.sqrt(n / (1.0 - 3.0 / np.pi)))
+    return float(min(1.0, len(p_values) * np.min(p_values)))  # Bonferroni

@@ -30,10 +30,7 @@ class InputDependentNoise(ConstantNoise):
 
     tried_below = 0.05  # lenient, as the evidence decides on models that are tried
     plain = False
-
-    def p_value(self, X, residuals, sample_weight):
-        """P value of a test for input-dependent noise, by `noise_trend`."""
-        return noise_trend(X, residuals, sample_weight)
+    p_value = staticmethod(noise_trend)
 
     def hidden_layer_sizes(self, problem):
         """Hidden layer sizes of the noise network."""
@@ -89,9 +86,10 @@ class InputDependentNoise(ConstantNoise):
             pair = Pair.start(posterior, starts[i], search, plan, seed)
             if not from_prior:
                 pair = train_with_noise(pair)
-            hyper = starts[i].hyper._replace(alpha=pair.mean.hyper.alpha)
-            starts[i] = starts[i]._replace(theta=pair.mean.theta, hyper=hyper)
-            v[i], alpha[i] = pair.noise.theta, pair.noise.hyper.alpha
+            mean, noise = pair.mean.found, pair.noise.found
+            hyper = starts[i].hyper._replace(alpha=mean.hyper.alpha)
+            starts[i] = starts[i]._replace(theta=mean.theta, hyper=hyper)
+            v[i], alpha[i] = noise.theta, noise.hyper.alpha
         theta, hyper = stacked(starts)
         beta = search.free.beta_prior.clip(np.exp(v[:, -network.n_outputs :]))
         joint = self.joint(problem, posed, tuned)

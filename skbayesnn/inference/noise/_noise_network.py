@@ -132,13 +132,7 @@ def expected_noise_posterior(posterior, network, groups):
 def noise_posterior(posterior, minimum, settings):
     """Posterior of the noise network of a minimum, given the residuals of its means (`Pair.round`).
 
-    Parameters
-    ----------
-    posterior : Posterior
-        Posterior of the means, see `gaussian_around`.
-    minimum : Minimum
-        Minimum that has a noise network.
-    settings : Settings
+    The given posterior is that of the means, see `gaussian_around`.
     """
     noise = minimum.noise
     with Method.choose(posterior, settings).threads():

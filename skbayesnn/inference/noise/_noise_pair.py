@@ -21,15 +21,15 @@ from skbayesnn.inference.noise._noise_network import (
     squared_residuals,
     with_rows,
 )
+from skbayesnn.inference.task._problem import Settings
 from skbayesnn.network import outputs
-from skbayesnn.posterior import Hyperparameters, Posterior
+from skbayesnn.posterior import Posterior
 
 ROUNDS = 10
 EARLY_ROUNDS = 2  # with early stopping: each further round would fit the noise a little more
 ROUGH, SETTLED = 0.1, 0.03  # root mean square change of log precisions that ends the training
 WORTH_A_ROUND = 0.05  # nats: completing ends with the first round that gains less
-REFINING_ROUNDS = 4  # rounds of polishing that re-estimate the precisions as well
-STILL = 1e-3  # change of ln alpha below which the precisions of a side are kept fixed
+REFINING_ROUNDS = 2  # rounds of polishing that re-estimate the precisions as well
 POLISHING_ROUNDS, POLISHED = 200, 1e-8  # largest change of any log precision that ends polishing
 ROUGH_TOL = 10.0  # factor of the training tolerance while the other side still moves
 OFF = 0.1  # effective number of parameters below which the noise network counts as switched off
@@ -39,67 +39,44 @@ ROWS_DRAWN_FOR = 1e6  # target for rows times draws, within these limits
 
 @dataclass(frozen=True, repr=False)
 class NoiseNetworkTerms(EvidenceTerms):
-    """Terms of the log evidence with a noise network; the others are those of `EvidenceTerms`.
+    """Terms of the log evidence with a noise network; the others are those of `EvidenceTerms`."""
 
-    Attributes
-    ----------
-    noise_weight_prior : float
-        ``-sum_c alpha_c E_v^c + 1/2 sum_c k_c log alpha_c`` over the weights ``v`` of the noise
-        network. Its output biases have the hyperprior of a constant noise level instead.
-    noise_log_det : float
-        ``-1/2 log det A_v``.
-    """
-
+    # ``-sum_c alpha_c E_v^c + 1/2 sum_c k_c log alpha_c`` over the weights ``v`` of the noise
+    # network; its output biases have the hyperprior of a constant noise level instead
     noise_weight_prior: float = 0.0
-    noise_log_det: float = 0.0
+    noise_log_det: float = 0.0  # ``-1/2 log det A_v``
     noise_symmetry: float = 0.0
     noise_weight_precision_occam: float = 0.0
 
 
-@dataclass(frozen=True)
-class Side:
+class Side(NamedTuple):
     """State of the search for one of the two networks."""
 
     posterior: Posterior
-    theta: np.ndarray
-    hyper: Hyperparameters
-    settings: object
-    minimum: Minimum | None = None  # None during training
-    moved: float = np.inf  # largest change of any ln alpha by the last step
-    n_iter: int = 0  # 0 if the network has not been trained before
-
-    @property
-    def method(self):
-        """`Method` of the search for this network."""
-        return Method.choose(self.posterior, self.settings)
+    settings: Settings
+    found: Trained | Minimum  # so far; a network that was not trained before has made no steps
 
     def outputs(self):
         """Outputs of the network at all rows."""
-        return outputs(self.posterior.network, self.theta, self.posterior.X)
+        return outputs(self.posterior.network, self.found.theta, self.posterior.X)
 
     def trained(self, tol_factor=1.0):
         """Train the network from its present weights and precisions."""
         settings = self.settings._replace(tol=tol_factor * self.settings.tol)
-        found = train(self.posterior, Trained(self.theta, self.hyper, self.n_iter), settings)
-        return replace(self, theta=found.theta, hyper=found.hyper, n_iter=1)
+        return self._replace(found=train(self.posterior, self.found, settings)._replace(n_iter=1))
 
     def completed(self, finish=complete):
         """Move to the nearest minimum, and delete redundant units."""
-        hyper = self.settings.with_fixed(self.hyper)
-        found = finish(self.posterior, self.theta, hyper, self.settings)
-        if self.minimum is not None:
-            found = replace(found, pruned=self.minimum.pruned + found.pruned)
+        hyper = self.settings.with_fixed(self.found.hyper)
+        found = finish(self.posterior, self.found.theta, hyper, self.settings)
+        if isinstance(self.found, Minimum):
+            found = replace(found, pruned=self.found.pruned + found.pruned)
         posterior = self.posterior.with_network(found.network, found.groups.labels)
-        moved = np.max(np.abs(np.log(found.hyper.alpha / hyper.alpha)))
-        return Side(posterior, found.theta, found.hyper, self.settings, found, moved, 1)
+        return Side(posterior, self.settings, found)
 
     def integrated(self):
         """Integrate the Occam factors of the precisions numerically where that is needed."""
-        return replace(self, minimum=integrated(self.posterior, self.minimum, self.settings))
-
-    def polished(self, refine):
-        """Converge to the minimum to rounding, refining precisions that still change."""
-        return self.completed(partial(polish, refine=refine and self.moved > STILL))
+        return self._replace(found=integrated(self.posterior, self.found, self.settings))
 
 
 class Pair(NamedTuple):
@@ -122,12 +99,8 @@ class Pair(NamedTuple):
         (start,) = random_starts(noise, [np.random.default_rng(seed)])
         level = np.log(posterior.likelihood.precisions(trained.hyper.beta))
         start.theta[-plan.network.n_outputs :] = level
-        return cls(
-            Side(posterior, trained.theta, trained.hyper, settings, n_iter=1),
-            Side(noise, start.theta, start.hyper, plan.settings(settings)),
-            plan,
-            int(trained.n_iter),
-        )
+        mean = Side(posterior, settings, trained._replace(n_iter=1))
+        return cls(mean, Side(noise, plan.settings(settings), start), plan, int(trained.n_iter))
 
     @classmethod
     def resume(cls, posterior, old, settings, plan):
@@ -137,10 +110,15 @@ class Pair(NamedTuple):
         """
         noise = expected_noise_posterior(posterior, old.noise.network, old.noise.groups)
         return cls(
-            Side(posterior, old.theta, old.hyper, settings, n_iter=1),
-            Side(noise, old.noise.theta, old.noise.hyper, plan.settings(settings), n_iter=1),
+            Side(posterior, settings, Trained(old.theta, old.hyper, 1)),
+            Side(noise, plan.settings(settings), Trained(old.noise.theta, old.noise.hyper, 1)),
             plan,
         )
+
+    @property
+    def early(self):
+        """True if early stopping ends before a minimum."""
+        return Method.choose(*self.mean[:2]).early
 
     @property
     def out_of_time(self):
@@ -149,11 +127,16 @@ class Pair(NamedTuple):
 
     def round(self, advance):
         """Advance the noise network given the residuals, then the means given the noise."""
-        mean, noise = self.mean, self.noise
-        y, gamma = squared_residuals(mean.posterior, mean.theta, mean.hyper, mean.settings)
-        noise = advance(replace(noise, posterior=replace(noise.posterior, y=y, factors=gamma)))
-        mean = _given_noise(mean, noise.outputs())
-        return self._replace(mean=advance(mean), noise=noise)
+        (posterior, settings, found), noise = self.mean, self.noise
+        y, gamma = squared_residuals(posterior, found.theta, found.hyper, settings)
+        noise = noise._replace(posterior=replace(noise.posterior, y=y, factors=gamma))
+        noise = advance(noise)
+        posterior, level = with_rows(posterior, noise.outputs())
+        settings = settings._replace(
+            free=replace(settings.free, beta=np.zeros_like(settings.free.beta)),
+            fixed=settings.fixed._replace(beta=np.exp(level)),
+        )
+        return self._replace(mean=advance(Side(posterior, settings, found)), noise=noise)
 
     @property
     def minimum(self):
@@ -161,7 +144,7 @@ class Pair(NamedTuple):
 
         The minimum of the means, whose ``noise`` is the minimum of the noise network.
         """
-        mean, noise = self.mean.minimum, self.noise.minimum
+        mean, noise = self.mean.found, self.noise.found
         biases = noise.groups.labels == len(noise.groups.names) - 1
         pull = 0.5 * noise.hyper.alpha[-1] * np.sum(noise.theta[biases] ** 2)
         occam = noise.terms.weight_precision_occam
@@ -189,7 +172,7 @@ class Pair(NamedTuple):
 def train_with_noise(pair, tol=ROUGH, tol_factor=ROUGH_TOL):
     """Train both networks in turns until the noise has settled (MacKay 1992, chapter 6)."""
     advance = partial(Side.trained, tol_factor=tol_factor)
-    for _ in range(EARLY_ROUNDS if pair.mean.method.early else ROUNDS):
+    for _ in range(EARLY_ROUNDS if pair.early else ROUNDS):
         before, pair = pair.noise.outputs(), pair.round(advance)
         change = pair.mean.posterior.sample_weight @ (pair.noise.outputs() - before) ** 2
         if np.all(change < tol**2 * pair.mean.posterior.n_rows) or pair.out_of_time:
@@ -202,7 +185,7 @@ def settle(pair):
 
     Returns the minimum of the means, whose ``noise`` is the minimum of the noise network.
     """
-    if pair.mean.method.early:  # early stopping ends before a minimum
+    if pair.early:
         return pair.round(Side.completed).minimum
     pair = train_with_noise(pair, SETTLED, 1.0)
     best, highest = None, -np.inf
@@ -215,25 +198,16 @@ def settle(pair):
         if not gain > WORTH_A_ROUND or pair.out_of_time:  # true for a gain of nan as well
             break
     for _ in range(0 if best.out_of_time else REFINING_ROUNDS):
-        best = best.round(partial(Side.polished, refine=True))
+        best = best.round(partial(Side.completed, finish=partial(polish, refine=True)))
     change = np.inf
     for _ in range(POLISHING_ROUNDS):
-        before, best = best.noise.outputs(), best.round(partial(Side.polished, refine=False))
+        before = best.noise.outputs()
+        best = best.round(partial(Side.completed, finish=partial(polish, refine=False)))
         change = np.max(np.abs(best.noise.outputs() - before))
         if change < POLISHED or best.out_of_time:
             break
     found = best._replace(mean=best.mean.integrated(), noise=best.noise.integrated()).minimum
     return replace(found, converged=found.converged and bool(change < 100.0 * POLISHED))
-
-
-def _given_noise(mean, log_precision):
-    """Side of the means, with the noise of every row fixed."""
-    posterior, level = with_rows(mean.posterior, log_precision)
-    free, fixed = mean.settings.free, mean.settings.fixed
-    settings = mean.settings._replace(
-        free=replace(free, beta=np.zeros_like(free.beta)), fixed=fixed._replace(beta=np.exp(level))
-    )
-    return replace(mean, posterior=posterior, settings=settings)
 
 
 def occam_of_idle(plan, posterior, prior, levels):

@@ -33,15 +33,10 @@ OUT_OF_REACH = 6.0  # nats below the best evidence at which the search in a dire
 
 @dataclass(frozen=True, repr=False)
 class StudentTTerms(EvidenceTerms):
-    """Terms of the log evidence with Student-t noise, in addition to those of `EvidenceTerms`.
+    """Terms of the log evidence with Student-t noise, in addition to those of `EvidenceTerms`."""
 
-    Attributes
-    ----------
-    degrees_of_freedom_occam : float
-        Log of the evidence averaged over the grid of degrees of freedom, less the log evidence of
-        the best value. Never positive.
-    """
-
+    # log of the evidence averaged over the grid of degrees of freedom, less the log evidence of the
+    # best value; never positive
     degrees_of_freedom_occam: float = 0.0
 
 
@@ -51,10 +46,7 @@ class StudentTNoise(ConstantNoise):
     tried_below = 0.5  # p value: the model is cheap, and networks that fit outliers hide them
     hides = True
     plain = False
-
-    def p_value(self, X, residuals, sample_weight):
-        """P value of the test for this noise, `heavy_tails`."""
-        return heavy_tails(residuals, sample_weight)
+    p_value = staticmethod(heavy_tails)
 
     def pose(self, posed):
         """Pose the model, see `ConstantNoise.pose`; convert fixed noise levels to scales."""
@@ -131,7 +123,7 @@ def _with_noise_reestimated(own, start, settings):
         if np.all(moved < SETTLED):
             break
     misfit = own.energies(start.theta, hyper.beta)
-    normaliser = float(own.noise_normaliser(hyper.beta))
+    normaliser = float(own.likelihood.log_normaliser(hyper.beta, own.n_rows))
     terms = replace(start.terms, misfit=-float(misfit.misfit), noise_normaliser=normaliser)
     return replace(
         start, likelihood=own.likelihood, hyper=hyper, terms=terms, data_errors=misfit.errors

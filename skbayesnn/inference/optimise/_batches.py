@@ -60,8 +60,8 @@ class BatchSteps:
         self._per_stage, self._n_steps = per_stage, n_stages * per_stage
         self._order, k = np.empty(0, dtype=int), posterior.network.n_weights
         self._mean, self._square = np.zeros(k), np.zeros(k)
-        shapes = posterior.network.shapes
-        self._rate = shorter * RATE * np.concatenate([np.full(i * o, i**-0.5) for i, o in shapes])
+        fan_in, fan_out = np.transpose(posterior.network.shapes)
+        self._rate = shorter * RATE * np.repeat(fan_in**-0.5, fan_in * fan_out)
 
     def trial(self, posterior, search):
         """Run one stage; its result is always accepted."""

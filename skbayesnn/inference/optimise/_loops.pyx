@@ -426,7 +426,8 @@ cdef class Loop:
         self.more, self.rate, self.free = 0.0 * ones, 0.0 * ones, np.zeros(G + L + 1, np.uint8)
         self.low, self.high = ones, ones
         if free is not None:
-            self.more, self.rate = np.append(free.prior.counts, 0.0), np.append(free.prior.rate, 0.0)
+            self.more = np.append(2.0 * free.prior.shape, 0.0)
+            self.rate = np.append(free.prior.rate, 0.0)
             self.free = np.append(free.mask, False).astype(np.uint8)
             self.low, self.high = (np.append(np.exp(end), 1.0) for end in free.prior.log_range)
         task.model, task.kernels = &self.model.c, kernels_in_use()
@@ -489,7 +490,7 @@ cdef class Loop:
             found.factor = arrays[6][at].reshape(k, k).T.copy(order="F")
         energies = Energies(weights_, np.asarray(places[at].misfit), errors_)
         point = Point(theta_, Hyperparameters(hyper[:G], hyper[G:]), energies, gradient_, found)
-        if calm is not None:
+        if self.task.reestimates:
             calm = Calm(way.small, way.accepted, tau_factor)
         done, converged = bool(way.done), bool(way.converged)
         return Search(point, way.damping, way.growth, way.n_iter, done, converged, calm), left

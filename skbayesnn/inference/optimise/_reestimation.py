@@ -91,13 +91,10 @@ class Reestimation(NamedTuple):
 
     exact = confined = False  # see `FixedPrecisions`
 
-    def begun(self, search):
-        """Initialise the memory of this rule in a search."""
-        return search._replace(memory=Calm(0, 0, np.ones_like(search.point.hyper.alpha)))
-
     def after(self, search, trial):
         """Re-estimate, then expand ``M`` to second order at the new weights and precisions."""
-        before, calm = search.point, search.memory
+        before = search.point
+        calm = search.memory or Calm(0, 0, np.ones_like(before.hyper.alpha))
         hyper, gain = before.hyper, 0.0
         if before.precision.definite:
             if calm.accepted % TAU_EVERY == 0:
@@ -131,29 +128,24 @@ class Reestimation(NamedTuple):
         return np.sqrt(new * factor)
 
 
-def third_order(posterior, method, point, moves, one_sided=False):
+def third_order(posterior, method, point, moves, one_sided=False, exact=False):
     """Third-order terms ``-1/2 Tr(A^-1 dA/dw . move)`` by finite differences.
 
     For ``moves`` of shape (h, k) the result has shape (h,). The point has a positive definite
-    Gauss-Newton ``A``. With ``one_sided`` differences, as ``Tr(A^-1 A)`` is known, the work is
-    half, and about four digits are right.
+    Gauss-Newton ``A``, or the ``exact`` one. With ``one_sided`` differences, as ``Tr(A^-1 A)`` is
+    known, the work is half, and about four digits are right.
     """
     theta, hyper = point.theta, point.hyper
     if posterior.is_quadratic:
         return np.zeros(len(moves))
-    eps = difference_step(theta, moves)
-    plus = method.traces(posterior, theta + eps * moves, hyper, point.precision)
+    size = (1.0 + np.linalg.norm(theta)) / np.sqrt(len(theta))  # of a weight
+    lengths = np.maximum(np.linalg.norm(moves, axis=1, keepdims=True), 1e-300)
+    eps = np.minimum(STEP * size / lengths, LONGEST)
+    plus = method.traces(posterior, theta + eps * moves, hyper, point.precision, exact)
     if one_sided:
         return -0.5 * (plus - len(theta)) / eps[:, 0]
-    minus = method.traces(posterior, theta - eps * moves, hyper, point.precision)
+    minus = method.traces(posterior, theta - eps * moves, hyper, point.precision, exact)
     return -0.5 * (plus - minus) / (2.0 * eps[:, 0])
-
-
-def difference_step(theta, moves):
-    """Finite-difference steps ``(h, 1)`` that make ``moves`` small relative to the weights."""
-    size = (1.0 + np.linalg.norm(theta)) / np.sqrt(len(theta))
-    lengths = np.maximum(np.linalg.norm(moves, axis=1, keepdims=True), 1e-300)
-    return np.minimum(STEP * size / lengths, LONGEST)
 
 
 # --- training by gradients ------------------------------------------------------------------------

@@ -24,7 +24,7 @@ import numpy as np
 from scipy.linalg import eigh
 from scipy.optimize import minimize
 
-from skbayesnn.inference.curvature._method import Point
+from skbayesnn.inference.curvature._method import Curvature, Point
 from skbayesnn.inference.optimise._damped import (
     NO_WAY_DOWN,
     ROUNDING,
@@ -243,7 +243,6 @@ def _escaped(posterior, point):
 
 def compiled_loop(posterior, rule):
     """Build the compiled loop of a posterior and a rule, or return ``None`` if unsupported."""
-    small = _loops is not None and posterior.is_compiled
-    if not (small and posterior.groups.centred and rule.method.forms(rule.exact)):
-        return None
-    return _loops.Loop(posterior, rule)
+    small = _loops is not None and posterior.is_compiled and posterior.groups.centred
+    dense = rule.exact or rule.method.curvature is Curvature.DENSE
+    return _loops.Loop(posterior, rule) if small and dense else None

@@ -10,7 +10,7 @@ import numpy as np
 
 from skbayesnn.inference.curvature._method import Method
 from skbayesnn.inference.optimise._steps import find_mode
-from skbayesnn.network import first_inputs
+from skbayesnn.network import with_constant
 from skbayesnn.posterior import Hyperparameters
 from skbayesnn.samplers import Metric
 
@@ -83,7 +83,7 @@ class SliceMoves:
     def __init__(self, joint, shapes):
         self.joint, self.shapes, posterior = joint, shapes, joint.posterior
         self.layer = posterior.network.shapes[-1]  # inputs with the bias, outputs
-        self.inputs = np.ascontiguousarray(first_inputs(posterior.network, posterior.X).T)
+        self.inputs = np.ascontiguousarray(with_constant(posterior.network, posterior.X).T)
         self.targets = np.swapaxes(posterior.y, -1, -2)
         self.n_lines = max(LEAST_LINES, self.layer[0] * max(1, self.layer[1] - 1))
         self.groups = np.flatnonzero(joint.free.alpha)

@@ -39,12 +39,6 @@ class PrecisionMap(NamedTuple):
     low: np.ndarray  # ends of the interval of psi
     high: np.ndarray
 
-    @classmethod
-    def build(cls, low, high, centre, fine, coarse):
-        """Build the map for intervals of ``ln alpha`` from ``low`` to ``high``."""
-        bare = cls(centre, fine, coarse, centre, centre)
-        return bare._replace(low=bare._invert(low), high=bare._invert(high))
-
     def _curve(self, psi):
         return self.centre + self.fine * psi + (self.coarse - self.fine) * np.logaddexp(0.0, psi)
 
@@ -102,13 +96,14 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True)
 class Coordinates:
-    """Maps between positions and weights with precisions; parameters as for `JointPosterior`."""
+    """Maps between positions and weights with precisions."""
 
     posterior: object
-    free: object
-    fixed: Hyperparameters
+    free: object  # `FreeHyperparameters`: masks of the inferred precisions, and their priors
+    fixed: Hyperparameters  # values of the fixed precisions
+    # (n_groups,), precisions h_c by the data; zeros make the coordinates fully non-centred
     information: np.ndarray
-    integrate_outputs: bool = True
+    integrate_outputs: bool = True  # False keeps all weights in the position
 
     # layout of a position, derived from the above
     integrated: bool = field(init=False)  # True if the output layer is integrated out
@@ -169,9 +164,9 @@ class Coordinates:
         centre = np.concatenate([np.log(known)[self.free.alpha], np.zeros(n_beta)])
         fine = np.sqrt(2.0 / np.maximum(self.sizes, 1.0))[self.free.alpha]
         fine = np.minimum(np.concatenate([fine, np.full(n_beta, COARSE)]), COARSE)
-        coarse = np.full(len(centre), COARSE)
-        priors = self.free.priors
-        return PrecisionMap.build(priors.low, priors.high, centre, fine, coarse)
+        priors, coarse = self.free.priors, np.full(len(centre), COARSE)
+        bare = PrecisionMap(centre, fine, coarse, centre, centre)
+        return bare._replace(low=bare._invert(priors.low), high=bare._invert(priors.high))
 
     def place(self, q):
         """Decompose positions into weights, precisions and conditions."""

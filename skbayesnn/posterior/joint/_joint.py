@@ -50,18 +50,6 @@ class JointPosterior(Coordinates):
     networks, or conditions (see `Phase`) beyond the ``dimension`` entries that move. "All weights"
     below refers to the network of the means.
 
-    Parameters
-    ----------
-    posterior : Posterior
-    free : FreeHyperparameters
-        Mask of the inferred precisions, and their priors.
-    fixed : Hyperparameters
-        Values of the fixed precisions.
-    information : ndarray of shape (n_groups,)
-        Precisions ``h_c`` by the data; zeros make the coordinates fully non-centred.
-    integrate_outputs : bool, default=True
-        ``False`` keeps all weights in the position.
-
     Examples
     --------
     >>> import numpy as np
@@ -110,7 +98,15 @@ class JointPosterior(Coordinates):
     def _terms(self, q):
         place = self.place(q)
         stretch, change = self.precision_map.derivatives(place.eta)
-        return JointEnergy(*self._prior(place, stretch, change), *self._data(place, stretch))
+        natural = self._likelihood(place)
+        # u_i = v_i (alpha_c + h_c)^(-1/2): the chain rule for v_i and ln alpha_c
+        by_white = self._of_means_alone(natural.theta, self.posterior.groups.white_gradient)
+        pull = sums_by(self._membership, place.white * by_white)
+        by_alpha = natural.log_alpha - 0.5 * place.share * pull
+        free = by_alpha[..., self.free.alpha], natural.log_beta[..., self.free.beta]
+        by_eta = np.concatenate(free, axis=-1) * stretch
+        gradient = np.concatenate([by_white * place.scales, by_eta], axis=-1)
+        return JointEnergy(*self._prior(place, stretch, change), natural.value, gradient)
 
     def __call__(self, q):
         """Energy, minus the log posterior density up to the evidence, and its gradient."""
@@ -147,18 +143,6 @@ class JointPosterior(Coordinates):
         logs, priors = self.precision_map.log_precision(eta), self.free.priors
         slope = change + priors.slope(logs) * stretch
         return -np.log(stretch) - priors.log_density(logs), -slope
-
-    def _data(self, place, stretch):
-        """Minus log likelihood (with all constants), and its gradient."""
-        natural = self._likelihood(place)
-        # u_i = v_i (alpha_c + h_c)^(-1/2): the chain rule for v_i and ln alpha_c
-        by_white = self._of_means_alone(natural.theta, self.posterior.groups.white_gradient)
-        by_v = by_white * place.scales
-        pull = sums_by(self._membership, place.white * by_white)
-        by_alpha = natural.log_alpha - 0.5 * place.share * pull
-        free = by_alpha[..., self.free.alpha], natural.log_beta[..., self.free.beta]
-        by_eta = np.concatenate(free, axis=-1) * stretch
-        return natural.value, np.concatenate([by_v, by_eta], axis=-1)
 
     def curvature(self, q):
         """Gauss-Newton approximation of the Hessian of the energy, ``(..., dimension, dimension)``.
@@ -252,7 +236,8 @@ class JointPosterior(Coordinates):
             return place.theta
         if normal is None:
             normal = np.zeros(self._output_labels.shape)
-        z, sd = self._features(place.theta).inputs[-1], self._output_sd(place.hyper)
+        z = self._features(place.theta).inputs[-1]
+        sd = (place.hyper.alpha**-0.5).take(self._output_labels, axis=-1)
         gram, moment = regression_system(self._rows(place), z, sd)
         values, vectors = spectrum(gram, len(self.posterior.X))
         shrink = 1.0 / (1.0 + values)
@@ -265,7 +250,7 @@ class JointPosterior(Coordinates):
     # --- natural coordinates ---------------------------------------------------------------------
 
     def _likelihood(self, place):
-        """`Derivatives` of the likelihood."""
+        """`Derivatives` of minus the log likelihood, with all constants."""
         if self.integrated:
             return self._of_rows(place, self._rows(place))[0]
         posterior, hyper = self.posterior, place.hyper
@@ -317,10 +302,6 @@ class JointPosterior(Coordinates):
         full[..., : self.n_mean] = theta[..., : self.n_mean]
         return forward(network, full, self.posterior.X, order=1)
 
-    def _output_sd(self, hyper):
-        """Prior standard deviations of output weights, ``(..., n_outputs, width)``."""
-        return (hyper.alpha**-0.5).take(self._output_labels, axis=-1)
-
     def _of_rows(self, place, rows):
         """Likelihood of Gaussian noise: its `Derivatives`, and the `Regression` they come from.
 
@@ -330,7 +311,7 @@ class JointPosterior(Coordinates):
         posterior, theta, hyper = self.posterior, place.theta, place.hyper
         if self.integrated:
             trace = self._features(theta)
-            sd = self._output_sd(hyper)
+            sd = (hyper.alpha**-0.5).take(self._output_labels, axis=-1)
             found = integrated(rows, trace.inputs[-1], sd)
             by_theta = hidden_gradient(trace, found.gradient)
             flat = found.log_alpha.reshape(*theta.shape[:-1], -1)  # summed by group

@@ -16,14 +16,9 @@ class Hyperprior:
     equivalent to ``2 a`` well-determined weights or targets whose energies sum to ``b``. With ``a =
     b = 0`` it is uniform in ``x``. All methods accept scalars and, element by element, arrays.
 
-    Attributes
-    ----------
-    shape, rate : float or ndarray of shape (n,)
-        Parameters ``a`` and ``b``.
-    low, high : float or ndarray of shape (n,)
-        Ends of the interval of ``ln lambda``.
-    log_normaliser : float or ndarray of shape (n,)
-        Log normaliser ``ln int exp(a x - b e^x) dx`` over the interval.
+    Attributes are ``shape`` and ``rate``, ``a`` and ``b``; ``low`` and ``high``, the ends of the
+    interval of ``ln lambda``; and ``log_normaliser``, ``ln int exp(a x - b e^x) dx`` over it. They
+    are numbers, or arrays (n,).
 
     Examples
     --------

@@ -60,14 +60,6 @@ class WeightGroups:
         """Lower Cholesky factor ``L`` with ``R = L L^T``, or the roots of the diagonal."""
         return np.linalg.cholesky(self.shape) if self.coupled else np.sqrt(self.shape)
 
-    @cached_property
-    def _log_det(self):
-        """Log determinant ``log det R``."""
-        if self.centred:
-            return 0.0
-        diagonal = np.diag(self._factor) if self.coupled else self._factor
-        return 2.0 * float(np.sum(np.log(diagonal)))
-
     def expand(self, alpha):
         """Factor of every weight, ``(..., k)``, from one per group, ``(..., n_groups)``."""
         return alpha[..., self.labels]
@@ -131,7 +123,8 @@ class WeightGroups:
 
     def log_normaliser(self, alpha):
         """Log normaliser ``1/2 log det P``; the factor of ``2 pi`` cancels in evidences."""
-        return 0.5 * self.sizes @ np.log(alpha) + 0.5 * self._log_det
+        roots = np.diag(self._factor) if self.coupled else self._factor
+        return 0.5 * self.sizes @ np.log(alpha) + np.sum(np.log(roots))
 
     def draw(self, alpha, rng):
         """Draw weights from the prior, ``(..., k)``, at factors ``(..., n_groups)``."""
@@ -165,25 +158,18 @@ class WeightGroups:
 
     def coloured(self, white):
         """Inverse of `white`."""
-        return self.mean + self._over_factor(white, trans=1)
+        return self.mean + self.white_gradient(white, trans=1)
 
-    def white_gradient(self, gradient):
-        """Gradient with respect to ``u``, ``(..., k)``, from the gradient in the weights."""
-        return self._over_factor(gradient)
+    def white_gradient(self, gradient, trans=0):
+        """Gradient ``L^-1 g`` with respect to ``u``, from that in the weights, ``(..., k)``.
 
-    def white_matrix(self, matrix):
-        """Hessian with respect to ``u``, ``(..., k, k)``, from the Hessian in the weights."""
-        for _ in range(2):  # rows, then columns
-            matrix = self._over_factor(np.swapaxes(matrix, -1, -2))
-        return matrix
-
-    def _over_factor(self, vectors, trans=0):
-        """Solution ``L^-1 v``, or ``L^-T v``, for ``v`` of shape (..., k)."""
+        With ``trans=1`` it is ``L^-T g``.
+        """
         if not self.coupled:
-            return vectors / self._factor
-        columns = vectors.reshape(-1, len(self.mean)).T
+            return gradient / self._factor
+        columns = gradient.reshape(-1, len(self.mean)).T
         solved = solve_triangular(self._factor, columns, lower=True, trans=trans).T
-        return solved.reshape(vectors.shape)
+        return solved.reshape(gradient.shape)
 
     def conditional(self, part, theta):
         """Conditional prior of a slice of the weights given all others."""

@@ -38,7 +38,9 @@ def test_noise_level_at_fixed_weights(degrees_of_freedom):
 
     def log_likelihood(factor):
         beta = found.hyper.beta * factor
-        return own.noise_normaliser(beta) - own.energies(found.theta, beta).misfit
+        return (
+            own.likelihood.log_normaliser(beta, own.n_rows) - own.energies(found.theta, beta).misfit
+        )
 
     best = log_likelihood(1.0)
     assert_allclose(found.terms.misfit + found.terms.noise_normaliser, best)

@@ -134,14 +134,29 @@ WITHOUT = Limits(dense=0, dual_work=0)  # matrices and roots
 
 @pytest.mark.parametrize("alpha", [10.0, 0.1])
 def test_kronecker_factors_beside_the_whole_matrix(alpha):
-    posterior, _, point, whole = kronecker_and_whole(3000, alpha, 15.0, WITHOUT)
+    posterior, method, point, whole = kronecker_and_whole(3000, alpha, 15.0, WITHOUT)
     some = posterior.of_rows(slice(None, None, 50))
     J = some.weighted_jacobian(point.theta, point.hyper)[:, None]
     ratio = np.sqrt(point.precision.project(J) / whole.project(J)).ravel()
     assert 0.8 < np.median(ratio) < 1.6
     given = posterior.groups, point.hyper.alpha
     exact, alone = (matrix.determined(*given).sum() for matrix in (whole, point.precision))
-    assert 20.0 < exact < 0.8 * alone  # by the factors there are too many
+    found = method.determined(posterior, point)
+    assert 20.0 < exact < 0.8 * alone  # by the factors alone there are too many
+    assert found.sum() == pytest.approx(exact, rel=0.2)  # by few random signs
+    np.testing.assert_allclose(found / found.sum(), point.precision.determined(*given) / alone)
+
+
+def test_determined_weights_without_a_rounding_error():
+    """Conjugate gradients that arrive at once stay there."""
+    network = Network((1, 1))
+    given = np.zeros((3, 1)), np.ones((3, 1)), np.ones(3)
+    posterior = Posterior(network, ONE, weight_groups(network, "single"), *given)
+    hyper = Hyperparameters(np.ones(1), np.ones(1))
+    method = method_of(posterior, limits=WITHOUT)
+    point = method.point(posterior, np.zeros(2), hyper)
+    np.testing.assert_array_equal(point.precision.diagonal, [1.0, 4.0])
+    np.testing.assert_allclose(method.determined(posterior, point), 0.75)
 
 
 # --- curvature that is lost in rounding -----------------------------------------------------------

@@ -45,7 +45,7 @@ def mode_given_noise(posterior, log_precision, alpha, theta):
 
 def evidence_given_noise(posterior, log_precision, alpha, theta):
     own, point = mode_given_noise(posterior, log_precision, alpha, theta)
-    return log_evidence_fixed(own, point.hyper, point.energies, point.precision.log_det)
+    return log_evidence_fixed(own, point)
 
 
 def targets_of_noise(own, theta, hyper):

@@ -63,7 +63,7 @@ def rule_and_search(posterior, theta, hyper, name):
             priors = [Gamma(2.0 + i, 1.0 + 0.1 * i) for i in range(len(free.mask))]
             free = replace(free, prior=Hyperpriors.of(priors))
         rule = Reestimation(posterior, method, free, 1e-3)
-        return rule, rule.begun(Search(method.point(posterior, theta, hyper), damping=1e-2))
+        return rule, Search(method.point(posterior, theta, hyper), damping=1e-2)
     options = {"exact": name != "gauss_newton", "confined": name == "confined"}
     rule = FixedPrecisions(posterior, method, 1e-9, **options)
     return rule, rule.begun(theta, hyper)
