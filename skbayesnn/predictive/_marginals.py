@@ -9,8 +9,8 @@ from scipy.special import gammaln, logsumexp, ndtr, ndtri, stdtr, stdtrit
 
 RANGE, PER_UNIT = 12.0, 128  # of the table of Student's t distribution, in normal units
 BLOCK = 2**16  # components of the rows that are solved together, to fit into a fast cache
-CLOSE = 0.1  # largest relative correction to a Newton step that is accepted
-FINE = 1e-7  # largest change by the last order of a step, in standard deviations
+CLOSE = 1e-7  # distance of normal scores from which one Newton step leads to within its square
+FINE = 1e-14  # width of a bracket that is not divided further, in standard deviations
 MAX_ITER = 200  # steps; bisection alone takes about 60
 SQRT_2PI = np.sqrt(2.0 * np.pi)
 
@@ -30,10 +30,9 @@ class NormalLaw:
         """Quantile function, the inverse of `cdf`."""
         return ndtri(probability)
 
-    def derivatives(self, z):
-        """Evaluate `cdf`, the density and two derivatives of the density, in order."""
-        density = _normal_density(z)
-        return ndtr(z), density, -z * density, (z * z - 1.0) * density
+    def cdf_and_density(self, z):
+        """Evaluate both at ``z``."""
+        return ndtr(z), _normal_density(z)
 
 
 class StudentTLaw:
@@ -69,14 +68,12 @@ class StudentTLaw:
         """Quantile function, the inverse of `cdf`."""
         return stdtrit(self.degrees_of_freedom, probability)
 
-    def derivatives(self, z):
-        """Evaluate `cdf`, the density and two derivatives of the density, in order."""
-        nu, square = self.degrees_of_freedom, z * z
-        logarithm = np.log1p(square / nu)
+    def cdf_and_density(self, z):
+        """Evaluate both at ``z``."""
+        nu = self.degrees_of_freedom
+        logarithm = np.log1p(z * z / nu)
         density = np.exp(self.log_constant - 0.5 * (nu + 1.0) * logarithm)
-        slope = -(nu + 1.0) * z / (nu + square)  # slope of the log density
-        curvature = slope * slope + (nu + 1.0) * (square - nu) / (nu + square) ** 2
-        return self._of_logarithm(z, logarithm), density, slope * density, curvature * density
+        return self._of_logarithm(z, logarithm), density
 
     def _of_logarithm(self, z, logarithm):
         """Evaluate `cdf`, given ``ln(1 + z^2/nu)``."""
@@ -187,57 +184,39 @@ def _quantile(components, centre, spread, probability):
     return _solved(components, probability, x, low, high, FINE * spread)
 
 
-def _solved(components, probability, x, low, high, tolerance):
-    """Find roots by steps of third order inside shrinking brackets, until every row converges."""
+def _solved(components, probability, x, low, high, narrow):
+    """Solve ``Phi^-1(F(x)) = Phi^-1(p)`` by Newton steps inside shrinking brackets.
+
+    The left side is linear for a Gaussian, and nearly linear for most mixtures.
+    """
     x, low, high, left = x.copy(), low.copy(), high.copy(), np.arange(len(x))
     for _ in range(MAX_ITER):
         at = x[left]
-        values = _derivatives(components, at)
-        below = values[0] < probability
+        F, density = _cdf_and_density(components, at)
+        below = probability > F
         low[left], high[left] = np.where(below, at, low[left]), np.where(below, high[left], at)
-        new, found = _step(at, values, probability, tolerance[left])
-        inside = (new >= low[left]) & (new <= high[left])
+        with np.errstate(all="ignore"):
+            score = ndtri(F)
+            missing = ndtri(probability) - score
+            new = at + missing * _normal_density(score) / density
+            inside = (new >= low[left]) & (new <= high[left])
+            found = inside & (np.abs(missing) <= CLOSE)
         x[left] = np.where(inside, new, 0.5 * (low[left] + high[left]))
-        found = (found & inside) | (high[left] - low[left] <= FINE * tolerance[left])
-        found |= x[left] == at
+        found |= (high[left] - low[left] <= narrow[left]) | (x[left] == at)
         if found.all():
             break
         components, left = [some.of_rows(~found) for some in components], left[~found]
     return x
 
 
-def _derivatives(components, x):
-    """Distribution function of the mixture and its first three derivatives, ``(4, r)``."""
-    totals = np.zeros((4, len(x)))
+def _cdf_and_density(components, x):
+    """Distribution function and density of the mixture, ``(r,)``."""
+    cdf, density = np.zeros((2, len(x)))
     for weights, means, inverse, law in components:
-        scale = 1.0
-        for total, values in zip(
-            totals, law.derivatives((x[:, None] - means) * inverse), strict=True
-        ):
-            total += (values * scale) @ weights
-            scale = scale * inverse
-    return totals
-
-
-def _step(x, values, probability, tolerance):
-    """Take a step towards the root of ``g(x) = Phi^-1(F(x)) - Phi^-1(p)``, and test convergence.
-
-    The step is that of Householder's method of third order. For a Gaussian ``g`` is linear, and for
-    most mixtures nearly linear.
-    """
-    F, f, f1, f2 = values
-    with np.errstate(all="ignore"):
-        score = ndtri(F)
-        slope = f / _normal_density(score)  # dg/dx
-        bend = f1 / f + score * slope  # d ln(slope) / dx
-        change = f2 / f - (f1 / f) ** 2 + slope**2 + score * slope * bend  # d bend / dx
-        newton = (ndtri(probability) - score) / slope
-        halley = newton / (1.0 + 0.5 * newton * bend)
-        third = newton * newton * (bend * bend + change) / 6.0
-        householder = newton * (1.0 + 0.5 * newton * bend) / (1.0 + newton * bend + third)
-        found = np.abs(householder - halley) <= tolerance
-        found &= np.abs(householder - newton) <= CLOSE * np.abs(newton)
-    return x + householder, found
+        below, heights = law.cdf_and_density((x[:, None] - means) * inverse)
+        cdf += below @ weights
+        density += (heights * inverse) @ weights
+    return cdf, density
 
 
 def mixture_moments(weights, means, covariances):

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.integrate import quad
 from scipy.stats import lognorm
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -20,7 +20,7 @@ from sklearn.preprocessing import (
 )
 from sklearn.utils.estimator_checks import check_estimator
 
-from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor, Prior
+from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, Prior
 from skbayesnn.compose import TransformedTargetRegressor
 from skbayesnn.metrics import log_density_scorer, neg_crps_scorer
 from skbayesnn.model_selection import AllData, EvidenceSearch, compare, evidence_score
@@ -34,18 +34,6 @@ Y = np.exp(T)
 GRID = np.linspace(-1.5, 1.5, 7)[:, None]
 LOG = {"func": np.log, "inverse_func": np.exp}
 LINEAR = EvidenceMLPRegressor((), noise="constant")
-MIXTURE = EvidenceMLPRegressor(
-    (3,), noise="constant", combine="equal", n_restarts=3, random_state=0
-)
-SAMPLER = HMCMLPRegressor(
-    (2,),
-    noise="constant",
-    n_chains=2,
-    n_warmup=20,
-    n_draws=20,
-    measure_evidence=False,
-    random_state=0,
-)
 
 
 def fit_log(regressor, **parameters):
@@ -62,13 +50,6 @@ def law(linear):
     """Distribution of the targets at the rows of ``GRID``."""
     mean, std = linear.regressor_.predict(GRID, return_std=True)
     return lognorm(std, scale=np.exp(mean))
-
-
-@pytest.fixture(scope="module", params=[MIXTURE, SAMPLER], ids=["minima", "draws"])
-def mixture(request):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        return fit_log(request.param)
 
 
 class TestLogNormal:
@@ -110,17 +91,6 @@ class TestLogNormal:
         integrals = [self.crps(linear, GRID[[i]], y[i]) for i in (0, 3)]
         crps = [-neg_crps_scorer(linear, GRID[[i]], y[[i]]) for i in (0, 3)]
         assert_allclose(crps, integrals, rtol=2e-3)
-
-
-class TestMixtures:
-    def test_moments(self, mixture):
-        """Against the mean over quantiles, which invert the distribution function."""
-        q = (np.arange(1000) + 0.5) / 1000
-        t = mixture.regressor_.predict_quantiles(GRID[2:4], q)
-        mean, std = mixture.predict_expectation(GRID[2:4], np.arcsinh, return_std=True)
-        values = np.arcsinh(np.exp(t))
-        assert_allclose(mean, values.mean(axis=1), rtol=1e-3)
-        assert_allclose(std, values.std(axis=1), rtol=1e-2)
 
 
 class TestEvidence:

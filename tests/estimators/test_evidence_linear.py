@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy.special import logsumexp
-from sklearn.linear_model import LogisticRegression, Ridge
 
-from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, Prior
+from skbayesnn import EvidenceMLPRegressor, Prior
 
 NEAR = 0.1  # nats: one integral over a precision after the other
 BOUND = 2.0 * np.log(1e3)  # of ln alpha and ln beta: standard deviations within [1e-3, 1e3]
@@ -255,18 +254,3 @@ def test_an_intercept_of_its_own_against_the_closed_form():
     K = X @ X.T / given["weight"] + 1 / given["intercept"] + 0.09 * np.eye(30)
     value = y[:, 0] @ np.linalg.solve(K, y[:, 0]) + np.linalg.slogdet(2 * np.pi * K)[1]
     assert_allclose(model.log_evidence_, -0.5 * value, atol=1e-8)
-
-
-def test_precisions_of_ridge_and_logistic_regression():
-    """``alpha`` of `Ridge` is the prior precision over that of the noise, ``C`` its inverse."""
-    rng = np.random.default_rng(0)
-    X = rng.uniform(-2, 2, (60, 2))
-    y = 3 * X[:, 0] + 0.1 * rng.standard_normal(60)
-    with_one = np.column_stack([X, np.ones(60)])  # the intercept has the prior of the weights
-    fixed = {"hidden_layer_sizes": (), "prior": Prior(precision=2.0), "standardize": False}
-    regressor = EvidenceMLPRegressor(noise=0.5, **fixed).fit(X, y)
-    ridge = Ridge(alpha=2.0 * 0.5**2, fit_intercept=False).fit(with_one, y)
-    assert_allclose(regressor.coefs_[0][:, 0], ridge.coef_[:2], rtol=1e-6)
-    classifier = EvidenceMLPClassifier(**fixed).fit(X, y > 0)
-    logistic = LogisticRegression(C=0.5, fit_intercept=False, tol=1e-10).fit(with_one, y > 0)
-    assert_allclose(classifier.coefs_[0][:, 0], logistic.coef_[0, :2], rtol=1e-5)

@@ -64,15 +64,6 @@ def test_integer_weights_are_repeated_rows_in_any_order(kind, options):
     assert_same_bits(weighted, repeated, GRID)
 
 
-@pytest.mark.parametrize("kind", ["one output", "three classes"])
-def test_order_of_weighted_rows(kind):
-    X, y = make_rows(kind)
-    weight = np.random.default_rng(2).uniform(0.2, 3.0, len(X))
-    order = np.random.default_rng(3).permutation(len(X))
-    model = make_model(kind).fit(X, y, weight)
-    assert_same_bits(model, make_model(kind).fit(X[order], y[order], weight[order]), GRID)
-
-
 @pytest.mark.parametrize("kind", ["two outputs", "two classes"])
 def test_number_of_processes(kind):
     X, y = make_rows(kind)
@@ -102,18 +93,6 @@ def test_units_of_several_targets(noise):
     assert_allclose(scaled_mean / scales, mean, rtol=0, atol=1e-6 * np.std(y))
     assert_allclose(scaled_std / scales, std, rtol=1e-6)
     assert abs(scaled_log_evidence + len(y) * np.sum(np.log(scales)) - log_evidence) < 1e-6
-
-
-@pytest.mark.parametrize("kind", ["one output", "two outputs"])
-def test_units_of_the_inputs(kind):
-    """Of classifiers `test_stability` has them."""
-    scales = np.array([1e-8, 1e8])
-    X, y = make_rows(kind, n=60)
-    base = predictions(make_model(kind).fit(X, y), GRID)
-    scaled = predictions(make_model(kind).fit(scales * X, y), scales * GRID)
-    for mine, its in zip(scaled[:-1], base[:-1], strict=True):
-        assert_allclose(mine, its, rtol=2e-5, atol=2e-5 * np.std(y))
-    assert abs(scaled[-1] - base[-1]) < 2e-5
 
 
 def test_weights_are_reported_in_the_users_units():

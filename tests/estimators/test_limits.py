@@ -137,26 +137,6 @@ def test_student_t_noise_by_quadrature():
     assert_allclose(sampler.predict_std([[0.5]], "epistemic"), spread, rtol=0.15)
 
 
-def test_level_of_student_t_noise_by_quadrature():
-    rows = make_rows(n=60)
-    _, y, sides = rows
-    y[np.flatnonzero(sides == 0)[:3]] += (8.0, -6.0, 5.0)
-    log_scale = np.linspace(-3, 3, 121) * np.log(10.0)  # of the noise, log-uniform
-    near = np.abs(log_scale - np.log(0.4)) < 1.3
-    logs = np.full((len(DEGREES), len(log_scale)), -np.inf)
-    for place in np.flatnonzero(near):
-        for row, nu in zip(logs, DEGREES, strict=True):
-            sd = np.exp(log_scale[place]) * np.sqrt(nu / (nu - 2.0))
-            row[place] = logsumexp(grid_of_heavy_tails(rows, nu, sd, n=41)[2])
-    exact = logsumexp(logs) - np.log(len(DEGREES) * (len(log_scale) - 1))
-    options = {"noise": "student_t"} | FIXED
-    model = fit(rows, **options | LAPLACE)
-    assert model.log_evidence_ == pytest.approx(exact, abs=0.15)  # nats: Laplace's approximation
-    draws = {"n_warmup": 100, "n_draws": 200, "measure_evidence": True}
-    sampler = fit(rows, HMCMLPRegressor, **options | draws)
-    assert abs(sampler.log_evidence_ - exact) < 4.0 * sampler.log_evidence_std_ + 0.05
-
-
 def test_left_out_rows_against_fits_without_them():
     rows = make_rows(n=50)
     full = fit(rows, noise=0.5, **FIXED | LAPLACE)

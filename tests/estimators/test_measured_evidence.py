@@ -227,14 +227,6 @@ def test_classes(classifier):
     )  # draws, Laplace
 
 
-def test_repeated_fits_and_copies_are_the_same(regressor):
-    X, y = linear_rows()
-    again = clone(regressor).fit(X, y)
-    for model in (again, pickle.loads(pickle.dumps(regressor))):
-        assert model.log_evidence_ == regressor.log_evidence_
-        assert_array_equal(model.predict(X), regressor.predict(X))
-
-
 def test_rows_of_weight_two_are_rows_twice(classifier):
     X, y = class_rows()
     weight = np.where(np.arange(len(X)) < 5, 2.0, 1.0)

@@ -1,7 +1,6 @@
 """Parameters that belong together: short values, parameters inside, copies, searches, messages."""
 
 import inspect
-import pickle
 
 import numpy as np
 import pytest
@@ -141,13 +140,6 @@ def test_objects_are_shared_by_no_copies():
     assert (sampler.sampler.kind, sampler.sampler.init.estimator) == ("hmc", fitted)
     own = Sampler(init="prior")
     assert HMCMLPRegressor.from_evidence(fitted, sampler=own).sampler is own
-
-
-def test_fitted_estimators_are_pickled():
-    model = linear(prior=Prior("ard"), noise=Noise("constant"), solver=Solver(max_iter=50))
-    again = pickle.loads(pickle.dumps(model.fit(X, Y)))
-    assert repr(again) == repr(model)
-    assert_array_equal(again.predict_std(X), model.predict_std(X))
 
 
 @pytest.mark.parametrize("prior", ["layer", Prior("layer")])

@@ -8,6 +8,7 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn.base import is_classifier
 from sklearn.exceptions import ConvergenceWarning, InconsistentVersionWarning
 
 from skbayesnn import (
@@ -35,9 +36,9 @@ REGRESSORS = {
     "measured": EvidenceMLPRegressor((2,), noise="constant", n_restarts=2, random_state=0),
     "sampled": HMCMLPRegressor((3,), noise="constant", **SHORT),
 }
-CLASSIFIERS = {
-    "evidence": EvidenceMLPClassifier(random_state=0, measure_evidence=False),
-    "sampled": HMCMLPClassifier((3,), **SHORT),
+MODELS = REGRESSORS | {
+    "classes": EvidenceMLPClassifier(random_state=0, measure_evidence=False),
+    "sampled classes": HMCMLPClassifier((3,), **SHORT),
 }
 
 
@@ -58,10 +59,11 @@ def test_units_and_last_bits_of_targets(regressor, change):
 
 @chains_are_short
 @each_change
-@pytest.mark.parametrize("model", CLASSIFIERS.values(), ids=CLASSIFIERS)
+@pytest.mark.parametrize("model", MODELS)
 def test_units_and_last_bits_of_inputs(model, change):
-    move = CHANGES[change][0]
-    p, q = (model.fit(Z, LABELS).predict_proba(Z) for Z in (X, move(X)))
+    moved, model = CHANGES[change][0](X), MODELS[model]
+    y, method = (LABELS, "predict_proba") if is_classifier(model) else (Y, "predict")
+    p, q = (getattr(model.fit(Z, y), method)(Z) for Z in (X, moved))
     np.testing.assert_allclose(q, p, atol=1e-6)
 
 

@@ -94,11 +94,8 @@ def test_quantiles_where_noise_is_all_but_absent():
 @pytest.mark.parametrize("nu", [0.7, 2.5, 10.0, 300.0])
 def test_student_t_law(nu):
     law, z = StudentTLaw.of(nu), np.concatenate([[-300.0, 0.0, 300.0], np.linspace(-9, 9, 1001)])
-    cdf, density, *_ = law.derivatives(z)
+    cdf, density = law.cdf_and_density(z)
     assert_allclose(cdf, stats.t.cdf(z, nu), atol=1e-10)
     assert_allclose(density, stats.t.pdf(z, nu), rtol=1e-10)
-    step, near = 1e-4, np.linspace(-5, 5, 41)
-    above, here, below = (law.derivatives(near + shift) for shift in (step, 0.0, -step))
-    assert_allclose(here[2], (above[1] - below[1]) / (2 * step), atol=1e-8)
-    assert_allclose(here[3], (above[2] - below[2]) / (2 * step), atol=1e-8)
+    near = np.linspace(-5, 5, 41)
     assert_allclose(law.quantile(law.cdf(near)), near, atol=1e-7)

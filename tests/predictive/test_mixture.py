@@ -41,14 +41,6 @@ def test_log_density(p):
     assert_allclose(log_normal_density(residual, C), exact, rtol=1e-10)
 
 
-def test_stacking_of_two_members_has_a_known_optimum():
-    """``w^a (1 - w)^b`` is largest at ``a / (a + b)``: members that are right on a and b rows."""
-    log_densities = np.log([[1.0] * 6 + [1e-12] * 2, [1e-12] * 6 + [1.0] * 2])
-    assert_allclose(stacking_weights(log_densities, np.ones(8)), [0.75, 0.25], atol=1e-4)
-    weight = np.r_[np.ones(6), np.full(2, 3.0)]
-    assert_allclose(stacking_weights(log_densities, weight), [0.5, 0.5], atol=1e-4)
-
-
 @pytest.mark.parametrize("seed", range(4))
 def test_stacking_against_a_general_optimiser(seed):
     rng = np.random.default_rng(seed)

@@ -31,33 +31,20 @@ def expectation(function, mean, variance):
 
 @pytest.mark.parametrize("variance", VARIANCES)
 def test_sigmoid(variance):
-    exact = [expectation(expit, mean, variance) for mean in MEANS]
-    actual = moderated_sigmoid(np.array(MEANS), np.full(len(MEANS), variance))
-    assert_allclose(actual, exact, rtol=0, atol=1e-10)
+    """Its mean and variance, and the mutual information of the activation and a binary target."""
 
-
-@pytest.mark.parametrize("variance", VARIANCES)
-def test_variance_of_the_sigmoid(variance):
-    first = [expectation(expit, mean, variance) for mean in MEANS]
-    exact = [
-        expectation(lambda x, p=p: (expit(x) - p) ** 2, mean, variance)
-        for mean, p in zip(MEANS, first, strict=True)
-    ]
-    actual = sigmoid_variance(np.array(MEANS), np.full(len(MEANS), variance))
-    assert_allclose(actual, exact, rtol=0, atol=1e-10)
-
-
-@pytest.mark.parametrize("variance", VARIANCES)
-def test_information_of_a_binary_target(variance):
     def entropy(x):
         return entr(expit(x)) + entr(expit(-x))
 
-    exact = []
+    moments, information = [], []
     for mean in MEANS:
         p, q = (expectation(expit, sign * mean, variance) for sign in (1.0, -1.0))
-        exact.append(entr(p) + entr(q) - expectation(entropy, mean, variance))
-    actual = sigmoid_information(np.array(MEANS), np.full(len(MEANS), variance))
-    assert_allclose(actual, exact, rtol=0, atol=1e-10)
+        moments.append((p, expectation(lambda x, p=p: (expit(x) - p) ** 2, mean, variance)))
+        information.append(entr(p) + entr(q) - expectation(entropy, mean, variance))
+    given = np.array(MEANS), np.full(len(MEANS), variance)
+    actual = np.column_stack([moderated_sigmoid(*given), sigmoid_variance(*given)])
+    assert_allclose(actual, moments, rtol=0, atol=1e-10)
+    assert_allclose(sigmoid_information(*given), information, rtol=0, atol=1e-10)
 
 
 def test_softmax_of_two_classes_tells_as_much_as_the_sigmoid():
