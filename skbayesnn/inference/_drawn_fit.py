@@ -14,7 +14,7 @@ Order of calls::
         Trial.sample    a larger population
         Trial.sample_near_trained
                         another one if trained networks show that a narrow mode was missed
-        Trial.refine    more particles for an inaccurate evidence near the best
+        Trial.refine    more particles for an inaccurate highest evidence
 """
 
 from dataclasses import dataclass, field
@@ -35,7 +35,7 @@ from skbayesnn.network import outputs
 from skbayesnn.posterior import JointPosterior
 
 MOST_NETWORKS = 512  # most networks kept of a model
-CLOSE = 3.0  # nats behind another model within which an inaccurate evidence is refined
+CLOSE = 3.0  # nats behind others, prior odds included, at which a model without noise is sampled
 PRECISE = 0.4  # standard error of an evidence that needs no more particles
 N_TRAINED = 16  # trained starts
 DOUBTFUL = 10.0  # nats below trained networks at which a narrow density is tried after all
@@ -239,10 +239,9 @@ def _sampled(trials):
     for trial in trials:
         trial.sample()
         trial.sample_near_trained()
-    best = max(trial.particles.log_evidence for trial in trials)
-    for trial in trials:
-        if trial.particles.log_evidence >= best - CLOSE and not trial.exact:  # those are slow
-            trial.refine()
+    best = max(trials, key=lambda trial: trial.particles.log_evidence)
+    if not best.exact:  # those are slow
+        best.refine()
     drawn = [trial.drawn() for trial in trials]
     return sorted(drawn, key=lambda some: -some.log_odds)
 
