@@ -30,6 +30,7 @@ from skbayesnn.inference.minima._search import ALONE
 from skbayesnn.inference.minima._training import trained_starts
 from skbayesnn.inference.noise._noise_models import NOISE_MODELS
 from skbayesnn.inference.sampling._population import sample_after, sample_population, scout
+from skbayesnn.inference.sampling._wide import is_wide, sample_wide
 from skbayesnn.inference.task._problem import Posed, Problem
 from skbayesnn.network import outputs
 from skbayesnn.posterior import JointPosterior
@@ -44,10 +45,12 @@ LEAST_MORE, MOST_MORE = 2.0, 8.0  # factors of the number of particles for an in
 SECONDS_OF_MORE = 3.0  # predicted seconds that determine the factor
 EXACT_ROWS = 10  # most rows for which models without noise are tried; more rows show their noise
 ODDS_OF_EXACT = 2.0  # prior log odds of targets without noise, for so few rows
+WIDE = (128,)
 GENEROUS = {True: (16,), False: (8,)}  # hidden layers that are sampled: regression, classes
 SECONDS_OF_REGRESSION = 2.5e-4  # per row, weight and output, for about two noise models
 SECONDS_OF_CLASSES = 8e-5  # per row and weight
 SECONDS_IN_NUMPY = 3e-3  # per row and weight, for likelihoods that the compiled core lacks
+SECONDS_OF_WIDE = 1e-5  # per row, hidden unit, and row or input
 FEW_ROWS = 50  # number of rows whose time equals the overhead independent of the rows
 
 
@@ -124,7 +127,10 @@ def seconds_of_population(posterior):
 
     Measured on sets of 50 to 700 rows, see tests/benchmarks/small_sets.py.
     """
-    levels = posterior.likelihood.n_levels
+    n, levels = len(posterior.X), posterior.likelihood.n_levels
+    if is_wide(posterior):
+        hidden = posterior.network.hidden_layer_sizes[0]
+        return SECONDS_OF_WIDE * n * hidden * (n + posterior.X.shape[1] + FEW_ROWS)
     per_weight = SECONDS_OF_REGRESSION * levels if levels else SECONDS_OF_CLASSES
     if posterior.likelihood.compiled is None and not posterior.likelihood.quadratic:
         per_weight = SECONDS_IN_NUMPY
@@ -229,7 +235,8 @@ def _drawn(problem, tried, chosen, noise, seed):
     further = [Trial(problem, law, sizes, next(seeds)) for law in others for sizes in sampled]
     trials = trials[: len(sampled)] + [trial for trial in further if trial.scout()]
     if first == "constant" and network.may_lack_noise:
-        exact = [Trial(problem, first, sizes, next(seeds), exact=True) for sizes in sampled]
+        tried = [WIDE if chosen and sizes else sizes for sizes in sampled]
+        exact = [Trial(problem, first, sizes, next(seeds), exact=True) for sizes in tried]
         trials += [trial for trial in exact if trial.is_plausible_beside(trials)]
     return _sampled(trials), tests[0], network.highest_by_training
 
@@ -267,12 +274,20 @@ class Trial:
     @property
     def highest_by_training(self):
         """Highest log evidence of trained networks, by Laplace's approximation."""
-        return np.max(self._trained[1])
+        return -np.inf if self.is_wide else np.max(self._trained[1])
+
+    @property
+    def is_wide(self):
+        """True if hidden weights are drawn from their prior, see `sample_wide`."""
+        return self.noise == "constant" and is_wide(self.posed.posterior)
 
     def scout(self):
         """Locate the precisions of the posterior by small populations; False if time ran out."""
         model = NOISE_MODELS[self.noise]
         joint = model.joint(self.problem, self.posed, tuned=True)
+        if self.is_wide:
+            self.particles = sample_wide(joint, self.rng, self.problem.deadline)
+            return self.particles is not None
         found = scout(joint, self.rng, self.problem.deadline, self._of_best_trained(joint))
         if found is not None:
             last = found.position[:, -1]
@@ -324,13 +339,15 @@ class Trial:
 
     def sample(self, more=1):
         """Draw a larger population near the precisions of the last one, if there is time."""
+        if self.is_wide:
+            return
         found = sample_after(self.particles, self.rng, self.problem.deadline, more)
         self.particles = found or self.particles
 
     def sample_near_trained(self):
         """Draw another population if training finds more; keep the one that finds more."""
         found, joint = self.particles, self.particles.joint
-        if found.narrow or self.highest_by_training < found.log_evidence + DOUBTFUL:
+        if self.is_wide or found.narrow or self.highest_by_training < found.log_evidence + DOUBTFUL:
             return
         near, last = self._of_best_trained(joint), joint.coordinates_in(found.position[:, -1])
         eta = np.where(np.isnan(near), last.mean(axis=0), near)[None]
@@ -341,7 +358,7 @@ class Trial:
     def refine(self):
         """Draw a population of more particles if the evidence is inaccurate and they are cheap."""
         factor = SECONDS_OF_MORE / seconds_of_population(self.posed.posterior)
-        if factor >= LEAST_MORE and self.particles.log_evidence_std > PRECISE:
+        if not self.is_wide and factor >= LEAST_MORE and self.particles.log_evidence_std > PRECISE:
             self.sample(int(min(factor, MOST_MORE)))
 
     def drawn(self):
