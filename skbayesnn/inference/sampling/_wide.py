@@ -16,18 +16,17 @@ from skbayesnn.inference.task._progress import NEVER
 from skbayesnn.posterior import JointPosterior
 from skbayesnn.samplers import Phase, Schedule, Stage
 
-UNITS_PER_ROW = 3  # least number of hidden units per row of a wide layer
 SCHEDULE = Schedule(
     n_chains=16, n_moves=4, n_steps=4, effective=0.5, n_last_moves=8, n_last_steps=6
 )
 
 
-def is_wide(posterior):
+def is_wide(posterior, limits):
     """Return True if one hidden layer has so many units that its hidden weights need not move."""
     hidden, likelihood = posterior.network.hidden_layer_sizes, posterior.likelihood
     if len(hidden) != 1 or likelihood.n_levels == 0 or not likelihood.conjugate:
         return False
-    return posterior.groups.centred and hidden[0] >= UNITS_PER_ROW * len(posterior.X)
+    return posterior.groups.centred and hidden[0] >= limits.wide_units_per_row * len(posterior.X)
 
 
 @dataclass(frozen=True)

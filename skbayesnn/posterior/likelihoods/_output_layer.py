@@ -139,7 +139,8 @@ def row_system(rows, z, sd):
     if weights is not None:
         precision = precision * np.swapaxes(weights, -1, -2)
     roots = np.sqrt(np.broadcast_to(precision, (*precision.shape[:-1], z.shape[-2])))
-    design = z[..., None, :, :] * roots[..., None] * sd[..., None, :]
+    design = z[..., None, :, :] * roots[..., None]
+    design *= sd[..., None, :]
     return design, roots * np.swapaxes(rows.y, -1, -2), roots
 
 
@@ -155,11 +156,12 @@ def _integrated_in_rows(rows, z, sd, need_factors):
     c, inverse, log_det = ridge(design @ across, y, z.shape[-2])  # c: minus the residuals
     value = 0.5 * (np.sum(c * y, axis=-1) + log_det).sum(axis=-1)
 
-    spread = inverse @ design
     mean = (across @ c[..., None])[..., 0]  # of output weights, in units of the prior
-    pull = spread - c[..., None] * mean[..., None, :]
-    pull = np.sum(pull * roots[..., None] * sd[..., None, :], axis=-3)
-    determined = 0.5 * (mean**2 - np.sum(design * spread, axis=-2))
+    pull = (inverse - c[..., :, None] * c[..., None, :]) @ design
+    determined = -0.5 * np.einsum("...nk,...nk->...k", design, pull)
+    pull *= roots[..., None]
+    pull *= sd[..., None, :]
+    pull = pull.sum(axis=-3) if pull.shape[-3] > 1 else pull[..., 0, :, :]
     fitted = 1.0 - inverse.diagonal(axis1=-2, axis2=-1)  # variance of the function
     by_factors = 0.5 * np.swapaxes(c**2 + fitted, -1, -2) if need_factors else None
     by_precision = 0.5 * np.sum(c**2 + fitted, axis=-1)

@@ -5,6 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from skbayesnn import EvidenceMLPRegressor, Noise
+from skbayesnn.inference import Limits
 from skbayesnn.inference.sampling._wide import GivenWeights, WideJoint, WidePath, is_wide, rotated
 from skbayesnn.inference.task._problem import FreeHyperparameters
 from skbayesnn.posterior import Hyperpriors, JointPosterior, LogUniform
@@ -54,11 +55,17 @@ def test_rotations_keep_the_prior(path):
     assert after.position[:, path.joint.n_free :].std() == pytest.approx(1.0, abs=0.02)
 
 
-def test_least_width():
-    assert is_wide(make_problem("gaussian", (30,), n=6)[0])
-    assert not is_wide(make_problem("gaussian", (8,), n=6)[0])
-    assert not is_wide(make_problem("gaussian", (30, 30), n=6)[0])
-    assert not is_wide(make_problem("bernoulli", (30,), n=6)[0])
+@pytest.mark.parametrize(
+    ("likelihood", "hidden", "wide"),
+    [
+        ("gaussian", (30,), True),
+        ("gaussian", (8,), False),
+        ("gaussian", (30, 30), False),
+        ("bernoulli", (30,), False),
+    ],
+)
+def test_least_width(likelihood, hidden, wide):
+    assert is_wide(make_problem(likelihood, hidden, n=6)[0], Limits()) == wide
 
 
 def test_exact_rows_are_interpolated_with_sensible_error_bars():
