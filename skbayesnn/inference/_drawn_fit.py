@@ -231,7 +231,7 @@ def _drawn(problem, tried, chosen, noise, seed):
         return None
     network, tests = trials[0], [trial.p_values() for trial in trials]
     others = []
-    if free:  # the lowest p value of any network counts
+    if free and not network.is_wide:  # the lowest p value of any network counts
         lowest = {name: min(values[name] for values in tests) for name in tests[0]}
         others = suspected(problem, lowest)
     sampled = tried if chosen else tried[:1]
