@@ -15,6 +15,9 @@ Order of calls::
         Trial.sample_near_trained
                         another one if trained networks show that a narrow mode was missed
         Trial.refine    more particles for an inaccurate highest evidence
+
+Up to ten rows are also fitted without noise and by a wide network (`Trial.beside`). Its hidden
+weights are drawn from their prior, so that one population suffices (`sample_wide`).
 """
 
 from dataclasses import dataclass, field
@@ -30,24 +33,27 @@ from skbayesnn.inference.minima._search import ALONE
 from skbayesnn.inference.minima._training import trained_starts
 from skbayesnn.inference.noise._noise_models import NOISE_MODELS
 from skbayesnn.inference.sampling._population import sample_after, sample_population, scout
+from skbayesnn.inference.sampling._wide import is_wide, sample_wide
 from skbayesnn.inference.task._problem import Posed, Problem
 from skbayesnn.network import outputs
 from skbayesnn.posterior import JointPosterior
 
 MOST_NETWORKS = 512  # most networks kept of a model
-CLOSE = 3.0  # nats behind others, prior odds included, at which a model without noise is sampled
+CLOSE = 3.0  # nats behind others, prior odds included, at which a further model is sampled
 PRECISE = 0.4  # standard error of an evidence that needs no more particles
 N_TRAINED = 16  # trained starts
 DOUBTFUL = 10.0  # nats below trained networks at which a narrow density is tried after all
 MISSED = 20.0  # nats below trained networks at which populations are rejected
 LEAST_MORE, MOST_MORE = 2.0, 8.0  # factors of the number of particles for an inaccurate evidence
 SECONDS_OF_MORE = 3.0  # predicted seconds that determine the factor
-EXACT_ROWS = 10  # most rows for which models without noise are tried; more rows show their noise
-ODDS_OF_EXACT = 2.0  # prior log odds of targets without noise, for so few rows
+EXACT_ROWS = 10  # most rows for which these models are tried; more rows show their noise
+ODDS = 2.0  # prior log odds of wide networks, and of targets without noise
+WIDE = (128,)  # hidden layer that is sampled as well on few rows
 GENEROUS = {True: (16,), False: (8,)}  # hidden layers that are sampled: regression, classes
 SECONDS_OF_REGRESSION = 2.5e-4  # per row, weight and output, for about two noise models
 SECONDS_OF_CLASSES = 8e-5  # per row and weight
 SECONDS_IN_NUMPY = 3e-3  # per row and weight, for likelihoods that the compiled core lacks
+SECONDS_OF_WIDE = 1e-5  # per row, hidden unit, and row or input
 FEW_ROWS = 50  # number of rows whose time equals the overhead independent of the rows
 
 
@@ -65,12 +71,12 @@ class Drawn(NamedTuple):
     beta: np.ndarray  # noise precisions (m, n_levels)
     state: np.ndarray  # noise states (m, ...), see `JointPosterior.noise_state`
     narrow: bool  # see `Particles`
-    exact: bool  # True if the noise level is the least possible one, although it is not known
+    stacked: bool  # False for a model that has its posterior probability in predictions
 
     @property
     def log_odds(self):
-        """Log evidence plus the prior log odds of targets without noise."""
-        return self.log_evidence + ODDS_OF_EXACT * self.exact
+        """Log evidence plus the prior log odds of the model."""
+        return self.log_evidence + ODDS * (not self.stacked)
 
     @property
     def hidden_layer_sizes(self):
@@ -119,12 +125,15 @@ class DrawnFit:
         return outputs(own.network, own.groups.draw(alpha, rng), X)
 
 
-def seconds_of_population(posterior):
+def seconds_of_population(posterior, limits):
     """Processor seconds for drawing networks, accurate to a factor of three.
 
     Measured on sets of 50 to 700 rows, see tests/benchmarks/small_sets.py.
     """
-    levels = posterior.likelihood.n_levels
+    n, levels = len(posterior.X), posterior.likelihood.n_levels
+    if is_wide(posterior, limits):
+        hidden = posterior.network.hidden_layer_sizes[0]
+        return SECONDS_OF_WIDE * n * hidden * (n + posterior.X.shape[1] + FEW_ROWS)
     per_weight = SECONDS_OF_REGRESSION * levels if levels else SECONDS_OF_CLASSES
     if posterior.likelihood.compiled is None and not posterior.likelihood.quadratic:
         per_weight = SECONDS_IN_NUMPY
@@ -139,7 +148,7 @@ def is_affordable(posterior, limits):
     n_targets = posterior.n_rows * max(1, posterior.likelihood.n_levels)
     few = n_targets < limits.few_targets_per_weight * posterior.network.n_weights
     most = limits.sampled_seconds if few else limits.checked_seconds
-    return posterior.groups.centred and seconds_of_population(posterior) <= most
+    return posterior.groups.centred and seconds_of_population(posterior, limits) <= most
 
 
 def sampled_sizes(problem, hidden_layer_sizes, noise, wanted="auto"):
@@ -176,7 +185,7 @@ def fit_by_drawing(problem, hidden_layer_sizes, sizes, entropy, noise="constant"
     linear = [()] if chosen or (free and problem.suits(())) else []
     tried = list(dict.fromkeys([sizes, *linear]))  # the linear model once
     posterior = problem.posed(sizes).posterior
-    seconds = seconds_of_population(posterior)
+    seconds = seconds_of_population(posterior, problem.limits)
     with (
         workers.progress.over("networks drawn from the posterior", seconds=seconds) as step,
         blas_threads(posterior.network.n_weights),
@@ -215,22 +224,22 @@ def _drawn(problem, tried, chosen, noise, seed):
     function of many periods.
     """
     free = noise == "auto"
-    seeds = iter(seed.spawn(len(tried) * (1 + len(NOISE_MODELS))))
+    seeds = iter(seed.spawn(len(tried) * (3 + len(NOISE_MODELS))))
     first = "constant" if free else noise
     trials = [Trial(problem, first, sizes, next(seeds)) for sizes in tried]
     if not all(trial.scout() for trial in trials):
         return None
     network, tests = trials[0], [trial.p_values() for trial in trials]
     others = []
-    if free:  # the lowest p value of any network counts
+    if free and not network.is_wide:  # the lowest p value of any network counts
         lowest = {name: min(values[name] for values in tests) for name in tests[0]}
         others = suspected(problem, lowest)
     sampled = tried if chosen else tried[:1]
     further = [Trial(problem, law, sizes, next(seeds)) for law in others for sizes in sampled]
     trials = trials[: len(sampled)] + [trial for trial in further if trial.scout()]
-    if first == "constant" and network.may_lack_noise:
-        exact = [Trial(problem, first, sizes, next(seeds), exact=True) for sizes in sampled]
-        trials += [trial for trial in exact if trial.is_plausible_beside(trials)]
+    if first == "constant":
+        more = network.beside(sampled, chosen, seeds)
+        trials += [trial for trial in more if trial.is_plausible_beside(trials)]
     return _sampled(trials), tests[0], network.highest_by_training
 
 
@@ -240,7 +249,7 @@ def _sampled(trials):
         trial.sample()
         trial.sample_near_trained()
     best = max(trials, key=lambda trial: trial.particles.log_evidence)
-    if not best.exact:  # those are slow
+    if best.stacked:  # others are slow
         best.refine()
     drawn = [trial.drawn() for trial in trials]
     return sorted(drawn, key=lambda some: -some.log_odds)
@@ -249,8 +258,8 @@ def _sampled(trials):
 class Trial:
     """Sampling of one model in stages: ``particles`` are the last population that was drawn."""
 
-    def __init__(self, problem, noise, hidden_layer_sizes, seed, exact=False):
-        self.problem, self.noise, self.particles, self.exact = problem, noise, None, exact
+    def __init__(self, problem, noise, hidden_layer_sizes, seed, stacked=True, exact=False):
+        self.problem, self.noise, self.particles, self.stacked = problem, noise, None, stacked
         posterior, settings = NOISE_MODELS[noise].pose(problem.posed(hidden_layer_sizes))
         if exact:
             settings = settings.without_noise()
@@ -266,12 +275,20 @@ class Trial:
     @property
     def highest_by_training(self):
         """Highest log evidence of trained networks, by Laplace's approximation."""
-        return np.max(self._trained[1])
+        return -np.inf if self.is_wide else np.max(self._trained[1])
+
+    @property
+    def is_wide(self):
+        """True if hidden weights are drawn from their prior, see `sample_wide`."""
+        return self.noise == "constant" and is_wide(self.posed.posterior, self.problem.limits)
 
     def scout(self):
         """Locate the precisions of the posterior by small populations; False if time ran out."""
         model = NOISE_MODELS[self.noise]
         joint = model.joint(self.problem, self.posed, tuned=True)
+        if self.is_wide:
+            self.particles = sample_wide(joint, self.rng, self.problem.deadline)
+            return self.particles is not None
         found = scout(joint, self.rng, self.problem.deadline, self._of_best_trained(joint))
         if found is not None:
             last = found.position[:, -1]
@@ -292,22 +309,32 @@ class Trial:
         alpha[: best.alpha.size] = best.alpha
         return joint.coordinates(alpha, best.beta)
 
-    @property
-    def may_lack_noise(self):
-        """True if the level is inferred from so few rows that none is plausible.
+    def beside(self, sampled, chosen, seeds):
+        """List trials of models for few rows, which have no weight by stacking.
 
-        Populations with a free level miss networks that interpolate few targets.
+        Populations with a free noise level miss small networks that interpolate few targets. Models
+        without noise are therefore tried as well, and if the size is ``chosen``, a wide network,
+        whose populations do not miss such functions. ``sampled`` are the sizes of all networks.
         """
-        few = self.problem.sample_weight.sum() <= EXACT_ROWS
-        has_level = self.posed.posterior.likelihood.n_levels > 0
-        return few and has_level and not self.problem.noise_is_given
+        problem, levels = self.problem, self.posed.posterior.likelihood.n_levels
+        few = problem.sample_weight.sum() <= EXACT_ROWS
+        if not few or levels == 0 or problem.noise_is_given:
+            return []
+        least, found = problem.limits.wide_units_per_row * len(problem.X), []
+        for sizes in sampled:
+            widened = chosen and sizes and least <= WIDE[0]
+            for exact in (False, True) if widened else (True,):
+                further = WIDE if widened else sizes
+                trial = Trial(problem, "constant", further, next(seeds), stacked=False, exact=exact)
+                found.append(trial)
+        return found
 
     def is_plausible_beside(self, others):
-        """Locate the precisions of a model without noise; False if others are more probable."""
+        """Locate the precisions of a further model; False if others are more probable."""
         if not self.scout():
             return False
         best = max(trial.particles.log_evidence for trial in others)
-        return self.particles.log_evidence > best - CLOSE - ODDS_OF_EXACT
+        return self.particles.log_evidence > best - CLOSE - ODDS
 
     def p_values(self):
         """P values of tests of constant noise against other noise models."""
@@ -323,13 +350,15 @@ class Trial:
 
     def sample(self, more=1):
         """Draw a larger population near the precisions of the last one, if there is time."""
+        if self.is_wide:
+            return
         found = sample_after(self.particles, self.rng, self.problem.deadline, more)
         self.particles = found or self.particles
 
     def sample_near_trained(self):
         """Draw another population if training finds more; keep the one that finds more."""
         found, joint = self.particles, self.particles.joint
-        if found.narrow or self.highest_by_training < found.log_evidence + DOUBTFUL:
+        if self.is_wide or found.narrow or self.highest_by_training < found.log_evidence + DOUBTFUL:
             return
         near, last = self._of_best_trained(joint), joint.coordinates_in(found.position[:, -1])
         eta = np.where(np.isnan(near), last.mean(axis=0), near)[None]
@@ -339,8 +368,8 @@ class Trial:
 
     def refine(self):
         """Draw a population of more particles if the evidence is inaccurate and they are cheap."""
-        factor = SECONDS_OF_MORE / seconds_of_population(self.posed.posterior)
-        if factor >= LEAST_MORE and self.particles.log_evidence_std > PRECISE:
+        factor = SECONDS_OF_MORE / seconds_of_population(self.posed.posterior, self.problem.limits)
+        if not self.is_wide and factor >= LEAST_MORE and self.particles.log_evidence_std > PRECISE:
             self.sample(int(min(factor, MOST_MORE)))
 
     def drawn(self):
@@ -360,5 +389,5 @@ class Trial:
             beta=hyper.beta,
             state=joint.noise_state(position),
             narrow=found.narrow,
-            exact=self.exact,
+            stacked=self.stacked,
         )

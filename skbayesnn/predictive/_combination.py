@@ -5,7 +5,7 @@ from functools import cache
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import expit, logsumexp
+from scipy.special import logsumexp
 
 from skbayesnn.inference import OF_SIZE, Method, own_posterior, well_determined
 from skbayesnn.posterior import (
@@ -312,11 +312,11 @@ def ensemble_of_models(fit):
     """Networks drawn from the posteriors of several models, weighted by stacking.
 
     The weights maximise the leave-one-out log density of the mixture. Posterior probabilities of
-    the models would depend on errors of evidences by single nats (Yao et al. 2018). A model without
-    noise has its posterior probability, as networks that interpolate their rows do not tell how
-    well they predict others. The number of networks of a model is proportional to its weight.
-    Models far behind are left out: their noise is wider, so that gross outliers alone would give
-    them a weight.
+    the models would depend on errors of evidences by single nats (Yao et al. 2018). Wide networks
+    and models without noise have their posterior probabilities, as networks that interpolate their
+    rows do not tell how well they predict others. The number of networks of a model is proportional
+    to its weight. Models far behind are left out: their noise is wider, so that gross outliers
+    alone would give them a weight.
 
     Returned are the `Ensemble` of a `DrawnFit` and its leave-one-out predictions.
     """
@@ -326,14 +326,15 @@ def ensemble_of_models(fit):
     parts = [_draws_of(some.joint, some.theta, some.beta, some.state) for some in drawn]
     left = [LeftOut.of_draws(part, problem.X, problem.y, problem.known) for part in parts]
     log_densities = np.stack([some.log_density for some in left])
-    exact = np.array([some.exact for some in drawn])
-    shares = np.zeros(len(drawn))
-    shares[~exact] = stacking_weights(log_densities[~exact], problem.sample_weight, PSEUDO_COUNT)
-    if exact.any():
-        log_odds = np.array([some.log_odds for some in drawn])
-        probability = expit(log_odds[exact].max() - log_odds[~exact].max())
-        shares *= 1.0 - probability
-        shares[np.argmax(exact)] = probability  # the most probable one is first
+    stacked = np.array([some.stacked for some in drawn])
+    log_odds = np.array([some.log_odds for some in drawn])
+    best = log_odds[stacked].max(initial=-np.inf)  # model of the stack
+    probabilities = evidence_weights(np.append(log_odds[~stacked], best))
+    shares = np.empty(len(drawn))
+    shares[~stacked] = probabilities[:-1]
+    if stacked.any():
+        inside = stacking_weights(log_densities[stacked], problem.sample_weight, PSEUDO_COUNT)
+        shares[stacked] = probabilities[-1] * inside
     kept = np.flatnonzero(shares >= NEGLIGIBLE_MODEL)
     shares = shares[kept] / shares[kept].sum()
     left, most = [left[i] for i in kept], max(part.size for part in parts)

@@ -9,7 +9,7 @@ from scipy.special import logsumexp
 from skbayesnn._data import Scaling
 from skbayesnn._threads import blas_threads
 from skbayesnn.network import row_blocks
-from skbayesnn.predictive._marginals import mixture_moments, mixture_quantiles
+from skbayesnn.predictive._marginals import mixture_entropy, mixture_moments, mixture_quantiles
 from skbayesnn.predictive._members import Part
 
 HERMITE_NODES, HERMITE_WEIGHTS = hermegauss(40)  # averages over the standard normal
@@ -109,6 +109,14 @@ class Ensemble:
             return mixture_quantiles(self._marginals(X, errors), probabilities)
 
         return self._by_rows(quantiles, X, errors)
+
+    def entropy(self, X, errors=None):
+        """Differential entropies of targets ``(n, p)``; ``errors`` as in `moments`."""
+
+        def entropy(X, errors=None):
+            return mixture_entropy(self._marginals(X, errors))
+
+        return self._by_rows(entropy, X, errors)
 
     @property
     def with_moments(self):

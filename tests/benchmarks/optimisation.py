@@ -1,6 +1,6 @@
 """Bayesian optimisation: simple regret after 30 evaluations of five standard functions.
 
-`skbayesnn.active_learning.suggest` with a sampled network, beside a Gaussian process of
+`skbayesnn.active_learning.suggest` with a wide sampled network, beside a Gaussian process of
 scikit-learn (Matern 5/2 with a length scale per input and free noise) with the same suggestions:
 expected improvement, 1,024 quasi-random candidates, the best improved locally. The functions have
 no noise; both models infer theirs, the network at most a hundredth of the spread of the targets.
@@ -100,9 +100,9 @@ FUNCTIONS = {  # function, number of inputs, maximum
 def by_network(X, y, seed):
     """Next row by this library."""
     model = EvidenceMLPRegressor(
-        (8,),
-        noise=Noise("constant", hyperprior=LogUniform(1e-3, 0.01)),
-        n_restarts=2,
+        (128,),
+        prior="ard",
+        noise=Noise("constant", hyperprior=LogUniform(1e-4, 0.01)),
         random_state=seed,
     ).fit(X, y)
     return suggest(model, [(0.0, 1.0)] * X.shape[1], random_state=seed)[0]

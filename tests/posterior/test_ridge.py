@@ -5,6 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skbayesnn.posterior import ridge
+from skbayesnn.posterior.likelihoods._output_layer import Rows, drawn_output_layer, integrated
 
 
 def system(n, width, scale=1.0, lead=(3, 2), seed=0):
@@ -54,3 +55,39 @@ def test_rank_below_width():
     assert_allclose(np.trace(inverse, axis1=-2, axis2=-1), 3.0, rtol=1e-10)
     nonzero = np.linalg.eigvalsh(gram)[..., 3:]
     assert_allclose(log_det, np.sum(np.log1p(nonzero), axis=-1), rtol=1e-12)
+
+
+@pytest.mark.parametrize("n_factors", [None, 1, 2])
+@pytest.mark.parametrize("lead", [(), (3,)])
+def test_fewer_rows_than_units(lead, n_factors):
+    """Rows of zeros change nothing, but the units are then fewer than the rows."""
+    n, width, rng = 5, 9, np.random.default_rng(0)
+    z, y = rng.standard_normal((*lead, n, width)), rng.standard_normal((n, 2))
+    sd, precision = rng.gamma(2.0, size=(*lead, 2, width)), rng.gamma(2.0, size=(*lead, 2))
+    weight, factors = 1.0 + rng.random(n), None
+    if n_factors:
+        factors = rng.gamma(2.0, size=(*lead, n, n_factors))
+    rows = Rows(y, weight, precision, factors)
+    more = np.ones((*lead, width, n_factors or 1))
+    padded = Rows(
+        np.concatenate([y, np.zeros((width, 2))]),
+        np.append(weight, np.ones(width)),
+        precision,
+        None if factors is None else np.concatenate([factors, more], axis=-2),
+    )
+    z_padded = np.concatenate([z, np.zeros((*lead, width, width))], axis=-2)
+    found = integrated(rows, z, sd)
+    expected = integrated(padded, z_padded, sd)
+    for name in ("value", "log_alpha", "log_precision"):
+        assert_allclose(getattr(found, name), getattr(expected, name), atol=1e-10)
+    for name in ("gradient", "log_factors", "residual"):
+        assert_allclose(getattr(found, name), getattr(expected, name)[..., :n, :], atol=1e-10)
+
+    def maps(rows, z):  # of standard normal numbers to draws
+        mean = drawn_output_layer(rows, z, sd, np.zeros_like(sd))
+        return mean, np.stack([drawn_output_layer(rows, z, sd, i) - mean for i in np.eye(width)])
+
+    (mean, some), (other_mean, other) = maps(rows, z), maps(padded, z_padded)
+    assert_allclose(mean, other_mean, atol=1e-10)
+    covariance = np.einsum("i...j,i...k", some, some)
+    assert_allclose(covariance, np.einsum("i...j,i...k", other, other), atol=1e-10)

@@ -196,6 +196,17 @@ class PredictiveDistribution(Distribution):
         found = np.stack([self._shaped(self.scaling.inverse(some)) for some in found], axis=-1)
         return found.reshape(*found.shape[:-1], *q.shape)
 
+    def entropy(self) -> Array:
+        """Compute the differential entropy, by a sum over nodes about the mean.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            Entropy in nats, y in its own units.
+        """
+        found = self.ensemble.entropy(self.X, self.errors)
+        return self._shaped(found + np.log(self.scaling.scale))
+
     def expect(self, function: Callable[..., Any]) -> tuple[Array, Array]:
         """Compute mean and standard deviation of a function of the target.
 

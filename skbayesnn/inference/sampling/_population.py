@@ -85,10 +85,14 @@ class PathFromPrior(NamedTuple):
         joint = replace(self.joint, posterior=self.joint.posterior.scaled(exponent))
         return Tempered(joint, self, exponent, 1.0 - exponent, of_data=1.0)
 
-    def stage(self, exponent, position, rngs):
-        """Build the `Stage` of an exponent, redrawing the conditions."""
+    def check_time(self):
+        """Raise `OutOfTime` after the deadline."""
         if self.deadline.passed:
             raise OutOfTime
+
+    def stage(self, exponent, position, rngs):
+        """Build the `Stage` of an exponent, redrawing the conditions."""
+        self.check_time()
         energy = self.energy(exponent)
         position = energy.joint.renewed(position, rngs, keep_outputs=True)
         return Stage(position, energy, moves_beside(energy.joint, 1))
@@ -168,7 +172,7 @@ class Particles(NamedTuple):
         return np.swapaxes(states, 0, 1).reshape(-1, states.shape[-1])[:size]
 
 
-def _annealed(path, rng, schedule):
+def annealed(path, rng, schedule):
     """Anneal populations along a path; ``None`` after the deadline."""
     joint = path.joint
     with blas_threads(joint.posterior.network.n_weights):
@@ -190,12 +194,12 @@ def scout(joint, rng, deadline=NEVER, near=None):
     the second population if it finds more, or ``None`` if there was no time.
     """
     wide = np.zeros(joint.n_free), np.full(joint.n_free, SPREAD)
-    found = _annealed(PathFromPrior.about(joint, *wide, deadline), rng, FIRST)
+    found = annealed(PathFromPrior.about(joint, *wide, deadline), rng, FIRST)
     if found is None or near is None:
         return found
     sd = np.where(np.isnan(near), SPREAD, NARROW)
     path = PathFromPrior.about(joint, np.nan_to_num(near), sd, deadline)
-    other = _annealed(path, rng, FIRST)
+    other = annealed(path, rng, FIRST)
     if other is None or other.log_evidence < found.log_evidence + NEEDED:
         return found
     return other._replace(narrow=True)
@@ -212,7 +216,7 @@ def sample_population(joint, eta, rng, deadline=NEVER, more=1, narrow=False):
     path = PathFromPrior.about(joint, eta.mean(axis=0), sd, deadline)
     n_chains = more * int(np.clip(CHAIN_ROWS // len(joint.posterior.X), FEWEST_CHAINS, MOST_CHAINS))
     n_moves = int(np.clip(N_DRAWS // (SECOND.n_populations * n_chains), FEWEST_MOVES, MOST_MOVES))
-    found = _annealed(path, rng, SECOND._replace(n_chains=n_chains, n_last_moves=n_moves))
+    found = annealed(path, rng, SECOND._replace(n_chains=n_chains, n_last_moves=n_moves))
     return None if found is None else found._replace(narrow=narrow)
 
 

@@ -71,6 +71,11 @@ class Limits(NamedTuple):
     few_targets_per_weight : float
         Targets per weight below which Laplace's approximation is inaccurate, and posterior samples
         predict better (measured on sets of 80 to 700 rows).
+    wide_units_per_row : float
+        Hidden units per row from which the hidden weights of one layer are drawn from their prior,
+        and only precisions follow the dynamics: the conditional error bars of the output layer are
+        then right (measured on 15 to 30 rows of Branin's and Hartmann's functions). It is infinite
+        for chains, as their energy takes long with so many units.
     batch_rows : int
         Rows from which networks without dense matrices are trained on batches, and from which
         networks are compared by held-out log density.
@@ -117,6 +122,7 @@ class Limits(NamedTuple):
     sampled_seconds: float = 10.0
     checked_seconds: float = 2.5
     few_targets_per_weight: float = 2.0
+    wide_units_per_row: float = 3.0
     batch_rows: int = 5000
     wide_rows: int = 1000
     batch_rows_per_weight: int = 50

@@ -13,9 +13,8 @@ from skbayesnn.posterior.kernels._compiled import compiled_joint
 from skbayesnn.posterior.likelihoods._output_layer import (
     Rows,
     complete,
+    drawn_output_layer,
     integrated,
-    regression_system,
-    spectrum,
 )
 from skbayesnn.posterior.priors._weight_groups import sums_by
 
@@ -238,13 +237,7 @@ class JointPosterior(Coordinates):
             normal = np.zeros(self._output_labels.shape)
         z = self._features(place.theta).inputs[-1]
         sd = (place.hyper.alpha**-0.5).take(self._output_labels, axis=-1)
-        gram, moment = regression_system(self._rows(place), z, sd)
-        values, vectors = spectrum(gram, len(self.posterior.X))
-        shrink = 1.0 / (1.0 + values)
-        to_eigenvectors = np.swapaxes(vectors, -1, -2)
-        along = (to_eigenvectors @ moment[..., None])[..., 0] * shrink
-        along = along + np.sqrt(shrink) * (to_eigenvectors @ normal[..., None])[..., 0]
-        layer = np.swapaxes(sd * (vectors @ along[..., None])[..., 0], -1, -2)
+        layer = np.swapaxes(drawn_output_layer(self._rows(place), z, sd, normal), -1, -2)
         return np.concatenate([place.theta, layer.reshape(*layer.shape[:-2], -1)], axis=-1)
 
     # --- natural coordinates ---------------------------------------------------------------------

@@ -72,6 +72,8 @@ def regression_system(rows, z, sd):
 
 def integrated(rows, z, sd):
     """Integrate the output layer out (Bishop 2006, equation 3.86); see `regression_system`."""
+    if z.shape[-1] > z.shape[-2]:
+        return _integrated_in_rows(rows, z, sd)
     gram, moment = regression_system(rows, z, sd)
     scaled, inverse, log_det = ridge(gram, moment, z.shape[-2])  # scaled: mean weights
     precision, weights = rows.precision, rows.weights
@@ -95,6 +97,68 @@ def integrated(rows, z, sd):
     variance = np.einsum("...onw,...nw->...no", projected, z)
     by_factors = 0.5 * weights * (precision[..., None, :] * residual**2 + variance)
     return Regression(value, pull, determined.swapaxes(-1, -2), by_precision, by_factors, residual)
+
+
+def row_system(rows, z, sd):
+    """Build the ridge regression in the space of the rows, for fewer rows than units.
+
+    Returned are the design ``(W tau)^(1/2) Z A^(-1/2)``, ``(..., n_outputs, n, width)``, the
+    targets ``(W tau)^(1/2) y``, ``(..., n_outputs, n)``, and the square roots ``(W tau)^(1/2)``.
+    """
+    roots = np.sqrt(rows.precision[..., None] * np.swapaxes(rows.weights, -1, -2))
+    design = z[..., None, :, :] * roots[..., None]
+    design *= sd[..., None, :]
+    return design, roots * np.swapaxes(rows.y, -1, -2), roots
+
+
+def _integrated_in_rows(rows, z, sd):
+    """Integrate the output layer out by the covariance ``B = 1 + Z A^-1 Z^T`` of the targets.
+
+    Noise has unit variance here, see `row_system`. The value is that of a Gaussian process,
+    ``1/2 (y^T B^-1 y + log det B)`` (Rasmussen & Williams 2006, equation 2.30), and remains
+    accurate where the Gram matrix of the units is singular.
+    """
+    design, y, roots = row_system(rows, z, sd)
+    across = np.swapaxes(design, -1, -2)
+    c, inverse, log_det = ridge(design @ across, y, z.shape[-2])  # c: minus the residuals
+    value = 0.5 * (np.sum(c * y, axis=-1) + log_det).sum(axis=-1)
+
+    mean = (across @ c[..., None])[..., 0]  # of output weights, in units of the prior
+    pull = (inverse - c[..., :, None] * c[..., None, :]) @ design
+    determined = -0.5 * np.einsum("...nk,...nk->...k", design, pull)
+    pull *= roots[..., None]
+    pull *= sd[..., None, :]
+    pull = pull.sum(axis=-3) if pull.shape[-3] > 1 else pull[..., 0, :, :]
+    fitted = 1.0 - inverse.diagonal(axis1=-2, axis2=-1)  # variance of the function
+    by_factors = 0.5 * np.swapaxes(c**2 + fitted, -1, -2)
+    by_precision = 0.5 * np.sum(c**2 + fitted, axis=-1)
+    residual = z @ np.swapaxes(mean * sd, -1, -2) - rows.y
+    by_alpha = np.swapaxes(determined, -1, -2)
+    return Regression(value, pull, by_alpha, by_precision, by_factors, residual)
+
+
+def drawn_output_layer(rows, z, sd, normal):
+    """Map standard normal numbers to draws of the output layer, both ``(..., n_outputs, width)``.
+
+    Zeros give the mean. The posterior covariance, in units of the prior, is the identity but for
+    as many directions as there are rows or units, whichever are fewer.
+    """
+    if z.shape[-1] > z.shape[-2]:
+        design, y, _ = row_system(rows, z, sd)
+        across = np.swapaxes(design, -1, -2)
+        values, vectors = spectrum(design @ across, z.shape[-2])
+        grown = np.sqrt(1.0 + values)
+        turned = np.swapaxes(vectors, -1, -2) @ (design @ normal[..., None])
+        along = np.swapaxes(vectors, -1, -2) @ y[..., None] / grown[..., None] ** 2
+        along -= turned / (grown * (1.0 + grown))[..., None]
+        return sd * (normal + (across @ (vectors @ along))[..., 0])
+    gram, moment = regression_system(rows, z, sd)
+    values, vectors = spectrum(gram, z.shape[-2])
+    shrink = 1.0 / (1.0 + values)
+    to_eigenvectors = np.swapaxes(vectors, -1, -2)
+    along = (to_eigenvectors @ moment[..., None])[..., 0] * shrink
+    along = along + np.sqrt(shrink) * (to_eigenvectors @ normal[..., None])[..., 0]
+    return sd * (vectors @ along[..., None])[..., 0]
 
 
 def complete(rows, trace):

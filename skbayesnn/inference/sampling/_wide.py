@@ -1,0 +1,101 @@
+"""Posterior of one wide hidden layer, by draws of its hidden weights from their prior.
+
+With the output layer integrated out and many more hidden units than rows, the posterior of the
+white hidden weights is near their prior: the network is nearly a Gaussian process (Neal 1996,
+chapter 2; Hron et al. 2022). Particles are pairs of white hidden weights from the prior, which are
+rarely moved, and few precisions, which follow the dynamics. This avoids the narrow ridges on which
+hidden weights of small networks must move if targets have hardly any noise.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from skbayesnn.inference.sampling._population import SPREAD, PathFromPrior, Tempered, annealed
+from skbayesnn.inference.task._progress import NEVER
+from skbayesnn.posterior import JointPosterior
+from skbayesnn.samplers import Phase, Schedule, Stage
+
+SCHEDULE = Schedule(
+    n_chains=16, n_moves=4, n_steps=4, effective=0.5, n_last_moves=8, n_last_steps=6
+)
+
+
+def is_wide(posterior, limits):
+    """Return True if one hidden layer has so many units that its hidden weights need not move."""
+    hidden, likelihood = posterior.network.hidden_layer_sizes, posterior.likelihood
+    if len(hidden) != 1 or likelihood.n_levels == 0 or not likelihood.conjugate:
+        return False
+    return posterior.groups.centred and hidden[0] >= limits.wide_units_per_row * len(posterior.X)
+
+
+@dataclass(frozen=True)
+class WideJoint(JointPosterior):
+    """`JointPosterior` that is evaluated in the space of the rows, by NumPy."""
+
+    compiled = None
+
+    @classmethod
+    def of(cls, joint):
+        """Convert to coordinates in which the prior of the weights is standard normal."""
+        none = np.zeros_like(joint.information)
+        return cls(joint.posterior, joint.free, joint.fixed, information=none)
+
+
+class WidePath(PathFromPrior):
+    """Annealing path on which the precisions move, given the hidden weights.
+
+    Positions hold the coordinates of the precisions first, the hidden weights are conditions.
+    """
+
+    def draw(self, rng, size):
+        """Draw positions from the first density."""
+        return np.roll(super().draw(rng, size), self.joint.n_free, axis=-1)
+
+    def misfit(self, q):
+        """Minus log ratio of the joint density to the first density."""
+        return super().misfit(np.roll(q, -self.joint.n_free, axis=-1))
+
+    def stage(self, exponent, position, rngs):
+        """Build the `Stage` of an exponent."""
+        self.check_time()
+        energy = GivenWeights(self.joint, self, exponent, 1.0 - exponent)
+        return Stage(position, energy, [rotated])
+
+
+class GivenWeights(Tempered):
+    """Energy of the coordinates of the precisions, given the hidden weights."""
+
+    def __call__(self, q):
+        """Values and gradients of the energy."""
+        value, gradient = super().__call__(np.roll(q, -self.joint.n_free, axis=-1))
+        return value, gradient[..., self.joint.n_sampled :]
+
+
+def rotated(energy, phase, rngs):
+    """Rotate the hidden weights towards a draw from their prior, by a random angle.
+
+    The prior is invariant, so that the likelihood alone decides (Neal 1999; Cotter et al. 2013).
+    """
+    n_free, rng = energy.joint.n_free, rngs[0]
+    v = phase.position[:, n_free:]
+    angle = 0.5 * np.pi * 10.0 ** (-2.0 * rng.random((len(v), 1)))
+    other = np.cos(angle) * v + np.sin(angle) * rng.standard_normal(v.shape)
+    position = np.concatenate([phase.position[:, :n_free], other], axis=1)
+    with np.errstate(all="ignore"):
+        value, gradient = energy(position)
+    prior = 0.5 * np.sum(other**2 - v**2, axis=1)
+    accepted = np.log(rng.random(len(v))) < phase.value - value + prior
+    moved = Phase(position, phase.momentum, value, gradient)
+    return phase.replaced(accepted, moved.select(accepted))
+
+
+def sample_wide(joint, rng, deadline=NEVER):
+    """Draw wide networks from the posterior; see `sample_population`."""
+    joint = WideJoint.of(joint)
+    sd = np.full(joint.n_free, SPREAD)
+    path = WidePath.about(joint, np.zeros(joint.n_free), sd, deadline)
+    found = annealed(path, rng, SCHEDULE)
+    if found is None:
+        return None
+    return found._replace(position=np.roll(found.position, -joint.n_free, axis=-1))

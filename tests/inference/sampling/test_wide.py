@@ -1,0 +1,90 @@
+"""Wide networks on few rows: sampling with hidden weights from their prior."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from skbayesnn import EvidenceMLPRegressor, Noise
+from skbayesnn.inference import Limits
+from skbayesnn.inference.sampling._wide import GivenWeights, WideJoint, WidePath, is_wide, rotated
+from skbayesnn.inference.task._problem import FreeHyperparameters
+from skbayesnn.posterior import Hyperpriors, JointPosterior, LogUniform
+from skbayesnn.samplers import start
+from tests.tools import make_problem
+
+
+@pytest.fixture
+def path():
+    posterior, _, hyper = make_problem("gaussian", (30,), prior="layer", n=6)
+    masks = [np.ones(len(some), dtype=bool) for some in hyper]
+    priors = Hyperpriors.of([LogUniform(0.05, 20.0)] * sum(map(len, masks)))
+    free = FreeHyperparameters(*masks, priors)
+    joint = JointPosterior(posterior, free, hyper, np.ones(len(hyper.alpha)))
+    joint = WideJoint.of(joint)
+    return WidePath.about(joint, np.zeros(joint.n_free), np.ones(joint.n_free))
+
+
+def test_joint_density_is_that_of_the_core(path):
+    core = JointPosterior(
+        path.joint.posterior, path.joint.free, path.joint.fixed, path.joint.information
+    )
+    q = np.roll(path.draw(np.random.default_rng(0), 5), -core.n_free, axis=-1)
+    for found, expected in zip(path.joint(q), core(q), strict=True):
+        assert_allclose(found, expected, rtol=1e-6, atol=1e-6 * np.max(np.abs(expected)))
+
+
+def test_gradient_of_the_precisions(path):
+    energy = GivenWeights(path.joint, path, 0.3, 0.7)
+    q = path.draw(np.random.default_rng(0), 3)
+    _, gradient = energy(q)
+    assert gradient.shape == (3, path.joint.n_free)
+    for i in range(path.joint.n_free):
+        step = 1e-5 * np.eye(q.shape[1])[i]
+        slope = (energy(q + step)[0] - energy(q - step)[0]) / 2e-5
+        assert_allclose(gradient[:, i], slope, rtol=1e-5, atol=1e-5)
+
+
+def test_rotations_keep_the_prior(path):
+    """Without data all rotations are accepted, and the weights stay standard normal."""
+    rng = np.random.default_rng(0)
+    energy = GivenWeights(path.joint, path, 0.0, 1.0)
+    phase = start(energy, path.draw(rng, 200))
+    after = rotated(energy, phase, [rng])
+    changed = after.position[:, path.joint.n_free :] != phase.position[:, path.joint.n_free :]
+    assert changed.all()
+    assert after.position[:, path.joint.n_free :].std() == pytest.approx(1.0, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("likelihood", "hidden", "wide"),
+    [
+        ("gaussian", (30,), True),
+        ("gaussian", (8,), False),
+        ("gaussian", (30, 30), False),
+        ("bernoulli", (30,), False),
+    ],
+)
+def test_least_width(likelihood, hidden, wide):
+    assert is_wide(make_problem(likelihood, hidden, n=6)[0], Limits()) == wide
+
+
+def test_exact_rows_are_interpolated_with_sensible_error_bars():
+    rng = np.random.default_rng(0)
+    X, grid = rng.uniform(size=(20, 2)), rng.uniform(size=(200, 2))
+
+    def function(X):
+        return np.sin(4 * X[:, 0]) + X[:, 1] ** 2
+
+    noise = Noise("constant", hyperprior=LogUniform(1e-3, 0.01))
+    model = EvidenceMLPRegressor((64,), noise=noise, random_state=0).fit(X, function(X))
+    error = model.predict(grid) - function(grid)
+    assert model.score(grid, function(grid)) > 0.98
+    assert np.median(abs(error) / model.predict_std(grid, "epistemic")) < 2.0
+
+
+def test_noise_is_inferred():
+    rng = np.random.default_rng(0)
+    x = rng.uniform(size=(20, 1))
+    y = np.sin(4 * x[:, 0]) + 0.2 * rng.standard_normal(20)
+    model = EvidenceMLPRegressor((64,), noise="constant", random_state=0).fit(x, y)
+    assert 0.1 < model.noise_std_ < 0.35
