@@ -9,6 +9,7 @@ from skbayesnn.predictive._combination import (
     noise_variances_of,
     stacking_weights,
     tempered_weights,
+    with_chains,
 )
 from skbayesnn.predictive._counts import CountEnsemble, CountLaws, CountNoise
 from skbayesnn.predictive._ensemble import Ensemble, Rescaled
@@ -87,4 +88,5 @@ __all__ = [
     "softmax_slopes",
     "stacking_weights",
     "tempered_weights",
+    "with_chains",
 ]

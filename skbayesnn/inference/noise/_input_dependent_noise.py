@@ -88,7 +88,7 @@ class InputDependentNoise(ConstantNoise):
                 continue
             pair = Pair.start(posterior, starts[i], search, plan, seed)
             if not from_prior:
-                pair = train_with_noise(pair)
+                pair = train_with_noise(pair, n_rounds=1)  # the warm-up does the rest
             hyper = starts[i].hyper._replace(alpha=pair.mean.hyper.alpha)
             starts[i] = starts[i]._replace(theta=pair.mean.theta, hyper=hyper)
             v[i], alpha[i] = pair.noise.theta, pair.noise.hyper.alpha

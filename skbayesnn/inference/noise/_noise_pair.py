@@ -186,10 +186,10 @@ class Pair(NamedTuple):
         )
 
 
-def train_with_noise(pair, tol=ROUGH, tol_factor=ROUGH_TOL):
+def train_with_noise(pair, tol=ROUGH, tol_factor=ROUGH_TOL, n_rounds=ROUNDS):
     """Train both networks in turns until the noise has settled (MacKay 1992, chapter 6)."""
     advance = partial(Side.trained, tol_factor=tol_factor)
-    for _ in range(EARLY_ROUNDS if pair.mean.method.early else ROUNDS):
+    for _ in range(EARLY_ROUNDS if pair.mean.method.early else n_rounds):
         before, pair = pair.noise.outputs(), pair.round(advance)
         change = pair.mean.posterior.sample_weight @ (pair.noise.outputs() - before) ** 2
         if np.all(change < tol**2 * pair.mean.posterior.n_rows) or pair.out_of_time:
