@@ -25,6 +25,7 @@ from skbayesnn.network import outputs
 from skbayesnn.posterior import Hyperparameters, Posterior
 
 ROUNDS = 10
+FEW_ROUNDS = 3  # before sampling; with one chains stay where they overfit the noise
 EARLY_ROUNDS = 2  # with early stopping: each further round would fit the noise a little more
 ROUGH, SETTLED = 0.1, 0.03  # root mean square change of log precisions that ends the training
 WORTH_A_ROUND = 0.05  # nats: completing ends with the first round that gains less
