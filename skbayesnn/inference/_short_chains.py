@@ -9,10 +9,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skbayesnn._threads import blas_threads
 from skbayesnn.inference._drawn_fit import GENEROUS, seconds_of_population
+from skbayesnn.inference.minima._training import BRIEF, random_starts
 from skbayesnn.inference.noise._noise_models import NOISE_MODELS
 from skbayesnn.inference.sampling._sampling import SamplingSettings, run_chains, tuned_plan
-from skbayesnn.inference.sampling._sampling_starts import start_sampling
+from skbayesnn.inference.sampling._sampling_starts import briefly_trained, start_sampling
 from skbayesnn.posterior import JointPosterior
 
 N_CHAINS, N_WARM_UP, N_DRAWS = 6, 15, 15  # longer and more chains gained .02 nats per row at most
@@ -53,15 +55,16 @@ def short_chains(fit, entropy, workers):
     affordable = posterior.groups.centred and seconds <= problem.limits.sampled_seconds
     if not problem.likelihood.n_levels or not affordable:
         return ()
-    found, seeds = [], np.random.SeedSequence([entropy, 2])
+    found, seeds = [], np.random.SeedSequence([entropy, 2]).spawn(N_CHAINS)
     with workers.progress.over("short chains", np.ones(len(noises)), seconds=seconds) as step:
+        trained = _trained(*problem.posed(sizes), seeds)
         for noise in noises:
             if problem.deadline.passed:
                 break
             posed = NOISE_MODELS[noise].pose(problem.posed(sizes))
             plan = tuned_plan(posed, False, noise)[0]._replace(max_steps=MAX_STEPS)
             settings = SamplingSettings(posed.settings, plan, N_WARM_UP, N_DRAWS)
-            started = start_sampling(problem, posed, settings, seeds.spawn(N_CHAINS), noise)
+            started = start_sampling(problem, posed, settings, seeds, noise, trained=trained)
             sampled = run_chains(*started, settings)
             theta, beta, state = (
                 some.reshape(-1, some.shape[-1])
@@ -70,3 +73,11 @@ def short_chains(fit, entropy, workers):
             found.append(Chained(noise, sampled.joint, theta, beta, state))
             step(f"{len(theta)} networks of hidden layers {sizes}, {noise} noise")
     return tuple(found)
+
+
+def _trained(posterior, search, seeds):
+    """Train networks briefly, under constant noise, as starts for all noise models."""
+    rngs = [np.random.default_rng(seed) for seed in seeds]
+    brief = search._replace(max_iter=BRIEF)
+    with blas_threads(posterior.network.n_weights):
+        return briefly_trained(posterior, random_starts(posterior, rngs), brief, rngs)
