@@ -160,7 +160,8 @@ def fit_evidence(
         drawn = fit_by_drawing(problem, hidden_layer_sizes, sizes, entropy, noise, workers)
         if drawn is not None:
             return drawn
-    growth, tried, on_part, grows = (), {}, {}, hidden_layer_sizes == "auto"
+    growth, tried, on_part = (), {}, {}
+    with_chains = hidden_layer_sizes == "auto" and measured and sizes is None  # not drawn in vain
     if _has_many_rows(problem, hidden_layer_sizes, noise):
         problem = with_affordable_noise_network(problem) if noise == "auto" else problem
         asked = hidden_layer_sizes, noise
@@ -185,7 +186,7 @@ def fit_evidence(
         smaller, fit = fit, under_noise(*better)
         others = [*fit.others, *(pair for pair in smaller.pool if pair[1].noise is not None)]
         fit = replace(fit, others=others, noise_p_values=smaller.noise_p_values)
-    if grows and measured and not problem.limits.many_rows(*problem.X.shape):
+    if with_chains and not problem.limits.many_rows(*problem.X.shape):
         fit = replace(fit, chained=short_chains(fit, entropy, workers))
     return replace(fit, **on_part)
 

@@ -53,7 +53,8 @@ def short_chains(fit, entropy, workers):
     posterior = problem.posed(sizes).posterior
     seconds = SHARE_OF_TIME * len(noises) * seconds_of_population(posterior)
     affordable = posterior.groups.centred and seconds <= problem.limits.sampled_seconds
-    if not problem.likelihood.n_levels or not affordable:
+    informed = problem.sample_weight.sum() >= 1.0  # means under the prior alone are far off
+    if not (problem.likelihood.n_levels and affordable and informed):
         return ()
     found, seeds = [], np.random.SeedSequence([entropy, 2]).spawn(N_CHAINS)
     with workers.progress.over("short chains", np.ones(len(noises)), seconds=seconds) as step:
@@ -67,7 +68,7 @@ def short_chains(fit, entropy, workers):
             started = start_sampling(problem, posed, settings, seeds, noise, trained=trained)
             sampled = run_chains(*started, settings)
             theta, beta, state = (
-                some.reshape(-1, some.shape[-1])
+                some.reshape(sampled.draws.energy.size, some.shape[-1])
                 for some in (sampled.draws.theta, sampled.draws.beta, sampled.draws.noise)
             )
             found.append(Chained(noise, sampled.joint, theta, beta, state))
