@@ -33,16 +33,11 @@ class Chained(NamedTuple):
 
 
 def sizes_of_chains(problem):
-    """Hidden layers of the network: fewer units where there are few targets per weight.
-
-    Returns ``None`` where so many targets determine each weight that minima predict as well alone.
-    """
+    """Hidden layers of the network: fewer units where there are few targets per weight."""
     wide, narrow = GENEROUS[True], GENEROUS[False]
     n_targets = problem.sample_weight.sum() * problem.likelihood.n_levels
-    per_weight, limits = n_targets / problem.network(wide).n_weights, problem.limits
-    if per_weight > limits.chained_targets_per_weight:
-        return None
-    return wide if per_weight >= limits.few_targets_per_weight else narrow
+    enough = problem.limits.few_targets_per_weight * problem.network(wide).n_weights
+    return wide if n_targets >= enough else narrow
 
 
 def short_chains(fit, entropy, workers):
@@ -50,11 +45,9 @@ def short_chains(fit, entropy, workers):
 
     ``fit`` is an `EvidenceFit`, and ``entropy`` that of the seeds. If noise models other than
     constant noise were tried, these are sampled. Returns a tuple of `Chained`, which is empty for
-    classes, for many targets per weight, and where the chains would take too long.
+    classes, and where the chains would take too long.
     """
     problem, sizes = fit.problem, sizes_of_chains(fit.problem)
-    if sizes is None:
-        return ()
     noises = [noise for noise in fit.noise_log_evidences if noise != "constant"] or [fit.noise]
     noises = [noise for noise in noises if NOISE_MODELS[noise].sampled]
     posterior = problem.posed(sizes).posterior

@@ -71,9 +71,6 @@ class Limits(NamedTuple):
     few_targets_per_weight : float
         Targets per weight below which Laplace's approximation is inaccurate, and posterior samples
         predict better (measured on sets of 80 to 700 rows).
-    chained_targets_per_weight : float
-        Targets per weight up to which networks of short chains predict together with minima. With
-        more, the minima alone have lower errors (concrete, 5.8 targets per weight: 4.32 and 4.46).
     batch_rows : int
         Rows from which networks without dense matrices are trained on batches, and from which
         networks are compared by held-out log density.
@@ -123,7 +120,6 @@ class Limits(NamedTuple):
     sampled_seconds: float = 10.0
     checked_seconds: float = 2.5
     few_targets_per_weight: float = 2.0
-    chained_targets_per_weight: float = 5.0
     batch_rows: int = 5000
     wide_rows: int = 1000
     batch_rows_per_weight: int = 50

@@ -51,7 +51,6 @@ def test_chains_fit_the_function(fit):
 def test_networks_are_narrower_where_targets_are_few():
     assert sizes_of_chains(problem_of(98)) == (16,)  # 49 weights, two targets for each
     assert sizes_of_chains(problem_of(97)) == (8,)
-    assert sizes_of_chains(problem_of(246)) is None  # more than five
 
 
 @pytest.mark.parametrize(
@@ -105,4 +104,4 @@ def test_chains_that_miss_the_function_have_a_small_share(monkeypatch):
     X, y = wave(60)
     model = EvidenceMLPRegressor(random_state=0, noise="constant").fit(X, y)
     weights = [some.sum() for some in model._ensemble.weights]
-    assert weights[-1] < 0.25
+    assert weights[-1] < 0.05
