@@ -13,7 +13,7 @@ from skbayesnn.posterior import (
     MeasuredJoint,
 )
 
-NOISE_MINIMA = 2  # modes under constant noise that start searches under other noise models
+NOISE_MINIMA = 3  # modes under constant noise that start searches under other noise models
 
 
 class ConstantNoise:
