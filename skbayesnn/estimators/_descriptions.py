@@ -76,7 +76,8 @@ combine : str, default="posterior"
     How predictions are combined.
 
     * ``"posterior"``: networks drawn from the posterior, if there are any (``measure_evidence``).
-      Otherwise as ``"tempered"``.
+      Otherwise as ``"tempered"``; in regression, where the size was chosen and short chains take
+      seconds, their networks, stacked over noise models, have half of the weight.
     * ``"tempered"``: all minima, also those of the networks that ``hidden_layer_sizes="auto"`` has
       tried (unless the noise is ``"input_dependent"`` or ``"student_t"``) and of the noise models
       that ``noise="auto"`` has tried. Their shares fall by a factor ``e`` for every 0.05 nats of

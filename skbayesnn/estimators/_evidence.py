@@ -33,7 +33,7 @@ from skbayesnn.inference import (
     own_posterior,
     without_matrices,
 )
-from skbayesnn.predictive import combined, ensemble_of_models
+from skbayesnn.predictive import combined, ensemble_of_models, with_chains
 
 COMBINATIONS = ("posterior", "best", "evidence", "equal", "stacking", "tempered")
 HESSIANS = ("auto", "exact", "gauss_newton")
@@ -159,6 +159,9 @@ class EvidenceMLP(BayesianMLP):
             self._ensemble, self._left_out = ensemble_of_models(result)
         else:
             self._ensemble, self._left_out = self._gaussians, self._laplace.combined.left_out
+            if result.chained and self.combine == "posterior":
+                predictions = self._ensemble, self._left_out
+                self._ensemble, self._left_out = with_chains(*predictions, result)
         self._result = result if result.drawn else self._laplace.fit
         groups = result.posed.posterior if self._predicts_by_draws else self._best
         self.weight_group_names_ = list(groups.groups.names)

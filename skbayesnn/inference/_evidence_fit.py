@@ -7,6 +7,7 @@ Order of calls::
     chosen_with_many_rows       hidden layers and noise, by held-out rows where there are many
     find_minima                 under constant noise, from the remaining starts
     with_chosen_noise           if the noise is to be chosen; else the search under its model
+    short_chains                of a generous network, if hidden layers were to be chosen
 """
 
 from dataclasses import dataclass, field, replace
@@ -14,6 +15,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from skbayesnn.inference._drawn_fit import fit_by_drawing, sampled_sizes
+from skbayesnn.inference._short_chains import short_chains
 from skbayesnn.inference.choice._growth import (
     BY_EVIDENCE,
     OF_MANY_ROWS,
@@ -63,6 +65,7 @@ class EvidenceFit:
     growth: tuple = ()  # `Candidate` networks that were tried, if hidden layers were chosen
     noise_p_values: dict = field(default_factory=dict)
     noise_log_evidences: dict = field(default_factory=dict)
+    chained: tuple = ()  # `Chained` networks that predict together with the minima
 
     drawn = ()  # no networks were drawn
     log_evidence_std = np.nan  # not estimated
@@ -92,9 +95,10 @@ class EvidenceFit:
         return outputs(best.network, best.groups.draw(alpha, rng), X)
 
     def without_matrices(self):
-        """Copy of the fit without the precision matrices of its minima."""
+        """Copy of the fit without the precision matrices of its minima and without chains."""
         others = [(posterior, without_matrices(minimum)) for posterior, minimum in self.others]
-        return replace(self, minima=[without_matrices(m) for m in self.minima], others=others)
+        minima = [without_matrices(m) for m in self.minima]
+        return replace(self, minima=minima, others=others, chained=())
 
 
 def without_matrices(minimum):
@@ -157,6 +161,7 @@ def fit_evidence(
         if drawn is not None:
             return drawn
     growth, tried, on_part = (), {}, {}
+    with_chains = hidden_layer_sizes == "auto" and measured and sizes is None  # not drawn in vain
     if _has_many_rows(problem, hidden_layer_sizes, noise):
         problem = with_affordable_noise_network(problem) if noise == "auto" else problem
         asked = hidden_layer_sizes, noise
@@ -181,6 +186,8 @@ def fit_evidence(
         smaller, fit = fit, under_noise(*better)
         others = [*fit.others, *(pair for pair in smaller.pool if pair[1].noise is not None)]
         fit = replace(fit, others=others, noise_p_values=smaller.noise_p_values)
+    if with_chains and not problem.limits.many_rows(*problem.X.shape):
+        fit = replace(fit, chained=short_chains(fit, entropy, workers))
     return replace(fit, **on_part)
 
 

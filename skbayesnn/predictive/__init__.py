@@ -8,6 +8,7 @@ from skbayesnn.predictive._combination import (
     evidence_weights,
     noise_of,
     noise_of_drawn,
+    with_chains,
 )
 from skbayesnn.predictive._counts import CountEnsemble
 from skbayesnn.predictive._ensemble import Ensemble, Rescaled
@@ -57,4 +58,5 @@ __all__ = [
     "sigmoid_information",
     "softmax_information",
     "softmax_slopes",
+    "with_chains",
 ]

@@ -34,6 +34,8 @@ NEGLIGIBLE_WEIGHT = 1e-6  # share of a minimum below which it is left out of pre
 NEGLIGIBLE_MODEL = 0.002  # share of a sampled model below which it is left out
 PSEUDO_COUNT = 0.5  # rows of a Dirichlet prior of the shares of sampled models
 STACKING_STEPS, LEAST_GAIN = 2000, 1e-10  # most steps; relative gain below which they end
+SHARE_OF_CHAINS = 0.5  # largest share of short chains beside minima; .3 to .7 hardly differ
+FALL_OF_CHAINS = 0.25  # nats per row behind the minima that divide this share by e
 TEMPERATURE = 0.05  # fall of the log density in nats per row that divides a weight by e
 LEAST_SHARE = 0.01  # of the largest weight; smaller tempered weights are zero
 HOPELESS = 20.0  # nats below the best evidence at which a sampled model has no share
@@ -345,6 +347,31 @@ def ensemble_of_models(fit):
         np.full(part.size, share / part.size) for part, share in zip(parts, shares, strict=True)
     ]
     return Ensemble(tuple(parts), tuple(weights)), LeftOut.mixed(left, shares)
+
+
+def with_chains(gaussians, left_out, fit):
+    """Mix the predictions of minima with those of the networks that short chains have drawn.
+
+    Both count equally, but chains count less if left-out rows are less probable under them: they
+    may have missed what longer training finds. Among the noise models of the chains the weights are
+    those of stacking. Leave-one-out densities do not raise the share of the chains, as they are too
+    high for overfitted noise networks.
+
+    Returned are the `Ensemble` and its leave-one-out predictions.
+    """
+    problem = fit.problem
+    parts = [_draws_of(some.joint, some.theta, some.beta, some.state) for some in fit.chained]
+    left = [LeftOut.of_draws(part, problem.X, problem.y, problem.known) for part in parts]
+    log_densities = np.stack([some.log_density for some in left])
+    shares = stacking_weights(log_densities, problem.sample_weight, PSEUDO_COUNT)
+    chains = LeftOut.mixed(left, shares)
+    lead = np.average(chains.log_density - left_out.log_density, weights=problem.sample_weight)
+    share = SHARE_OF_CHAINS * np.exp(min(lead, 0.0) / FALL_OF_CHAINS)
+    shares, rest = share * shares, 1.0 - share
+    weights = [rest * some for some in gaussians.weights]
+    weights += [np.full(part.size, s / part.size) for part, s in zip(parts, shares, strict=True)]
+    ensemble = Ensemble((*gaussians.parts, *parts), tuple(weights))
+    return ensemble, LeftOut.mixed([left_out, chains], np.array([rest, share]))
 
 
 def noise_of_drawn(drawn):

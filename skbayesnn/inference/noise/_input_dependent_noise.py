@@ -20,7 +20,7 @@ from skbayesnn.inference.noise._noise_network import (
     expected_noise_posterior,
     rounding_variance,
 )
-from skbayesnn.inference.noise._noise_pair import Pair, settle, train_with_noise
+from skbayesnn.inference.noise._noise_pair import FEW_ROUNDS, Pair, settle, train_with_noise
 from skbayesnn.inference.task._problem import Posed
 from skbayesnn.posterior import Hyperparameters, InputDependentJoint, LogUniform
 
@@ -85,7 +85,7 @@ class InputDependentNoise(ConstantNoise):
                 continue
             pair = Pair.start(posterior, starts[i], search, plan, seed)
             if not from_prior:
-                pair = train_with_noise(pair)
+                pair = train_with_noise(pair, n_rounds=FEW_ROUNDS)
             mean, noise = pair.mean.found, pair.noise.found
             hyper = starts[i].hyper._replace(alpha=mean.hyper.alpha)
             starts[i] = starts[i]._replace(theta=mean.theta, hyper=hyper)

@@ -26,6 +26,7 @@ from skbayesnn.network import outputs
 from skbayesnn.posterior import Posterior
 
 ROUNDS = 10
+FEW_ROUNDS = 3  # before sampling; with one chains stay where they overfit the noise
 EARLY_ROUNDS = 2  # with early stopping: each further round would fit the noise a little more
 ROUGH, SETTLED = 0.1, 0.03  # root mean square change of log precisions that ends the training
 WORTH_A_ROUND = 0.05  # nats: completing ends with the first round that gains less
@@ -169,10 +170,10 @@ class Pair(NamedTuple):
         )
 
 
-def train_with_noise(pair, tol=ROUGH, tol_factor=ROUGH_TOL):
+def train_with_noise(pair, tol=ROUGH, tol_factor=ROUGH_TOL, n_rounds=ROUNDS):
     """Train both networks in turns until the noise has settled (MacKay 1992, chapter 6)."""
     advance = partial(Side.trained, tol_factor=tol_factor)
-    for _ in range(EARLY_ROUNDS if pair.early else ROUNDS):
+    for _ in range(EARLY_ROUNDS if pair.early else n_rounds):
         before, pair = pair.noise.outputs(), pair.round(advance)
         change = pair.mean.posterior.sample_weight @ (pair.noise.outputs() - before) ** 2
         if np.all(change < tol**2 * pair.mean.posterior.n_rows) or pair.out_of_time:

@@ -24,23 +24,31 @@ WIDEST = 30.0  # prior sds of starts lie between this and its inverse
 
 
 def start_sampling(
-    problem, posed, settings, seeds, noise="constant", minima=(), from_prior=False, n_jobs=None
+    problem,
+    posed,
+    settings,
+    seeds,
+    noise="constant",
+    minima=(),
+    from_prior=False,
+    n_jobs=None,
+    trained=None,
 ):
     """Place chains at their starting points, without warm-up.
 
     There is a seed for every chain; ``noise`` is one of `NOISE_MODELS`, under which the posterior
     is ``posed``. The first chains start at the ``minima`` of an evidence fit. The start of every
     other chain is trained briefly from random weights, and replaced by another one if its evidence
-    stays far behind, or drawn ``from_prior``. Returns a `JointPosterior`, and a list of `Chains`,
-    one batch per process.
+    stays far behind, or drawn ``from_prior``. Networks of the means that have been ``trained``
+    replace these starts. Returns a `JointPosterior`, and a list of `Chains`, one batch per process.
     """
     posterior, search = posed
     rngs, minima = [np.random.default_rng(seed) for seed in seeds], minima[: len(seeds)]
     model, brief = NOISE_MODELS[noise], search._replace(max_iter=BRIEF)
     with blas_threads(posterior.network.n_weights):
-        starts = random_starts(posterior, rngs)
-        if not from_prior:
-            starts = _trained(posterior, starts, brief, rngs)
+        starts = list(trained or random_starts(posterior, rngs))
+        if not (from_prior or trained):
+            starts = briefly_trained(posterior, starts, brief, rngs)
         for i, minimum in enumerate(minima):
             theta = embedded(minimum, posterior.network)
             starts[i] = starts[i]._replace(theta=theta, hyper=minimum.hyper)
@@ -63,7 +71,7 @@ def start_chains(joint, position, rngs, plan, n_jobs=None):
     ]
 
 
-def _trained(posterior, starts, brief, rngs):
+def briefly_trained(posterior, starts, brief, rngs):
     """Train starts briefly, and replace those that are far behind.
 
     The posterior mass near the latter is negligible, but a chain may stay there for thousands of

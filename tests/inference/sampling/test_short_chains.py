@@ -1,0 +1,107 @@
+"""Short chains beside the minima of a fit."""
+
+import numpy as np
+import pytest
+
+from skbayesnn import EvidenceMLPRegressor
+from skbayesnn.inference import Limits, Problem, fit_evidence
+from skbayesnn.inference._short_chains import N_CHAINS, N_DRAWS, sizes_of_chains
+from skbayesnn.network import outputs
+from skbayesnn.posterior import Bernoulli, Gaussian
+from tests.tools import set_limits
+
+LAPLACE = {"checked_seconds": 0.0, "few_targets_per_weight": 0.0}  # no populations
+
+
+def wave(n):
+    """Noisy sine, whose noise grows with the input."""
+    rng = np.random.default_rng(0)
+    X = np.sort(rng.uniform(-2.0, 2.0, (n, 1)), axis=0)
+    sd = 0.05 + 0.1 * (X[:, 0] + 2.0)
+    return X, np.sin(2.0 * X[:, 0]) + sd * rng.standard_normal(n)
+
+
+def problem_of(n, **limits):
+    """Problem of a wave under constant noise."""
+    X, y = wave(n)
+    likelihood = Gaussian.per_output(1)
+    return Problem(X, y[:, None], np.ones(n), likelihood, limits=Limits(**limits))
+
+
+@pytest.fixture(scope="module")
+def fit():
+    """Default fit by Laplace's approximation."""
+    return fit_evidence(problem_of(60, **LAPLACE), "auto", 0, 2, "auto", measured="auto")
+
+
+def test_every_noise_model_that_was_tried_is_sampled(fit):
+    assert fit.noise == "input_dependent"
+    names = [some.noise for some in fit.chained]
+    assert names == [name for name in fit.noise_log_evidences if name != "constant"]
+    assert all(len(some.theta) == N_CHAINS * N_DRAWS for some in fit.chained)
+
+
+def test_chains_fit_the_function(fit):
+    (some,) = (some for some in fit.chained if some.noise == "input_dependent")
+    X = np.linspace(-2.0, 2.0, 50)[:, None]
+    mean = outputs(some.joint.posterior.network, some.theta, X).mean(axis=0)[:, 0]
+    assert np.mean((mean - np.sin(2.0 * X[:, 0])) ** 2) < 0.02  # of a variance of 0.5
+
+
+def test_networks_are_narrower_where_targets_are_few():
+    assert sizes_of_chains(problem_of(98)) == (16,)  # 49 weights, two targets for each
+    assert sizes_of_chains(problem_of(97)) == (8,)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "measured", "limits"),
+    [((2,), "auto", {}), ("auto", False, {}), ("auto", "auto", {"sampled_seconds": 1e-3})],
+)
+def test_no_chains_where_none_are_wanted_or_affordable(sizes, measured, limits):
+    problem = problem_of(30, **LAPLACE, **limits)
+    assert fit_evidence(problem, sizes, 0, 1, measured=measured).chained == ()
+
+
+def test_classes_have_no_chains():
+    X, y = wave(30)
+    limits = Limits(**LAPLACE)
+    problem = Problem(X, (y > 0.0)[:, None] * 1.0, np.ones(30), Bernoulli(), limits=limits)
+    assert fit_evidence(problem, "auto", 0, 1, measured="auto").chained == ()
+
+
+def test_predictions_of_minima_and_chains_are_mixed(monkeypatch):
+    set_limits(monkeypatch, **(LAPLACE | {"sampled_seconds": 10.0}))
+    X, y = wave(60)
+    model = EvidenceMLPRegressor(random_state=0).fit(X, y)
+    alone = EvidenceMLPRegressor(random_state=0, combine="tempered").fit(X, y)
+    n_minima = sum(map(len, alone._ensemble.weights))
+    weights = model._ensemble.member_weights
+    assert weights.sum() == pytest.approx(1.0)
+    share = weights[n_minima:].sum()
+    assert 0.2 < share <= 0.5 + 1e-12  # the chains are hardly behind
+    assert model.log_evidence_ == alone.log_evidence_
+    drawn = model._ensemble.outputs(model._X_scaling.bounded(X))[n_minima:]
+    mean = model._y_scaling.inverse(np.tensordot(weights[n_minima:] / share, drawn, 1))[:, 0]
+    expected = (1.0 - share) * alone.predict(X) + share * mean
+    assert model.predict(X) == pytest.approx(expected, abs=1e-12)
+
+
+def test_chains_depend_on_neither_order_nor_repetition_of_rows(monkeypatch):
+    set_limits(monkeypatch, **(LAPLACE | {"sampled_seconds": 10.0}))
+    X, y = wave(30)
+    order = np.random.default_rng(1).permutation(30)
+    one = EvidenceMLPRegressor(random_state=0).fit(X, y, np.full(30, 2.0))
+    both = np.concatenate([order, order])
+    other = EvidenceMLPRegressor(random_state=0).fit(X[both], y[both])
+    assert np.all(one.predict(X, return_std=True)[1] == other.predict(X, return_std=True)[1])
+
+
+def test_chains_that_miss_the_function_have_a_small_share(monkeypatch):
+    set_limits(monkeypatch, **(LAPLACE | {"sampled_seconds": 10.0}))
+    monkeypatch.setattr("skbayesnn.inference.sampling._sampling_starts.FAR_BEHIND", np.inf)
+    for name in ("BRIEF", "N_WARM_UP", "MAX_STEPS"):  # they stay near random networks
+        monkeypatch.setattr(f"skbayesnn.inference._short_chains.{name}", 1)
+    X, y = wave(60)
+    model = EvidenceMLPRegressor(random_state=0, noise="constant").fit(X, y)
+    weights = [some.sum() for some in model._ensemble.weights]
+    assert weights[-1] < 0.25
