@@ -334,7 +334,7 @@ class EvidenceMLP(BayesianMLP):
         return None
 
     def _trouble_with_predictions(self):
-        words = self._predictions.trouble
+        words = self._predictions.trouble(getattr(self, "noise_model_", None) == "student_t")
         return None if words is None else (words, ConvergenceWarning)
 
     def _noise_std_of(self, minimum):
