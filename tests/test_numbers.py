@@ -27,7 +27,8 @@ import pytest
 
 import skbayesnn.estimators.reports._comparison as comparison
 import skbayesnn.estimators.reports._diagnostics as diagnostics
-from skbayesnn.estimators.inputs._sequential import MOST_WAITING
+from skbayesnn.estimators.inputs._sequential import JOINED, MOST_WAITING
+from skbayesnn.estimators.reports._predictions import DIFFERENT
 from skbayesnn.estimators.reports._verdict import LARGEST_ERROR
 from skbayesnn.inference import NOISE_MODELS, SIGNIFICANT, Limits
 from skbayesnn.inference.choice import _noise_choice
@@ -343,6 +344,8 @@ NAMES = {
     "candidates": _candidates,
     "GAIN_PER_ROW": OF_MANY_ROWS.least_gain,
     "LARGEST_ERROR": LARGEST_ERROR,
+    "DIFFERENT": DIFFERENT,
+    "JOINED": JOINED,
     "MOST_WAITING": MOST_WAITING,
     "comparison": comparison,
     "count": lambda name: len(rows_of(name)),

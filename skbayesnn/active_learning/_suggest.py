@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import Bounds, minimize
+from scipy.spatial import cKDTree
 from scipy.special import erfcx, ndtr
 from scipy.stats import qmc
 from sklearn.utils import check_array
@@ -22,6 +23,9 @@ REGRESSORS = (EvidenceMLPRegressor, HMCMLPRegressor)
 LOG_CANDIDATES = 10  # 2^10 quasi-random candidates
 N_STARTS, MOST_ITERATIONS = 3, 30  # of the local optimiser
 STEP = 1e-5  # of differences, relative to the bounds
+NO_NOISE, SOME = 0.01, 0.1  # sd of noise, in that of y, that is nearly none; share of networks
+# distances of rows next to measured and to chosen ones, in sd of the inputs over the number of rows
+NEAR, NEAR_CHOSEN = 0.1, 0.5
 LOG_SQRT_2_PI = 0.5 * np.log(2.0 * np.pi)
 FAR = -1.0  # standardised improvement below which another form of the logarithm is used
 FARTHEST = -1e3  # standardised improvement below which the asymptotic form is more accurate
@@ -44,7 +48,9 @@ def suggest(
     quasi-random candidates are improved by a local optimiser. If several experiments are to run
     together, each is chosen as if those chosen before had given their expected values: these keep
     the mean, and reduce the standard deviation of all that is correlated with them ("Kriging
-    believer", Ginsbourger, Le Riche & Carraro 2010). For counts the function is the log rate.
+    believer", Ginsbourger, Le Riche & Carraro 2010). For counts the function is the log rate. Where
+    there may be no noise, rows next to measured or chosen ones are not suggested, unless no others
+    are left.
 
     Parameters
     ----------
@@ -116,10 +122,14 @@ def suggest(
     for _ in range(n):
         score = search.score(chosen, rng)
         if bounds is not None:
-            chosen = np.vstack([chosen, search.improved(score, pool, bounds)])
+            chosen = np.vstack([chosen, search.improved(score, pool, bounds, chosen)])
             continue
         values = np.array(score(pool))
         values[taken] = -np.inf
+        fresh = ~search.repeats(pool, chosen)
+        fresh[taken] = False
+        if fresh.any():
+            values[~fresh] = -np.inf
         taken.append(int(np.argmax(values)))
         chosen = pool.iloc[taken] if hasattr(pool, "iloc") else pool[taken]
     return chosen
@@ -249,6 +259,19 @@ class _Search:
             return np.ones(len(X), dtype=bool)
         return np.asarray(self.constraint(X), dtype=bool)
 
+    def repeats(self, X, chosen):
+        """Mask of rows next to a measured or chosen one, if there may be no noise."""
+        ensemble, found = self.model._ensemble, np.zeros(len(X), dtype=bool)
+        exact = np.max(ensemble.typical_noise_variances, axis=1) < NO_NOISE**2
+        if self.model._counts or ensemble.member_weights @ exact < SOME:
+            return found
+        Z, pairs = self.prepare(X), [(self.model._result.problem.X, NEAR)]
+        if len(chosen):
+            pairs.append((self.prepare(chosen), NEAR_CHOSEN))
+        for others, distance in pairs:
+            found |= cKDTree(others).query(Z, p=np.inf)[0] < distance / len(pairs[0][0])
+        return found
+
     def score(self, chosen, rng):
         """Acquisition function, given the rows that were chosen before."""
         if self.thompson:
@@ -304,10 +327,11 @@ class _Search:
             )
         return np.log(cost)
 
-    def improved(self, score, pool, bounds):
-        """Improve the best candidates locally; return the best that is possible."""
+    def improved(self, score, pool, bounds, chosen):
+        """Improve the best candidates locally; return the best that is possible and no repeat."""
         low, width = bounds[:, 0], bounds[:, 1] - bounds[:, 0]
-        values = score(pool)
+        values, fresh = score(pool), ~self.repeats(pool, chosen)
+        values = np.where(fresh, values, -np.inf) if fresh.any() else values
         found = [pool[np.argmax(values)]]
 
         def worse(u):
@@ -322,6 +346,8 @@ class _Search:
             found.append(low + width * result.x)
         found = np.array(found)
         found = found[self.possible(found)]
+        fresh = ~self.repeats(found, chosen)
+        found = found[fresh] if fresh.any() else found
         return found[int(np.argmax(score(found)))]
 
     def _at(self, Z):

@@ -77,18 +77,20 @@ def _overflow_is_told():
             raise ValueError(TOO_EXTREME) from error
 
 
-def _check_enough(rows, problem, hidden_layer_sizes):
-    """Raise ``ValueError`` for a single row from which precisions would have to be inferred."""
+TOO_FEW = (
+    "Found 1 sample (distinct row of positive weight), while at least 2 are needed to infer "
+    "precisions from the data."
+)
+
+
+def _are_enough(rows, problem, hidden_layer_sizes):
+    """Return False for a single row from which precisions would have to be inferred."""
     if len(rows.X) > 1:
-        return
-    if hidden_layer_sizes != "auto":
-        free = problem.posed(hidden_layer_sizes).settings.free
-        if np.all(free.priors.informative):
-            return
-    raise ValueError(
-        f"Found {len(rows.X)} sample (distinct row of positive weight), while at least 2 "
-        "are needed to infer precisions from the data."
-    )
+        return True
+    if hidden_layer_sizes == "auto":
+        return False
+    free = problem.posed(hidden_layer_sizes).settings.free
+    return bool(np.all(free.priors.informative))
 
 
 @documented()
@@ -192,13 +194,17 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
             trouble = trouble or self._trouble_with_targets(rows)
             hidden_layer_sizes = self._possible_layers(rows, hidden_layer_sizes)
             problem = self._pose(rows, hidden_layer_sizes, earlier)
-            _check_enough(rows, problem, hidden_layer_sizes)
+            if not _are_enough(rows, problem, hidden_layer_sizes):
+                if batch is None or earlier is not None:
+                    raise ValueError(TOO_FEW)
+                self._warn(self._wait_for_a_second(checked))
+                return self
             result = self._infer(problem, hidden_layer_sizes, previous, batch is not None)
             with blas_threads(result.posed.posterior.network.n_weights):
                 self._keep(result, rows)
             if batch is not None:
                 self._add_up(earlier)
-                trouble = self._wait(checked, earlier) or trouble
+                trouble = self._wait(checked, problem, earlier) or trouble
             for part in self._ensemble.parts:
                 if not np.all(np.isfinite(part.outputs(problem.X[:1]))):
                     raise ValueError(TOO_EXTREME)

@@ -136,13 +136,21 @@ class EvidenceMLP(BayesianMLP):
         earlier.check(self)
         return earlier
 
-    def _wait(self, rows, earlier):
-        """Keep the rows of a first batch too small to fit; return a warning, or ``None``."""
-        waiting = Waiting.after(self, rows) if earlier is None else None
-        if waiting is None:
-            return None
-        self._waiting = waiting
-        return str(waiting), ConvergenceWarning
+    def _wait(self, rows, problem, earlier):
+        """Keep the rows of batches too small to settle the fit; return a warning, or ``None``."""
+        if earlier is None:
+            told = Waiting.after(self, rows)
+            if told is not None:
+                self._waiting = told
+            words = told and told.trouble
+        else:
+            words = earlier.trouble(problem.X, problem.y)
+        return words and (words, ConvergenceWarning)
+
+    def _wait_for_a_second(self, rows):
+        """Keep the single row of the batches so far, unfitted; return a warning."""
+        self._waiting = Waiting.single(self, rows)
+        return self._waiting.trouble, ConvergenceWarning
 
     def _add_up(self, earlier):
         """Sum the log evidences of all batches (chain rule)."""
@@ -337,7 +345,7 @@ class EvidenceMLP(BayesianMLP):
         return None
 
     def _trouble_with_predictions(self):
-        words = self._predictions.trouble
+        words = self._predictions.trouble(getattr(self, "noise_model_", None) == "student_t")
         return None if words is None else (words, ConvergenceWarning)
 
     def _noise_std_of(self, minimum):

@@ -84,8 +84,10 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
         were inferred, and no unit is pruned (Bishop 2006, sections 3.3.1 and 4.5.1). A Gaussian at
         one minimum replaces the earlier posterior, so that the result depends on the batches.
 
-        A batch that determines nothing, such as one of a single class, gives a warning, and is
-        fitted again together with the next batch.
+        As long as precisions are inferred, up to 200 rows are kept, and fitted again together with
+        the next batch, as batches may be in some order. Rows that determine nothing, such as those
+        of a single class, give a warning, and are kept, too (up to 500). Later batches far from the
+        first ones give a warning.
 
         Parameters
         ----------
@@ -102,7 +104,7 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
             The fitted estimator; ``log_evidence_`` is that of all batches.
         """
         known = {}
-        if not self.__sklearn_is_fitted__():
+        if not self.__sklearn_is_fitted__() and not hasattr(self, "_waiting"):
             if classes is None:
                 raise ValueError("classes must be passed on the first call to partial_fit.")
             known["classes_"] = np.unique(classes)

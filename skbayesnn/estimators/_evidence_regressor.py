@@ -112,8 +112,10 @@ class EvidenceMLPRegressor(RegressionFit, EvidenceMLP):
         level has a Gamma prior that counts like the earlier targets. If these have a known
         ``measurement_std``, the prior matches earlier batches in mode and curvature.
 
-        A batch that determines nothing, such as one of equal targets, gives a warning, and is
-        fitted again together with the next batch.
+        As long as precisions are inferred, up to 200 rows are kept, and fitted again together with
+        the next batch, as batches may be in some order. Rows that determine nothing, such as a
+        single row or equal targets, give a warning, and are kept, too (up to 500). Later batches
+        far from the first ones give a warning.
 
         Parameters
         ----------

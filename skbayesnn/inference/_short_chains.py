@@ -51,7 +51,7 @@ def short_chains(fit, entropy, workers):
     noises = [noise for noise in fit.noise_log_evidences if noise != "constant"] or [fit.noise]
     noises = [noise for noise in noises if NOISE_MODELS[noise].sampled]
     posterior = problem.posed(sizes).posterior
-    seconds = SHARE_OF_TIME * len(noises) * seconds_of_population(posterior)
+    seconds = SHARE_OF_TIME * len(noises) * seconds_of_population(posterior, problem.limits)
     affordable = posterior.groups.centred and seconds <= problem.limits.sampled_seconds
     informed = problem.sample_weight.sum() >= 1.0  # means under the prior alone are far off
     if not (problem.likelihood.n_levels and affordable and informed):

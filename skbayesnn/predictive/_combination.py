@@ -326,7 +326,11 @@ def ensemble_of_models(fit):
     least = fit.drawn[0].log_evidence - HOPELESS
     drawn = [some for some in fit.drawn if some.log_evidence >= least]
     parts = [_draws_of(some.joint, some.theta, some.beta, some.state) for some in drawn]
-    left = [LeftOut.of_draws(part, problem.X, problem.y, problem.known) for part in parts]
+    rows = problem.X, problem.y, problem.known
+    left = [
+        LeftOut.of_draws(part, *rows, some.joint.left_out_outputs(some.position))
+        for part, some in zip(parts, drawn, strict=True)
+    ]
     log_densities = np.stack([some.log_density for some in left])
     stacked = np.array([some.stacked for some in drawn])
     log_odds = np.array([some.log_odds for some in drawn])

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import logsumexp
+from scipy.special import logsumexp, softmax
 
 from skbayesnn.network import row_blocks
 from skbayesnn.predictive._members import class_probabilities
@@ -43,36 +43,48 @@ class LeftOut(NamedTuple):
         )
 
     @classmethod
-    def of_draws(cls, draws, X, y, known=None):
-        """Predict left-out rows from drawn networks by importance sampling with truncated weights.
+    def of_draws(cls, draws, X, y, known=None, given_hidden=None):
+        """Predict left-out rows from drawn networks by importance sampling.
 
         The posterior without a row is proportional to the posterior over the row's likelihood
-        (Gelfand, Dey & Chang 1992). Weights above ``m^(1/2)`` times their median are cut off there;
-        truncation follows Ionides (2008), the median prevents single draws from dominating.
+        (Gelfand, Dey & Chang 1992). Truncated weights would be more stable, but predict rows that
+        shape their own fit far too well.
 
         Classes ``y`` are one-hot (one column of 0 and 1 for two classes), as everywhere here.
+        ``given_hidden`` are the means and variances of `JointPosterior.left_out_outputs`, with
+        which the output layer is integrated out of the row's likelihood (Vehtari et al. 2016,
+        "Bayesian leave-one-out cross-validation approximations for Gaussian latent variable
+        models", Journal of Machine Learning Research 17). The weights then vary less: the output
+        layer follows the other rows.
         """
         found = []
         for rows in row_blocks(len(X), draws.doubles_per_row):
             some = None if known is None else known[rows]
-            found.append(_of_drawn_rows(draws, X[rows], y[rows], some))
+            if given_hidden is None:
+                each = _of_certain(draws, X[rows], y[rows], some)
+            else:
+                mean, spread = (values[:, rows] for values in given_hidden)
+                each = draws.noise.widened(y[rows], mean, spread, X[rows], some)
+            found.append(_reweighted(*each))
         return cls(*map(np.concatenate, zip(*found, strict=True)))
 
 
-def _of_drawn_rows(draws, X, y, known):
+def _of_certain(draws, X, y, known):
+    """Predictions of rows under each of the drawn networks, see `GaussianNoise.pointwise`."""
     f = draws.outputs(X)
-    if draws.noise is None:
-        p = class_probabilities(f)
-        y = np.concatenate([1.0 - y, y], axis=1) if y.shape[1] == 1 else y
-        logs = np.log(np.maximum(np.sum(p * y, axis=-1), np.finfo(float).tiny))
-        cdf = variances = np.zeros_like(f)
-    else:
-        logs, f, cdf, variances = draws.noise.pointwise(y, f, None, X, known)
-    size = len(logs)
-    typical = np.median(logs, axis=0)
-    ratios = np.minimum(np.exp(np.minimum(typical - logs, 50.0)), np.sqrt(size))
-    weights = (ratios / ratios.sum(axis=0))[..., None]
-    log_density = logsumexp(logs, b=weights[..., 0], axis=0)
+    if draws.noise is not None:
+        return draws.noise.pointwise(y, f, None, X, known)
+    p = class_probabilities(f)
+    y = np.concatenate([1.0 - y, y], axis=1) if y.shape[1] == 1 else y
+    logs = np.log(np.maximum(np.sum(p * y, axis=-1), np.finfo(float).tiny))
+    nothing = np.zeros_like(f)
+    return logs, f, nothing, nothing
+
+
+def _reweighted(logs, f, cdf, variances):
+    """Average predictions of rows over networks, with the inverse likelihoods as weights."""
+    weights = softmax(-logs, axis=0)[..., None]
+    log_density = np.log(len(logs)) - logsumexp(-logs, axis=0)
     mean, cdf = np.sum(weights * f, axis=0), np.sum(weights * cdf, axis=0)
     variance = np.sum(weights * (variances + (f - mean) ** 2), axis=0)
     return LeftOut(log_density, mean, cdf, np.sqrt(variance))

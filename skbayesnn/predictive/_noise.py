@@ -111,10 +111,26 @@ class GaussianNoise:
         if covariances is not None:
             variance = variance + np.diagonal(covariances, axis1=-2, axis2=-1)
             return logs, outputs, ndtr(residual / np.sqrt(variance)), variance
-        cdf, z = np.empty_like(outputs), residual / self.scales(X)
+        return logs, outputs, self._cdf(residual / self.scales(X)), variance
+
+    def widened(self, y, outputs, spread, X, known=None):
+        """Predictions as by `pointwise`, of outputs with independent errors of variance ``spread``.
+
+        The errors widen the law of the noise: exactly where it is Gaussian, as is all noise with
+        ``known`` errors, and nearly so where they are small compared with the noise.
+        """
+        spread = spread if known is None else spread + known
+        scales = np.sqrt(self.scales(X) ** 2 + spread)
+        z = (y - outputs) / scales
+        logs, variances = self._of_certain(z, np.log(scales)), self.variances(X) + spread
+        return logs, outputs, self._cdf(z), variances
+
+    def _cdf(self, z):
+        """Distribution functions of residuals in units of their scales, ``(m, n, n_outputs)``."""
+        cdf = np.empty_like(z)
         for law, chosen in self.laws:
             cdf[chosen] = law.cdf(z[chosen])
-        return logs, outputs, cdf, variance
+        return cdf
 
     def _of_certain(self, z, log_scales):
         p = z.shape[-1]

@@ -52,6 +52,21 @@ def test_log_expected_improvement_by_quadrature(z):
     assert_allclose(found, exact, rtol=1e-9, atol=1e-14)
 
 
+@pytest.mark.parametrize("noise", [1e-4, 0.3])
+def test_experiments_without_noise_are_not_repeated(noise):
+    X = np.linspace(0, 1, 5)[:, None]
+    model = EvidenceMLPRegressor((3,), noise=noise, random_state=0).fit(X, (X[:, 0] - 0.62) ** 2)
+    rows = suggest(model, [(0.0, 1.0)], 3, maximize=False, random_state=0)
+    every = np.concatenate([X, rows])[:, 0]
+    apart = np.min(np.diff(np.sort(every))) / X.std()
+    assert (apart > 0.009) == (noise < 0.01)
+    first = suggest(model, X, 1, random_state=0)
+    assert_array_equal(first, X[[np.argmax(model.predict(X))]])  # no others are left
+    grid = np.linspace(0, 1, 9)[:, None]
+    measured = np.isin(suggest(model, grid, 4, random_state=0), X)
+    assert measured.any() == (noise > 0.01)
+
+
 def test_the_maximum_is_suggested_within_bounds(model):
     for limits in (LIMITS, Bounds([0.0, -2.0], [1.0, 2.0])):
         X = suggest(model, limits, random_state=0)

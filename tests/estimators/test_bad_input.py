@@ -20,6 +20,7 @@ from skbayesnn import (
     Sampler,
     Solver,
 )
+from skbayesnn.estimators.inputs._rows import trouble_with_weights
 from tests.tools import BRIEF
 
 pytestmark = [
@@ -391,3 +392,12 @@ def test_weights_that_sum_to_one_give_the_factor(kind):
     model = kind((), random_state=0, **options)
     with pytest.warns(UserWarning, match=r"adds up to 1 for 40 rows.* multiply them by 40\."):
         model.fit(X, y, sample_weight=np.full(40, 1 / 40))
+    with pytest.warns(UserWarning, match=r"adds up to 400 .* too small.* multiply them by 0\.1\."):
+        model.fit(X, y, sample_weight=np.full(40, 10.0))
+
+
+def test_large_weights_that_are_counts_give_no_warning():
+    counts = np.array([40.0, 3.0, 17.0])
+    assert trouble_with_weights(counts) is None
+    assert trouble_with_weights(counts + 0.5) is not None
+    assert trouble_with_weights(np.full(3, 9.0)) is None

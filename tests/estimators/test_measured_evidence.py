@@ -276,3 +276,23 @@ def test_groups_of_hidden_layers_while_noise_is_chosen(prior):
     constant = clone(chosen).set_params(noise="constant").fit(X, y)
     gap = chosen.noise_log_evidences_["constant"] - constant.log_evidence_
     assert abs(gap) < 4 * np.hypot(chosen.log_evidence_std_, constant.log_evidence_std_)
+
+
+def test_rows_that_shape_their_own_fit_do_not_count_as_predicted():
+    """A network of 16 units fits single large targets, which tell nothing about other rows."""
+    rng = np.random.default_rng(900)
+    X = rng.normal(size=(1150, 3))
+    y = np.exp(1.0 + X[:, 0] + 0.3 * rng.normal(size=1150))
+    y[rng.random(1150) < 0.45] = 0.0
+    model = EvidenceMLPRegressor((16,), noise="constant", random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of the zeros
+        model.fit(X[:150], y[:150])
+    assert abs(model.evidence_report_.predictions.share - model.score(X[150:], y[150:])) < 0.1
+
+
+def test_two_rows_predict_nothing():
+    model = EvidenceMLPRegressor((3,), noise="constant", random_state=0)
+    model.fit([[0.0], [1.0]], [0.0, 0.14])
+    assert str(model.evidence_report_.predictions) == "not compared: too few rows"
+    assert model.leave_one_out_log_density_.mean() < 3.0  # of targets without noise; it was 7.7

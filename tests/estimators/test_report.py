@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import sklearn
 from numpy.testing import assert_allclose
+from scipy.stats import norm
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
@@ -14,6 +15,7 @@ from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegress
 from skbayesnn.estimators.reports._predictions import Predictions
 from skbayesnn.estimators.reports._printed import WIDTH
 from skbayesnn.estimators.reports._verdict import overall, verdict_of_minimum
+from skbayesnn.predictive import LeftOut
 from tests.tools import BRIEF
 
 pytestmark = pytest.mark.usefixtures("laplace")
@@ -162,8 +164,34 @@ def test_predictions_of_a_linear_model_are_those_without_the_row():
         kept = np.arange(25) != i
         left[i] = np.ravel(clone(model).fit(X[kept], y[kept]).predict(X[[i]], return_std=True))
     errors = y - left[:, 0]
-    assert_allclose(found.share, 1.0 - np.sum(errors**2) / np.sum((y - y.mean()) ** 2), rtol=1e-8)
+    plain = 1.0 - np.sum(errors**2) / np.sum((y - y.mean()) ** 2)
+    assert_allclose(found.unweighted, plain, rtol=1e-8)
+    precision = left[:, 1] ** -2.0
+    deviation = y - np.average(y, weights=precision)
+    assert_allclose(found.share, 1.0 - precision @ errors**2 / (precision @ deviation**2))
     assert_allclose(found.coverage, np.mean(np.abs(errors) < 1.959964 * left[:, 1]))
+
+
+def test_few_rows_of_large_noise_do_not_decide_what_is_explained():
+    """The others are predicted well, and the variances of all rows are right."""
+    rng = np.random.default_rng(0)
+    f, std = np.sin(np.linspace(0, 6, 100))[:, None], np.full((100, 1), 0.05)
+    std[85:] = 20.0
+    y = f + std * rng.normal(size=(100, 1))
+    left = LeftOut(norm.logpdf(y, f, std)[:, 0], f, norm.cdf(y, f, std), std)
+    found = Predictions.of(left, y, np.ones(100), False)
+    assert abs(found.unweighted) < 0.2
+    assert found.share > 0.98
+    assert not found.explains_nothing
+
+
+def test_outliers_that_were_found_do_not_count_for_coverage():
+    y, zeros = np.arange(10.0)[:, None] - 4.5, np.zeros((10, 1))
+    cdf = np.full((10, 1), 0.5)
+    cdf[7:] = 1.0
+    left = LeftOut(zeros[:, 0], zeros, cdf, zeros + 3.0)
+    assert Predictions.of(left, y, np.ones(10), False).coverage == 0.7
+    assert Predictions.of(left, y, np.ones(10), False, np.arange(10) >= 7).coverage == 1.0
 
 
 def test_a_fit_that_explains_nothing_says_so_once():
@@ -189,12 +217,16 @@ def test_verdicts_on_a_whole_fit():
     assert overall("doubtful: x", fine, chosen=True) == "doubtful: x"
     weak = fine._replace(share=0.1, error=0.2)
     assert weak.doubt is None  # too few rows to tell
-    assert fine._replace(coverage=0.85).trouble is None  # the report says it
+    assert fine._replace(coverage=0.85).trouble() is None  # the report says it
     narrow = fine._replace(coverage=0.7)
     assert overall("trusted", narrow, chosen=False).startswith("95 % intervals hold 70 %")
-    assert "error bars are too small" in narrow.trouble
-    assert fine.trouble is None
-    assert narrow._replace(n_rows=10.0).trouble is None  # too few to tell
+    assert "error bars are too small" in narrow.trouble()
+    assert "another noise model" not in narrow.trouble(heavy_tails=True)
+    assert fine.trouble() is None
+    assert narrow._replace(n_rows=10.0).trouble() is None  # too few to tell
+    assert "explain" not in str(fine._replace(error=0.3))  # few rows decide
+    assert str(fine._replace(share=np.nan, n_rows=5.0)) == "not compared: too few rows"
+    assert "(unweighted R2 0.20)" in str(fine._replace(unweighted=0.2))
     constant = Predictions(np.nan, np.nan, 1.0, 30.0)
     assert str(constant) == "not compared: targets are equal, or predictions of left-out rows fail"
     assert constant.doubt is None

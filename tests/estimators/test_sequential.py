@@ -28,6 +28,19 @@ from tests.tools import assert_near, difference
 
 pytestmark = pytest.mark.usefixtures("laplace")
 
+
+@pytest.fixture(autouse=True)
+def settled_by_the_first_batch(request, monkeypatch):
+    """Few rows settle the fit, so that small data show what later batches do."""
+    if "joined" not in request.fixturenames:
+        monkeypatch.setattr("skbayesnn.estimators.inputs._sequential.JOINED", 0)
+
+
+@pytest.fixture
+def joined():
+    """Few rows are fitted together, as for users."""
+
+
 rng = np.random.default_rng(0)
 X = rng.standard_normal((40, 3))
 Y = X @ np.array([[1.0, 0.2], [-0.5, 0.0], [0.2, 1.0]]) + [0.7, -1.0]
@@ -184,6 +197,7 @@ def test_networks_go_on_learning():
     assert len(model.batch_log_evidences_) == 3
 
 
+@pytest.mark.filterwarnings("ignore:.* Shuffle rows")
 def test_classes_go_on_learning():
     x, t = wave(120, 1)
     labels = np.where(t > 0, "up", "down")
@@ -200,7 +214,7 @@ def test_classes_go_on_learning():
     assert model.score(x, labels) > 0.9
     three = EvidenceMLPClassifier((), random_state=0)
     codes = np.digitize(t, [-0.5, 0.5])
-    for rows in np.array_split(np.arange(120), 3):
+    for rows in np.array_split(np.random.default_rng(1).permutation(120), 3):
         three.partial_fit(x[rows], codes[rows], classes=[0, 1, 2])
     one = EvidenceMLPClassifier((), random_state=0).fit(x, codes)
     far = np.max(np.abs(three.predict_proba(x) - one.predict_proba(x)))
@@ -215,7 +229,7 @@ def test_a_constant_first_batch_settles_nothing(std):
     X = rng.normal(size=(120, 2))
     t = np.where(np.arange(120) < 20, 0.0, 50.0 + 30.0 * X[:, 0] + rng.normal(size=120))
     model, errors = EvidenceMLPRegressor((), random_state=0), {"measurement_std": std}
-    with pytest.warns(UserWarning, match="only one value of a target. The 20 rows are kept"):
+    with pytest.warns(UserWarning, match="only one value of a target. The 20 rows so far are kept"):
         model.partial_fit(X[:20], t[:20])
     assert_allclose(model.predict(X), 0.0, atol=1e-12)
     model.partial_fit(X[20:70], t[20:70], **errors)
@@ -242,6 +256,45 @@ def test_batches_that_teach_nothing_are_fitted_again_and_fit_forgets_them():
     line = X[:, 0] + 0.1 * noise
     model.fit(X, line).partial_fit(X, line)
     assert len(model.batch_log_evidences_) == 2  # nothing waits after fit
+
+
+def test_a_single_first_row_waits_for_the_next_batch():
+    model, both = (
+        EvidenceMLPRegressor((), noise="constant"),
+        EvidenceMLPRegressor((), noise="constant"),
+    )
+    with pytest.warns(ConvergenceWarning, match="a single row determines no precisions"):
+        model.partial_fit(X[:1], y[:1])
+    with pytest.raises(NotFittedError):
+        model.predict(X)
+    assert_allclose(model.partial_fit(X[1:], y[1:]).predict(X), both.fit(X, y).predict(X))
+    assert model.n_features_in_ == 3
+    with pytest.raises(ValueError, match="at least 2 are needed"):
+        EvidenceMLPRegressor(()).fit(X[:1], y[:1])
+    classifier = EvidenceMLPClassifier(())
+    with pytest.warns(ConvergenceWarning, match="single row"):
+        classifier.partial_fit(X[:1], y[:1] > 0, classes=[False, True])
+    assert classifier.partial_fit(X[1:], y[1:] > 0).score(X, y > 0) > 0.8
+
+
+def test_few_rows_in_order_are_fitted_together(joined):
+    rng = np.random.default_rng(400)
+    X = rng.normal(size=(120, 2))
+    y = np.sin(2 * X[:, 0]) + 0.5 * X[:, 1] + 0.1 * rng.normal(size=120)
+    order = np.argsort(X[:, 0])
+    model = EvidenceMLPRegressor(random_state=0)
+    for rows in np.array_split(order, 3):
+        model.partial_fit(X[rows], y[rows])
+    assert model.score(X, y) > 0.9  # with the network of the first batch below 0
+
+
+def test_a_batch_far_from_the_first_ones_gives_a_warning():
+    X = np.linspace(0, 1, 40)[:, None]
+    y = X[:, 0] + 0.1 * rng.standard_normal(40)
+    model = EvidenceMLPRegressor((), noise="constant").partial_fit(X, y)
+    for shift_X, shift_y, name in ((2.0, 2.0, "X"), (0.0, 9.0, "y")):
+        with pytest.warns(ConvergenceWarning, match=f"have a value of {name} .* Shuffle rows"):
+            model.partial_fit(X + shift_X, y + shift_y)
 
 
 def test_logistic_regression_at_the_mode_of_a_given_prior():
@@ -323,8 +376,6 @@ def test_what_cannot_be_learnt_in_batches():
         model.partial_fit(X, y > 0, classes=[False, True, 2])
     with pytest.raises(ValueError, match="are not among"):
         model.partial_fit(X, np.arange(40) % 3)
-    with pytest.raises(ValueError, match="at least 2 are needed"):
-        EvidenceMLPRegressor(()).partial_fit(X[:1], y[:1])
 
 
 def test_a_matrix_of_more_weights_than_are_formed():

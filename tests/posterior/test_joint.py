@@ -9,7 +9,7 @@ from scipy.stats import kstest, norm
 from skbayesnn.inference.task._problem import FreeHyperparameters
 from skbayesnn.network import forward, outputs
 from skbayesnn.posterior import Hyperparameters, LogUniform
-from tests.posterior.joints import ALL_JOINTS, CORRELATED, RANGE, make_joint
+from tests.posterior.joints import ALL_JOINTS, CORRELATED, INDEPENDENT, RANGE, make_joint
 from tests.tools import LIKELIHOODS, assert_near, difference
 
 DEPTHS = [(), (3, 2)]
@@ -175,6 +175,44 @@ def test_output_layer_given_the_rest(name, prior):
     error = np.std(products, axis=0) / np.sqrt(n)
     assert np.all(np.abs(products.mean(axis=0) - np.eye(white.shape[1])) < 4.0 * error)
     assert kstest(white.ravel(), "norm").pvalue > 1e-3
+
+
+@pytest.mark.parametrize("name", [*REGRESSION, *INDEPENDENT])
+@each_depth
+def test_outputs_given_the_other_rows(name, hidden):
+    """The density of one unit of weight is the ratio of the likelihoods with and without it."""
+    joint, q = make_joint(name, hidden)
+    weight = 1.0 + joint.posterior.sample_weight
+    joint = with_data(joint, sample_weight=weight)
+    mean, variance = joint.left_out_outputs(q)
+    rows = joint._rows(joint.place(q))
+    factors = 1.0 if rows.factors is None else rows.factors
+    noise = 1.0 / (rows.precision[..., None, :] * factors)
+    found = norm.logpdf(joint.posterior.y, mean, np.sqrt(variance + noise)).sum(axis=-1)
+    if name.startswith("student_t"):  # the energy is that given the factors, without their powers
+        found = found - 0.5 * np.sum(np.log(factors) + 0.0 * mean, axis=-1)
+    for i in range(len(weight)):
+        fewer = weight.copy()
+        fewer[i] -= 1.0
+        without = with_data(joint, sample_weight=fewer)
+        assert_near(without.terms(q).data - joint.terms(q).data, found[:, i], 1e-7)
+
+
+def test_left_out_outputs_of_interpolated_rows():
+    """Where rounding has decided the leverages, the variance is at most that under the prior."""
+    joint, q = make_joint("gaussian", n=3, prior="single", known=False)
+    q[:, -1] = 25.0  # hardly any noise
+    mean, variance = joint.left_out_outputs(q)
+    prior = np.sum(joint._features(joint.place(q).theta).inputs[-1] ** 2, axis=-1)
+    sd = joint._output_sd(joint.place(q).hyper)[:, 0, 0]
+    assert np.all(variance[..., 0] <= 1.001 * prior * sd[:, None] ** 2)
+    assert np.all(np.isfinite(mean))
+
+
+def test_no_outputs_given_the_other_rows():
+    for name, integrate in (("gaussian", False), ("correlated", True)):
+        joint, q = make_joint(name, integrate=integrate)
+        assert joint.left_out_outputs(q) is None
 
 
 @each_likelihood

@@ -20,7 +20,9 @@ from skbayesnn._data import Scaling
 from skbayesnn._typing import Array, RandomState
 from skbayesnn.estimators.inputs._parameters import floats
 
-FEW_REPETITIONS = 0.1  # sum of the weights over the number of rows: below it they hardly count
+# sum of the weights over the number of rows: below the first they hardly count, above the second
+# the rows count as far more observations than there are
+FEW_REPETITIONS, MANY_REPETITIONS = 0.1, 10.0
 FEWEST_ROWS = 30  # least number of rows in which a value can count as common
 LEAST_SHARE = 0.1  # of all rows, for a common value
 TIMES_THE_NEXT = 3.0  # least ratio to the next most common value, unless there are only two values
@@ -188,16 +190,22 @@ def trouble_with_weights(sample_weight):
     """A warning, with its category, of weights that are no repetition counts, or ``None``.
 
     Weights that sum to 1, as those of boosting and of surveys, say that all rows together are one
-    observation, from which a Bayesian fit learns nothing.
+    observation, from which a Bayesian fit learns nothing. Large ones say that every target was
+    observed many times, always with the same value, so that a fit follows its noise. Whole numbers
+    that differ, as those of grouped observations, are taken to be counts.
     """
     n_rows, total = np.count_nonzero(sample_weight), float(np.sum(sample_weight))
-    normalised = n_rows > 1 and np.isclose(total, 1.0)
-    if not normalised and total >= FEW_REPETITIONS * n_rows:
+    counts = np.ptp(sample_weight) > 0 and np.all(sample_weight == np.round(sample_weight))
+    few = total < FEW_REPETITIONS * n_rows or (n_rows > 1 and np.isclose(total, 1.0))
+    many = total >= MANY_REPETITIONS * n_rows and not counts
+    if n_rows == 0 or not (few or many):
         return None
+    consequence = " Its error bars are then far too small." if many else ""
     return (
         f"sample_weight adds up to {total:.3g} for {n_rows} rows. A weight is the number of times "
-        f"that a row was observed, so the fit learns as much as from {total:.3g} rows of weight 1. "
-        f"If the weights only say how rows compare, multiply them by {n_rows / total:.4g}."
+        f"that a row was observed, so the fit learns as much as from {total:.3g} rows of weight "
+        f"1.{consequence} If the weights only say how rows compare, multiply them by "
+        f"{n_rows / total:.4g}."
     ), UserWarning
 
 

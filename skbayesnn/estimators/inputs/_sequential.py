@@ -13,22 +13,34 @@ from skbayesnn.inference import Learnt, learnt
 KEPT = ("n_features_in_", "feature_names_in_", "classes_")
 LEARNT = 1.5  # least effective number of parameters, output bias included, of a fit that learns
 MOST_WAITING = 500  # most rows that are kept while they determine no weights
+JOINED = 200  # most rows that are kept although they determine weights: a fit takes a second
+FAR = 3.0  # standard deviations from the mean of the first batches
+MANY_FAR, FEWEST_FAR = 0.25, 5  # share and number of rows that far away that are told
 
 
 class Waiting(NamedTuple):
     """Rows of the batches seen so far, which are fitted again together with the next one.
 
     ``rows`` are those of `BayesianMLP._check_rows`; ``attributes`` describe their form; ``reason``
-    is the reason to wait.
+    is a reason to wait besides their small number.
     """
 
     rows: tuple
     attributes: dict
-    reason: str
+    reason: str | None
+
+    @classmethod
+    def single(cls, estimator, rows):
+        """Keep a single row, which cannot be fitted."""
+        return cls(rows, _row_attributes(estimator), "a single row determines no precisions")
 
     @classmethod
     def after(cls, fitted, rows):
-        """Keep rows after a fit that determines neither scaling nor precisions; else ``None``."""
+        """Keep rows after a fit that does not settle scaling, network or precisions.
+
+        Few rows settle nothing if precisions are inferred: batches may be in some order, and show
+        a part of the function each. ``None`` if all is settled.
+        """
         free = bool(np.any(fitted._result.posed.settings.free.alpha))
         y = rows[1]
         if np.any(np.ptp(y, axis=0) == 0) and (free or fitted.standardize):
@@ -36,6 +48,8 @@ class Waiting(NamedTuple):
             reason = f"the batches so far hold only one {target}"
         elif free and len(y) <= MOST_WAITING and fitted.n_effective_weights_ < LEARNT:
             reason = "the inputs explain nothing of the targets so far"
+        elif free and len(y) <= JOINED:
+            reason = None
         else:
             return None
         return cls(rows, _row_attributes(fitted), reason)
@@ -53,10 +67,14 @@ class Waiting(NamedTuple):
         ]  # rows without known errors have errors of 0
         return tuple(np.concatenate(pair) for pair in zip(*padded, strict=True))
 
-    def __str__(self):
+    @property
+    def trouble(self):
+        """Warning with the reason, or ``None``."""
+        if self.reason is None:
+            return None
         return (
-            f"Scaling and precisions are not settled: {self.reason}. The {len(self.rows[0])} rows "
-            "are kept and fitted again together with the next batch."
+            f"Scaling and precisions are not settled: {self.reason}. The {len(self.rows[0])} "
+            "rows so far are kept, and fitted together with the next batch."
         )
 
 
@@ -103,6 +121,21 @@ class Earlier(NamedTuple):
             _row_attributes(fitted),
             tuple(vars(fitted).get("batch_log_evidences_", (fitted.log_evidence_,))),
         )
+
+    def trouble(self, X, y):
+        """Warning about a batch of standardised rows far from the earlier ones, or ``None``."""
+        if not self.standardize:
+            return None
+        for name, values in (("X", X), ("y", y)):
+            far = np.max(np.abs(values), axis=1) > FAR
+            if far.mean() > MANY_FAR and far.sum() >= FEWEST_FAR:
+                return (
+                    f"{100 * far.mean():.0f} % of the rows of this batch have a value of {name} "
+                    f"more than {FAR:g} standard deviations from the mean of the first batches, "
+                    "which have set scaling and network. Shuffle rows before they are divided into "
+                    "batches, or fit all rows at once."
+                )
+        return None
 
     def check(self, estimator, hidden_layer_sizes=None):
         """Raise ``ValueError`` unless an estimator has the same network, in the same units."""

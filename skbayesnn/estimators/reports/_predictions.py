@@ -5,6 +5,9 @@ from typing import NamedTuple
 import numpy as np
 
 COVERAGE = 0.95
+TOO_FEW = 5.0  # rows that say nothing about other rows
+FEW_DECIDE = 0.2  # standard error of R2 above which no percentage is given
+DIFFERENT = 0.1  # from it, the unweighted R2 is shown
 FEWEST = 20  # rows from which a fit without predictive power is worth a warning
 SURELY = 3.0  # standard errors by which the coverage must be too small
 MUCH = 0.05  # share of rows by which the coverage must also be too small
@@ -19,7 +22,11 @@ class Predictions(NamedTuple):
     The simplest model predicts the mean of all targets (regressors), or the frequencies of the
     classes (classifiers). The fit removes a ``share`` of its loss, with a standard ``error`` over
     rows: R2 of left-out rows, or one less the ratio of the log losses. The share is ``nan`` if all
-    targets are equal, or where predictions of left-out rows in closed form fail.
+    targets are equal, for too few rows, or where predictions of left-out rows in closed form fail.
+
+    R2 weighs the squared error of every target by its inverse predicted variance, as weighted least
+    squares does. Under noise of constant level it is nearly the usual, ``unweighted`` R2; otherwise
+    few rows of large noise, or far from all others, would decide it.
 
     ``coverage`` is the share of left-out targets inside their central 95 % interval, ``nan`` for
     classes; ``n_rows`` the sum of the row weights; ``loss`` and ``simplest`` are the mean log loss
@@ -32,13 +39,15 @@ class Predictions(NamedTuple):
     n_rows: float
     loss: float = np.nan
     simplest: float = np.nan
+    unweighted: float = np.nan
 
     @classmethod
     def of(cls, left_out, y, weight, classes, outliers=None):
         """Compare the predictions `LeftOut` with the simplest model.
 
         Targets ``(n, n_outputs)`` are standardised, classes one-hot (one column of 0 and 1 for two
-        classes). Outliers ``(n,)`` are left out of R2, which they would dominate.
+        classes). Outliers ``(n,)`` count neither for R2, which they would dominate, nor for the
+        coverage, as the noise describes the other rows.
         """
         total, counted = float(np.sum(weight)), weight
         if outliers is not None:
@@ -48,21 +57,21 @@ class Predictions(NamedTuple):
             frequency = weight @ y / total
             theirs, mine = -np.log(y @ frequency), -left_out.log_density
             losses = float(weight @ mine / total), float(weight @ theirs / total)
-            coverage = np.nan
+            coverage = plain = np.nan
         else:
-            deviation = y - counted @ y / np.sum(counted)
-            theirs = np.sum(deviation**2, axis=1)  # y is standardised by all rows
-            mine, losses = np.sum((y - left_out.mean) ** 2, axis=1), (np.nan, np.nan)
-            inside = np.abs(left_out.cdf - 0.5) <= 0.5 * COVERAGE
-            coverage = float(weight @ inside.mean(axis=1) / total)
+            plain = _r2(*_squared_errors(left_out, y, counted, np.ones_like(y)), counted)
+            precision = 1.0 / np.maximum(left_out.std, np.finfo(float).tiny ** 0.25) ** 2
+            theirs, mine = _squared_errors(left_out, y, counted, precision)
+            inside, losses = np.abs(left_out.cdf - 0.5) <= 0.5 * COVERAGE, (np.nan, np.nan)
+            coverage = float(counted @ inside.mean(axis=1) / np.sum(counted))
         gain, most = theirs - mine, counted @ theirs
-        if total <= 1.0 or not (classes or np.all(np.ptp(y, axis=0) > 0)):
+        if total <= TOO_FEW or not (classes or np.all(np.ptp(y, axis=0) > 0)):
             return cls(np.nan, np.nan, coverage, total, *losses)
         spread = gain - (counted @ gain / most) * theirs  # delta method for a ratio of sums
-        error, share = float(np.sqrt(counted @ spread**2) / most), float(counted @ gain / most)
+        error, share = float(np.sqrt(counted @ spread**2) / most), _r2(theirs, mine, counted)
         if share < BROKEN:
             return cls(np.nan, np.nan, np.nan, total)
-        return cls(share, error, coverage, total, *losses)
+        return cls(share, error, coverage, total, *losses, plain)
 
     @property
     def explains_nothing(self):
@@ -84,9 +93,11 @@ class Predictions(NamedTuple):
             return f"95 % intervals hold {100 * self.coverage:.0f} % of left-out rows"
         return None
 
-    @property
-    def trouble(self):
-        """Warning for `doubt`, or ``None``; too small data sets cause none."""
+    def trouble(self, heavy_tails=False):
+        """Warning for `doubt`, or ``None``; too small data sets cause none.
+
+        With ``heavy_tails`` the noise allows for outliers.
+        """
         if self.doubt is None or self.n_rows < FEWEST:
             return None
         if self.explains_nothing:
@@ -96,6 +107,11 @@ class Predictions(NamedTuple):
             )
         if self.coverage >= ALARMING:
             return None
+        if heavy_tails:
+            return (
+                f"The {self.doubt}: the others are outliers, which even Student-t noise does not "
+                "describe. Intervals are those of rows without them."
+            )
         return (
             f"The {self.doubt}: error bars are too small. Try another noise model (for counts "
             "'negative_binomial'), or fewer inputs or hidden units."
@@ -110,11 +126,34 @@ class Predictions(NamedTuple):
         )
 
     def __str__(self):
+        if self.n_rows <= TOO_FEW:
+            return "not compared: too few rows"
         if np.isnan(self.share):
             return "not compared: targets are equal, or predictions of left-out rows fail"
         if self.explains_nothing:
             return f"explain nothing; {self._value}"
-        if np.isnan(self.loss):
-            held = f"95 % intervals hold {100 * self.coverage:.0f} % of them"
-            return f"explain {100 * self.share:.0f} % of the variance of left-out rows; {held}"
-        return self._value
+        if not np.isnan(self.loss):
+            return self._value
+        held = f"95 % intervals hold {100 * self.coverage:.0f} % of them"
+        if self.error > FEW_DECIDE:
+            return f"{self._value}, decided by few rows; {held}"
+        plain = ""
+        if abs(self.unweighted - self.share) > DIFFERENT:
+            plain = f" (unweighted R2 {self.unweighted:.2f})"
+        return f"explain {100 * self.share:.0f} % of the variance of left-out rows{plain}; {held}"
+
+
+def _squared_errors(left_out, y, weight, precision):
+    """Squared errors of the mean of all targets, and of left-out predictions, ``(n,)`` each.
+
+    They are weighted by the precisions ``(n, n_outputs)`` and summed over outputs. The weighted
+    mean of the targets is the simplest prediction.
+    """
+    precision = precision / np.average(precision, axis=0, weights=weight)  # outputs count alike
+    mean = np.average(y, axis=0, weights=weight[:, None] * precision)
+    theirs = np.sum(precision * (y - mean) ** 2, axis=1)  # y is standardised by all rows
+    return theirs, np.sum(precision * (y - left_out.mean) ** 2, axis=1)
+
+
+def _r2(theirs, mine, weight):
+    return float(weight @ (theirs - mine) / (weight @ theirs))

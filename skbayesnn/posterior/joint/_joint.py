@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit
 
-from skbayesnn.network import forward, hidden_gradient
+from skbayesnn.network import forward, hidden_gradient, row_blocks
 from skbayesnn.posterior.joint._coordinates import Coordinates
 from skbayesnn.posterior.kernels._compiled import compiled_joint
 from skbayesnn.posterior.likelihoods._output_layer import (
@@ -15,6 +15,7 @@ from skbayesnn.posterior.likelihoods._output_layer import (
     complete,
     drawn_output_layer,
     integrated,
+    left_out_outputs,
 )
 from skbayesnn.posterior.priors._weight_groups import sums_by
 
@@ -195,6 +196,21 @@ class JointPosterior(Coordinates):
         if self.integrated:
             normal = np.stack([rng.standard_normal(self._output_labels.shape) for rng in rngs])
         return self._of_means(self._with_outputs(self.place(q), normal))
+
+    def left_out_outputs(self, q):
+        """Mean and variance of the output of every row given the targets of the other rows.
+
+        Hidden weights and precisions are those of positions ``(m, d)``; both results are of shape
+        ``(m, n, n_outputs)``. ``None`` unless the output layer is integrated out.
+        """
+        if not self.integrated:
+            return None
+        width, found = self._output_labels.size, []
+        for some in row_blocks(len(q), 4 * len(self.posterior.X) * width):
+            place = self.place(q[some])
+            z, sd = self._features(place.theta).inputs[-1], self._output_sd(place.hyper)
+            found.append(left_out_outputs(self._rows(place), z, sd))
+        return tuple(map(np.concatenate, zip(*found, strict=True)))
 
     def typical_hyper(self, q):
         """Precisions at positions, with a typical noise precision if the noise varies."""

@@ -68,6 +68,10 @@ class CorrelatedJoint(JointPosterior):
         weights[..., self.n_sampled :] = layer.reshape(*weights.shape[:-1], -1)
         return weights
 
+    def left_out_outputs(self, q):
+        """Return ``None``: targets of a row with correlated noise are not left out one by one."""
+        return None
+
     def _likelihood(self, place):
         noise, slopes = self._noise(place)
         covariance = noise.covariance(place.hyper.beta)

@@ -161,6 +161,30 @@ def drawn_output_layer(rows, z, sd, normal):
     return sd * (vectors @ along[..., None])[..., 0]
 
 
+def left_out_outputs(rows, z, sd):
+    """Mean and variance of every output given the targets of the other rows.
+
+    One unit of weight of each row is left out in turn, with the hidden units given. Leaving out a
+    target of precision ``t`` changes mean ``f`` and variance ``V`` of its output, with leverage
+    ``t V``, to ``y + (f - y) / (1 - t V)`` and ``V / (1 - t V)`` (Cook 1977). The latter is at most
+    the variance ``P`` under the prior, so that ``1 - t V`` is at least ``1 / (1 + t P)``.
+
+    Both are of shape ``(m, n, n_outputs)``, for ``m`` networks with their own ``sd``.
+    """
+    gram, moment = regression_system(rows, z, sd)
+    scaled, inverse, _ = ridge(gram, moment, z.shape[-2])
+    z = np.broadcast_to(z, (*sd.shape[:-2], *z.shape[-2:]))
+    units = z[..., None, :, :] * sd[..., None, :]  # of the prior, (m, n_outputs, n, width)
+    f = (units @ scaled[..., None])[..., 0].swapaxes(-1, -2)
+    variance = np.sum((units @ inverse) * units, axis=-1).swapaxes(-1, -2)
+    prior = np.sum(units**2, axis=-1).swapaxes(-1, -2)
+    precision = rows.precision[..., None, :]
+    if rows.factors is not None:
+        precision = precision * rows.factors
+    rest = np.maximum(1.0 - precision * variance, 1.0 / (1.0 + precision * prior))
+    return rows.y + (f - rows.y) / rest, np.minimum(variance / rest, prior)
+
+
 def complete(rows, trace):
     """Evaluate the energy with all weights given."""
     residual = trace.outputs - rows.y
