@@ -27,6 +27,7 @@ TIMES_THE_NEXT = 3.0  # least ratio to the next most common value, unless there 
 MOST_ROWS = 0.5  # share of the value above which the other rows can be interpolated
 SEPARATED = 0.5  # agreement of neighbours, from 0 to 1, above which inputs separate the rows
 LEAST_NOISE = 0.9  # least share of the unexplained standard deviation
+HEAVY = 6.0  # kurtosis above which few targets decide a fit; normal noise has 3, exponential 9
 COMPARED = 2000  # most rows whose neighbours are looked up
 
 FAR = 10.0  # spreads from the median; in 12 real data sets one row (of 16,599) is as far
@@ -206,7 +207,8 @@ class Spike(NamedTuple):
 
     ``two_values``: there is only one other value. ``agreement``: of nearest neighbours in having
     the value, from 0 by chance to 1. ``is_outlier``: gross outliers have the value, see
-    `outliers_of`.
+    `outliers_of`. ``scatter``: standard deviation at given inputs, in that of the targets, if the
+    value occurs anywhere. ``kurtosis``: of the targets.
     """
 
     value: float
@@ -216,6 +218,8 @@ class Spike(NamedTuple):
     two_values: bool
     agreement: float
     is_outlier: bool
+    scatter: float
+    kurtosis: float
 
     @classmethod
     def of(cls, X, y, weight):
@@ -224,14 +228,19 @@ class Spike(NamedTuple):
         if same is None:
             return None
         value, others = y[same][0], y[~same]
+        share = np.average(same, weights=weight)
+        z = Scaling.standard(y[:, None], weight).transform(y[:, None])[:, 0]
+        distances = np.average((z - z[same][0]) ** 2, weights=weight * ~same)
         return cls(
             float(value),
-            float(weight[same].sum() / weight.sum()),
+            float(share),
             bool(value < others.min()),
             bool(value > others.max()),
             bool(others.min() == others.max()),
             agreement(X, same),
             bool(np.all(_outliers(X, y, weight)[same])),
+            float(np.sqrt(share * (1.0 - share) * distances)),
+            float(np.average(z**4, weights=weight)),
         )
 
     @property
@@ -239,17 +248,24 @@ class Spike(NamedTuple):
         """Smallest noise level in standard deviations of the targets.
 
         A network could interpolate the other rows one by one and meet the rows with the value
-        exactly, where the density would then be huge.
+        exactly, where the density would then be huge. If the value occurs with probability ``p``
+        whatever the inputs, and the others are ``f``, the variance of a target at given inputs is
+        at least ``p (1 - p) E (f - value)^2``.
         """
-        common = self.two_values or self.share >= MOST_ROWS
-        if not common or self.is_outlier or self.agreement >= SEPARATED:
+        if self.is_outlier or self.agreement >= SEPARATED:
             return 0.0
-        return LEAST_NOISE * np.sqrt(1.0 - max(self.agreement, 0.0))
+        common = self.two_values or self.share >= MOST_ROWS
+        return (LEAST_NOISE if common else self.scatter) * np.sqrt(1.0 - max(self.agreement, 0.0))
 
     @property
     def hides_structure(self):
         """True if most rows have the value anywhere; networks would fit the others as outliers."""
-        return not self.two_values and self.least_noise > 0.0
+        return not self.two_values and self.share >= MOST_ROWS and self.least_noise > 0.0
+
+    @property
+    def misleads(self):
+        """True if networks may chase few large targets, which their densities do not tell."""
+        return not self.two_values and self.least_noise > 0.0 and self.kurtosis > HEAVY
 
     def __str__(self):
         if self.two_values:

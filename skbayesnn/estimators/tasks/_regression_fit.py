@@ -189,6 +189,7 @@ class RegressionFit(Regression):
             "known": rows.known if self._has_limits else variances,
             "noise_hidden_layer_sizes": layer_sizes(self._noise),
             "laws": PLAIN_LAWS if any(spikes) else None,
+            "half_linear": any(spike and spike.misleads for spike in spikes),
             "log_scale": float(rows.weight @ self._log_scales(rows)),
         }
 
