@@ -8,7 +8,7 @@ from sklearn.linear_model import BayesianRidge
 from sklearn.metrics import r2_score
 
 from skbayesnn import EvidenceMLPRegressor, HMCMLPRegressor
-from skbayesnn.estimators.inputs._rows import Spike
+from skbayesnn.estimators.inputs._rows import Spike, rounding_error
 from tests.tools import result_of
 
 pytestmark = pytest.mark.usefixtures("laplace")
@@ -144,3 +144,32 @@ def test_a_ceiling_is_learnt():
     assert messages[0].startswith("3")
     assert "the highest value" in messages[0]
     assert model.score(X[TEST], CEILING[TEST]) > 0.9
+
+
+def test_coarse_rounding():
+    step = 4.0
+    values = step * np.round(RNG.uniform(0, 12, 300) / step)
+    ones = np.ones(300)
+    assert len(np.unique(values)) == 4
+    assert rounding_error(values, ones) == pytest.approx(step / np.sqrt(12))
+    assert rounding_error(values[:40], ones[:40] / 4) == 0.0  # ten rows
+    assert rounding_error(np.round(RNG.normal(size=300), 2), ones) == 0.0  # hardly repeated
+    assert rounding_error((values > 4).astype(float), ones) == 0.0  # classes
+
+
+@pytest.mark.parametrize("noise", ["constant", "student_t", "input_dependent"])
+@pytest.mark.filterwarnings("ignore:.* of the targets equal")
+def test_noise_of_rounded_targets(noise):
+    """Networks can meet four values exactly; rounding alone has a standard deviation of 1.15."""
+    rng = np.random.default_rng(201)
+    X = rng.normal(size=(150, 3))
+    linear = 2 * X[:, 0] - X[:, 1]
+    y = 4 * np.round((linear + 0.2 * rng.normal(size=150)) / 4)
+    options = {"noise": noise, "measure_evidence": False, "random_state": 0}
+    model = EvidenceMLPRegressor((8,), n_restarts=2, **options).fit(X, y)
+    assert np.min(model.predict_std(X, kind="aleatoric")) > 0.99 * 4 / np.sqrt(12)
+    assert r2_score(linear, model.predict(X)) > 0.8
+    sampler = HMCMLPRegressor((), n_draws=20, n_warmup=50, **options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert np.min(sampler.fit(X, y).predict_std(X, kind="aleatoric")) > 0.99 * 4 / np.sqrt(12)

@@ -28,6 +28,7 @@ MOST_ROWS = 0.5  # share of the value above which the other rows can be interpol
 SEPARATED = 0.5  # agreement of neighbours, from 0 to 1, above which inputs separate the rows
 LEAST_NOISE = 0.9  # least share of the unexplained standard deviation
 HEAVY = 6.0  # kurtosis above which few targets decide a fit; normal noise has 3, exponential 9
+ROWS_PER_VALUE = 5.0  # least mean number of rows with the same target, for rounded targets
 COMPARED = 2000  # most rows whose neighbours are looked up
 
 FAR = 10.0  # spreads from the median; in 12 real data sets one row (of 16,599) is as far
@@ -306,6 +307,18 @@ def _most_common(y, weight):
     following = np.max(np.delete(counts, largest))
     common = counts[largest] >= max(LEAST_SHARE * total, TIMES_THE_NEXT * following)
     return index == largest if common or possible == 2 else None
+
+
+def rounding_error(y, weight):
+    """Standard deviation by which rounding changes targets ``(n,)``, 0 unless it is coarse.
+
+    Where few values are possible, networks can meet most of them exactly. Rounding to multiples of
+    ``h`` has errors of variance ``h^2 / 12``.
+    """
+    values = np.unique(y)
+    if len(values) < 3 or weight.sum() < max(FEWEST_ROWS, ROWS_PER_VALUE * len(values)):
+        return 0.0
+    return float(np.min(np.diff(values)) / np.sqrt(12.0))
 
 
 def agreement(X, same):

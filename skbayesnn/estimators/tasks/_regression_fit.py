@@ -29,6 +29,7 @@ from skbayesnn.estimators.inputs._rows import (
     checked_sides,
     numeric,
     outliers_of,
+    rounding_error,
 )
 from skbayesnn.estimators.inputs._settings import Noise
 from skbayesnn.estimators.tasks._regression import Regression, without_noise
@@ -185,7 +186,9 @@ class RegressionFit(Regression):
         variances = _variances(errors, y_scaling, likelihood, free, values)
         return {
             "noise_precision": (free, ratio**-2.0),
-            "noise_hyperprior": self._noise_hyperpriors(spikes, likelihood, free),
+            "noise_hyperprior": self._noise_hyperpriors(
+                self._least_noise(rows, spikes, y_scaling), likelihood, free
+            ),
             "known": rows.known if self._has_limits else variances,
             "noise_hidden_layer_sizes": layer_sizes(self._noise),
             "laws": PLAIN_LAWS if any(spikes) else None,
@@ -209,12 +212,20 @@ class RegressionFit(Regression):
         hidden = all(spike and spike.hides_structure for spike in self._spikes(rows))
         return () if hidden and hidden_layer_sizes == "auto" else hidden_layer_sizes
 
-    def _noise_hyperpriors(self, spikes, likelihood, free):
-        """Hyperpriors of the noise levels, with larger lower bounds where targets have spikes."""
+    def _least_noise(self, rows, spikes, y_scaling):
+        """Least noise of outputs with spikes or coarsely rounded targets, in standardised units."""
+        if self._has_limits or not self.standardize:
+            return np.zeros(rows.y.shape[1])
+        rounding = np.array([rounding_error(column, rows.weight) for column in rows.y.T])
+        of_spikes = [0.0 if spike is None else spike.least_noise for spike in spikes]
+        return np.maximum(rounding / y_scaling.scale, of_spikes)
+
+    def _noise_hyperpriors(self, least, likelihood, free):
+        """Hyperpriors of the noise levels, with larger lower bounds where outputs have some."""
         priors = list(hyperpriors_of_noise(self._noise, free))
-        for level, spike in zip(likelihood.levels, spikes, strict=True):
-            if spike is not None and self.standardize and priors[level] == LogUniform():
-                priors[level] = LogUniform(max(LogUniform().lower, spike.least_noise))
+        for level, lower in zip(likelihood.levels, least, strict=True):
+            if priors[level] == LogUniform():
+                priors[level] = LogUniform(max(LogUniform().lower, float(lower)))
         return tuple(priors)
 
     def _trouble_with_targets(self, rows):
