@@ -191,7 +191,7 @@ class RegressionFit(Regression):
             ),
             "known": rows.known if self._has_limits else variances,
             "noise_hidden_layer_sizes": layer_sizes(self._noise),
-            "laws": PLAIN_LAWS if any(spikes) else None,
+            "laws": PLAIN_LAWS if any(spikes) or self._constant(rows).any() else None,
             "half_linear": any(spike and spike.misleads for spike in spikes),
             "log_scale": float(rows.weight @ self._log_scales(rows)),
         }
@@ -208,8 +208,9 @@ class RegressionFit(Regression):
         return [Spike.of(rows.X, column, rows.weight) for column in rows.y.T]
 
     def _possible_layers(self, rows, hidden_layer_sizes):
-        """Hidden layers to fit: none instead of ``"auto"`` where spikes hide all structure."""
-        hidden = all(spike and spike.hides_structure for spike in self._spikes(rows))
+        """Hidden layers to fit: none instead of ``"auto"`` where all structure is hidden."""
+        hidden = self._constant(rows).all()
+        hidden |= all(spike and spike.hides_structure for spike in self._spikes(rows))
         return () if hidden and hidden_layer_sizes == "auto" else hidden_layer_sizes
 
     def _least_noise(self, rows, spikes, y_scaling):
@@ -228,7 +229,18 @@ class RegressionFit(Regression):
                 priors[level] = LogUniform(max(LogUniform().lower, float(lower)))
         return tuple(priors)
 
+    def _constant(self, rows):
+        """Mask of the outputs whose targets are all equal; none if they have known errors."""
+        several = len(rows.y) > 1 and rows.known is None
+        return several & (np.ptp(rows.y, axis=0) == 0)
+
     def _trouble_with_targets(self, rows):
+        for output in np.flatnonzero(self._constant(rows)):
+            of = f" of output {output}" if rows.y.shape[1] > 1 else ""
+            return (
+                f"All targets{of} equal {rows.y[0, output]:g}, so these rows do not tell how y "
+                "depends on X."
+            ), UserWarning
         for spike in filter(None, self._spikes(rows)):
             return str(spike), UserWarning
         return None
