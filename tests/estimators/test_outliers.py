@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from skbayesnn import EvidenceMLPRegressor, HMCMLPRegressor
-from skbayesnn._data import Scaling, canonical_rows
+from skbayesnn._data import Scaling, canonical_rows, far_columns
 from skbayesnn.estimators.inputs._rows import Spike, outliers_of
 from tests.tools import parts_of
 
@@ -189,3 +189,29 @@ def test_batches_have_constant_noise():
     model.partial_fit(X[:50], y[:50]).partial_fit(X[50:], y[50:])
     assert model.noise_model_ == "constant"
     assert np.all(np.isfinite(model.predict(X)))
+
+
+# --- inputs --------------------------------------------------------------------------------------
+
+
+def test_far_inputs_do_not_set_the_units():
+    rng = np.random.default_rng(100)
+    X = rng.uniform(0, 1, (100, 2))
+    y = truth(X) + 0.05 * rng.standard_normal(100)
+    X[:5, 0] *= 1000
+    model = EvidenceMLPRegressor(measure_evidence=False, **SMALL)
+    with pytest.warns(UserWarning, match="far from all others in these columns of X: 0. The"):
+        model.fit(X, y)
+    assert error(model) < 0.1
+    quartiles = np.quantile(X[:, 0], (0.25, 0.75), method="inverted_cdf")
+    assert model._X_scaling.scale[0] == pytest.approx(np.ptp(quartiles) / 1.349, rel=1e-3)
+    assert model._X_scaling.scale[1] == pytest.approx(np.std(X[:, 1]), rel=1e-12)
+
+
+def test_rare_indicators_and_skewed_inputs_keep_their_scale():
+    rng = np.random.default_rng(0)
+    normal = rng.standard_normal(500)
+    levels = np.select([normal > 1, normal < -1], [50.0, -50.0], np.round(normal) / 100)
+    columns = (normal > 2.5, levels, np.exp(normal), rng.standard_t(3, 500), rng.poisson(0.2, 500))
+    X = np.column_stack([column.astype(float) for column in columns])
+    assert not far_columns(X, np.ones(500)).any()
