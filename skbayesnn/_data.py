@@ -10,6 +10,9 @@ LARGEST_AS_GIVEN = 1e50  # largest value that is not standardised; its powers do
 MOST_REPETITIONS = 1e15  # largest sum of the row weights
 FARTHEST = 1e30  # largest standardised input; inputs beyond are clipped
 SMALLEST = 1e-305  # least spread of a column that is not constant
+QUARTILE = 0.6745  # of the standard normal distribution
+TIMES_THE_MIDDLE = 10.0  # robust spreads from the median of far inputs, and least ratio of the sd
+MOST_FAR = 0.1  # largest share of rows with far inputs; more are no exceptions
 
 
 class Rows(NamedTuple):
@@ -114,6 +117,19 @@ class Scaling(NamedTuple):
         constant = ~(scale > np.maximum(rounding, SMALLEST))
         return cls(np.where(constant, origin, origin + mean), np.where(constant, 1.0, scale))
 
+    def without_far_rows(self, values, weight):
+        """Scale columns by their quartiles where few far rows make the standard deviation.
+
+        Those of which more than half of the rows are equal are left alone.
+        """
+        far = far_columns(values, weight)
+        if not far.any():
+            return self
+        middle, spread = _middle(values[:, far], weight)
+        shift, scale = self.shift.copy(), self.scale.copy()
+        shift[far], scale[far] = middle, spread
+        return Scaling(shift, scale)
+
     def transform(self, values):
         """Convert values to standardised units."""
         return (values - self.shift) / self.scale
@@ -128,7 +144,24 @@ class Scaling(NamedTuple):
         return values * self.scale + self.shift
 
 
-def standardised(values, weight, wanted=True, scaling=None, shifted=True):
+def far_columns(values, weight):
+    """Mask of the columns whose standard deviation is made by few far rows."""
+    middle, spread = _middle(values, weight)
+    reach = TIMES_THE_MIDDLE * spread
+    share = weight @ (np.abs(values - middle) > reach) / weight.sum()
+    scale = Scaling.standard(values, weight).scale
+    return (spread > SMALLEST) & (scale > reach) & (share <= MOST_FAR)
+
+
+def _middle(values, weight):
+    """Medians of columns, and the standard deviations of normal columns with their quartiles."""
+    low, middle, high = np.quantile(
+        values, (0.25, 0.5, 0.75), axis=0, weights=weight, method="inverted_cdf"
+    )
+    return middle, 0.5 * high / QUARTILE - 0.5 * low / QUARTILE
+
+
+def standardised(values, weight, wanted=True, scaling=None, shifted=True, robust=False):
     """Standardise training values, and return their scaling.
 
     Values are rounded to `RESOLUTION`, so that rounding errors of the data, for example from a
@@ -144,6 +177,8 @@ def standardised(values, weight, wanted=True, scaling=None, shifted=True):
         Scaling of earlier values, to be used again.
     shifted : bool, default=True
         ``False``: values are scaled, but not shifted.
+    robust : bool, default=False
+        ``True``: few far rows do not decide the scale, see `Scaling.without_far_rows`.
 
     Returns
     -------
@@ -154,6 +189,8 @@ def standardised(values, weight, wanted=True, scaling=None, shifted=True):
         return Scaling.none(values.shape[1]), values
     if scaling is None:
         scaling = Scaling.standard(values, weight)
+        if robust:
+            scaling = scaling.without_far_rows(values, weight)
         if not shifted:
             scaling = scaling._replace(shift=np.zeros_like(scaling.shift))
     values = scaling.transform(values) / RESOLUTION

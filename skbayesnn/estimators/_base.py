@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning, InconsistentVersionWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from skbayesnn._data import Scaling, canonical_rows, check_magnitudes, standardised
+from skbayesnn._data import Scaling, canonical_rows, check_magnitudes, far_columns, standardised
 from skbayesnn._docs import documented
 from skbayesnn._threads import blas_threads
 from skbayesnn.estimators.inputs._callbacks import (
@@ -192,6 +192,8 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
             self._check_domain(rows, known)
             check_magnitudes(rows, self.standardize)
             trouble = trouble or self._trouble_with_targets(rows)
+            if earlier is None and self.standardize:
+                trouble = trouble or self._trouble_with_inputs(rows)
             hidden_layer_sizes = self._possible_layers(rows, hidden_layer_sizes)
             problem = self._pose(rows, hidden_layer_sizes, earlier)
             if not _are_enough(rows, problem, hidden_layer_sizes):
@@ -259,7 +261,7 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
         """Standardise, and gather everything that defines the problem."""
         of_X, of_y = (None, None) if earlier is None else (earlier.X_scaling, earlier.y_scaling)
         X_scaling, X = standardised(
-            rows.X, rows.weight, self.standardize, of_X, shifted=self.fit_intercept
+            rows.X, rows.weight, self.standardize, of_X, shifted=self.fit_intercept, robust=True
         )
         y, y_scaling, likelihood = self._targets(rows, of_y)
         if earlier is not None and y.shape[1] != earlier.n_outputs:
@@ -369,6 +371,18 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
         return (
             f"{what}, because X and y are not standardised. Use standardize=True or other units, "
             "or other bounds by a hyperprior."
+        ), UserWarning
+
+    def _trouble_with_inputs(self, rows):
+        """A warning that some rows have inputs far from all others, or ``None``."""
+        far = np.flatnonzero(far_columns(rows.X, rows.weight))
+        if not len(far):
+            return None
+        names = getattr(self, "feature_names_in_", np.arange(rows.X.shape[1]))
+        found = ", ".join(str(names[i]) for i in far)
+        return (
+            f"Few rows have values far from all others in these columns of X: {found}. The other "
+            "rows set the units. Check these values, or take logarithms if they span decades."
         ), UserWarning
 
     def _trouble_with_targets(self, rows):

@@ -121,6 +121,8 @@ def combined(fit, combine):
         return left(i).log_density
 
     shares = _shares(combine, fit.posed.posterior, minima, densities)
+    if fit.problem.half_linear and combine == "posterior":
+        shares = _half_linear(shares, [minimum.network for minimum in minima])
     used = np.flatnonzero(shares)
     mixed = LeftOut.mixed([left(i) for i in used], shares[used])
     parts = _pooled(fit, minima, used, member, densities)
@@ -207,6 +209,15 @@ def _shares(combine, posterior, minima, densities):
         classes=not posterior.likelihood.n_levels,
     )
     return weights
+
+
+def _half_linear(shares, networks):
+    """Give linear networks half of the shares, if there are any beside others with a share."""
+    linear = np.array([not network.hidden_layer_sizes for network in networks])
+    others = np.where(linear, 0.0, shares)
+    if not linear.any() or not others.any():
+        return shares
+    return 0.5 * (linear / linear.sum() + others / others.sum())
 
 
 def noise_of(likelihood, beta, state=None, network=None, log_range=None, precision=None):
@@ -318,12 +329,12 @@ def ensemble_of_models(fit):
     and models without noise have their posterior probabilities, as networks that interpolate their
     rows do not tell how well they predict others. The number of networks of a model is proportional
     to its weight. Models far behind are left out: their noise is wider, so that gross outliers
-    alone would give them a weight.
+    alone would give them a weight. Linear models are not, if they have half of the share anyway.
 
     Returned are the `Ensemble` of a `DrawnFit` and its leave-one-out predictions.
     """
     problem = fit.problem
-    least = fit.drawn[0].log_evidence - HOPELESS
+    least = -np.inf if problem.half_linear else fit.drawn[0].log_evidence - HOPELESS
     drawn = [some for some in fit.drawn if some.log_evidence >= least]
     parts = [_draws_of(some.joint, some.theta, some.beta, some.state) for some in drawn]
     rows = problem.X, problem.y, problem.known
@@ -341,6 +352,8 @@ def ensemble_of_models(fit):
     if stacked.any():
         inside = stacking_weights(log_densities[stacked], problem.sample_weight, PSEUDO_COUNT)
         shares[stacked] = probabilities[-1] * inside
+    if problem.half_linear:
+        shares = _half_linear(shares, [part.network for part in parts])
     kept = np.flatnonzero(shares >= NEGLIGIBLE_MODEL)
     shares = shares[kept] / shares[kept].sum()
     left, most = [left[i] for i in kept], max(part.size for part in parts)

@@ -5,8 +5,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from skbayesnn import EvidenceMLPRegressor, HMCMLPRegressor
-from skbayesnn._data import Scaling, canonical_rows
-from skbayesnn.estimators.inputs._rows import outliers_of
+from skbayesnn._data import Scaling, canonical_rows, far_columns
+from skbayesnn.estimators.inputs._rows import Spike, outliers_of
 from tests.tools import parts_of
 
 pytestmark = [
@@ -53,6 +53,23 @@ def test_large_outliers_are_told(n, share, one_sided):
     assert list(found(X, y)) == sorted(wrong)
 
 
+@pytest.mark.parametrize(("value", "share"), [(99.0, 0.12), (-999.0, 0.15), (20.0, 0.3)])
+def test_one_far_value_is_told(value, share):
+    """Sensors get stuck, and tables code missing values by a number."""
+    X, y, wrong = make_rows(100, share)
+    y[wrong] = value
+    assert list(found(X, y)) == sorted(wrong)
+    assert Spike.of(X, y, np.ones(100)).is_outlier
+
+
+def test_a_code_among_ratings_is_told():
+    """More than a third of the ratings equal their median."""
+    X, y, wrong = make_rows(200, 0.12)
+    y = np.round(2 * truth(X))
+    y[wrong] = 99.0
+    assert list(found(X, y)) == sorted(wrong)
+
+
 def regular_targets():
     rng = np.random.default_rng(1)
     X = rng.standard_normal((400, 3))
@@ -65,6 +82,7 @@ def regular_targets():
     zeros = rng.random(400) < 0.7
     yield "zeros", X, np.where(zeros, 0.0, np.exp(1 + X[:, 0] + 0.3 * noise))
     yield "half zeros, large values", X, np.where(zeros, noise * 0.0, 1000 * np.exp(2 * noise))
+    yield "zeros and a code", X, np.select([zeros, noise > 1], [0.0, 1e4], noise)
     yield "counts", X, rng.poisson(0.3, 400).astype(float)
     yield "constant", X, np.ones(400)
     yield "a region far off", X, np.where(X[:, 0] > 1, 1000.0, 0.0) + noise
@@ -99,6 +117,16 @@ def test_signal_is_found(noise, n, share):
     rest = np.setdiff1d(np.arange(n), wrong)
     assert_allclose(model._y_scaling.scale, np.std(y[rest]), rtol=1e-12)
     assert model.evidence_report_.predictions.share > 0.9
+
+
+def test_a_code_for_missing_values_is_named():
+    X, y, wrong = make_rows(100, 0.12)
+    y[wrong] = 99.0
+    model = EvidenceMLPRegressor(measure_evidence=False, **SMALL)
+    with pytest.warns(UserWarning, match="12 % of the targets equal 99, far.* missing values"):
+        model.fit(X, y)
+    assert error(model) < 0.05
+    assert model.noise_model_ == "student_t"
 
 
 def test_default_fit_and_sampler():
@@ -161,3 +189,29 @@ def test_batches_have_constant_noise():
     model.partial_fit(X[:50], y[:50]).partial_fit(X[50:], y[50:])
     assert model.noise_model_ == "constant"
     assert np.all(np.isfinite(model.predict(X)))
+
+
+# --- inputs --------------------------------------------------------------------------------------
+
+
+def test_far_inputs_do_not_set_the_units():
+    rng = np.random.default_rng(100)
+    X = rng.uniform(0, 1, (100, 2))
+    y = truth(X) + 0.05 * rng.standard_normal(100)
+    X[:5, 0] *= 1000
+    model = EvidenceMLPRegressor(measure_evidence=False, **SMALL)
+    with pytest.warns(UserWarning, match="far from all others in these columns of X: 0. The"):
+        model.fit(X, y)
+    assert error(model) < 0.1
+    quartiles = np.quantile(X[:, 0], (0.25, 0.75), method="inverted_cdf")
+    assert model._X_scaling.scale[0] == pytest.approx(np.ptp(quartiles) / 1.349, rel=1e-3)
+    assert model._X_scaling.scale[1] == pytest.approx(np.std(X[:, 1]), rel=1e-12)
+
+
+def test_rare_indicators_and_skewed_inputs_keep_their_scale():
+    rng = np.random.default_rng(0)
+    normal = rng.standard_normal(500)
+    levels = np.select([normal > 1, normal < -1], [50.0, -50.0], np.round(normal) / 100)
+    columns = (normal > 2.5, levels, np.exp(normal), rng.standard_t(3, 500), rng.poisson(0.2, 500))
+    X = np.column_stack([column.astype(float) for column in columns])
+    assert not far_columns(X, np.ones(500)).any()

@@ -5,9 +5,10 @@ import warnings
 import numpy as np
 import pytest
 from sklearn.linear_model import BayesianRidge
+from sklearn.metrics import r2_score
 
 from skbayesnn import EvidenceMLPRegressor, HMCMLPRegressor
-from skbayesnn.estimators.inputs._rows import Spike
+from skbayesnn.estimators.inputs._rows import Spike, rounding_error
 from tests.tools import result_of
 
 pytestmark = pytest.mark.usefixtures("laplace")
@@ -59,7 +60,7 @@ def test_noise_has_a_bound_where_inputs_do_not_tell():
     most = spike(np.minimum(SMOOTH, np.quantile(SMOOTH, 0.4)))
     assert spike(ZEROS).agreement < 0.3 < 0.5 < most.agreement
     assert 0.7 < spike(ZEROS).least_noise <= 0.9
-    assert spike(CEILING).least_noise == 0.0  # below half of the rows
+    assert spike(CEILING).least_noise == 0.0
     assert most.least_noise == 0.0
 
 
@@ -93,6 +94,37 @@ def test_zeros_are_predicted_as_well_as_by_ridge_regression(kind, seed):
     assert model.score(X[TEST], y[TEST]) > ridge.score(X[TEST], y[TEST]) - 0.02
 
 
+@pytest.mark.usefixtures("as_users_fit")
+@pytest.mark.parametrize(("n", "seed"), [(150, 900), (150, 902), (600, 900)])
+@pytest.mark.filterwarnings("ignore:.* of the targets equal 0")
+def test_fewer_zeros_among_large_values(n, seed):
+    """Networks alone follow the largest targets; linear models alone have R2 of .45 and .6."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n + 2000, 3))
+    y = np.exp(1 + X[:, 0] + 0.3 * rng.normal(size=len(X)))
+    y[rng.random(len(X)) < 0.35] = 0.0
+    new, mean = X[n:], 0.65 * np.exp(1.045 + X[n:, 0])
+    model = EvidenceMLPRegressor(random_state=0).fit(X[:n], y[:n])
+    ridge = BayesianRidge().fit(X[:n], y[:n])
+    assert r2_score(mean, model.predict(new)) > r2_score(mean, ridge.predict(new)) + 0.05
+    low, high = model.predict_interval(new).T
+    assert 0.9 < np.mean((low <= y[n:]) & (y[n:] <= high)) <= 0.99
+
+
+def test_scatter_of_zeros():
+    """Zeros anywhere, with probability 0.2, scatter targets about functions by 0.2 * 0.8 E f^2."""
+    function = 5 + X[:, 0]
+    y = np.where(np.random.default_rng(3).random(700) < 0.2, 0.0, function)
+    found = spike(y)
+    share, others = np.mean(y == 0), function[y != 0]
+    expected = share * (1 - share) * np.mean(others**2) / np.var(y)
+    assert found.scatter == pytest.approx(np.sqrt(expected), rel=1e-12)
+    assert abs(found.agreement) < 0.1
+    assert found.least_noise == pytest.approx(found.scatter, rel=0.05)
+    assert not found.misleads
+    assert spike(np.where(y == 0, 0.0, np.exp(2 * X[:, 0]))).misleads
+
+
 def test_layers_that_were_asked_for():
     model, _ = fit(ZEROS, hidden_layer_sizes=(2,))
     assert model.hidden_layer_sizes_ == (2,)
@@ -112,3 +144,32 @@ def test_a_ceiling_is_learnt():
     assert messages[0].startswith("3")
     assert "the highest value" in messages[0]
     assert model.score(X[TEST], CEILING[TEST]) > 0.9
+
+
+def test_coarse_rounding():
+    step = 4.0
+    values = step * np.round(RNG.uniform(0, 12, 300) / step)
+    ones = np.ones(300)
+    assert len(np.unique(values)) == 4
+    assert rounding_error(values, ones) == pytest.approx(step / np.sqrt(12))
+    assert rounding_error(values[:40], ones[:40] / 4) == 0.0  # ten rows
+    assert rounding_error(np.round(RNG.normal(size=300), 2), ones) == 0.0  # hardly repeated
+    assert rounding_error((values > 4).astype(float), ones) == 0.0  # classes
+
+
+@pytest.mark.parametrize("noise", ["constant", "student_t", "input_dependent"])
+@pytest.mark.filterwarnings("ignore:.* of the targets equal")
+def test_noise_of_rounded_targets(noise):
+    """Networks can meet four values exactly; rounding alone has a standard deviation of 1.15."""
+    rng = np.random.default_rng(201)
+    X = rng.normal(size=(150, 3))
+    linear = 2 * X[:, 0] - X[:, 1]
+    y = 4 * np.round((linear + 0.2 * rng.normal(size=150)) / 4)
+    options = {"noise": noise, "measure_evidence": False, "random_state": 0}
+    model = EvidenceMLPRegressor((8,), n_restarts=2, **options).fit(X, y)
+    assert np.min(model.predict_std(X, kind="aleatoric")) > 0.99 * 4 / np.sqrt(12)
+    assert r2_score(linear, model.predict(X)) > 0.8
+    sampler = HMCMLPRegressor((), n_draws=20, n_warmup=50, **options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert np.min(sampler.fit(X, y).predict_std(X, kind="aleatoric")) > 0.99 * 4 / np.sqrt(12)

@@ -4,7 +4,7 @@ Unusual targets are values that many rows share, and gross outliers. Shared valu
 detection limits, ceilings or 0/1 classes. Their density is unbounded if the noise level may shrink
 at some inputs, so only noise of constant level is tried. Gross outliers, targets far from all
 others whatever their inputs, would dominate the standard deviation by which targets are
-standardised.
+standardised. A shared value may be an outlier, such as a code for missing values.
 """
 
 from datetime import date
@@ -29,6 +29,8 @@ TIMES_THE_NEXT = 3.0  # least ratio to the next most common value, unless there 
 MOST_ROWS = 0.5  # share of the value above which the other rows can be interpolated
 SEPARATED = 0.5  # agreement of neighbours, from 0 to 1, above which inputs separate the rows
 LEAST_NOISE = 0.9  # least share of the unexplained standard deviation
+HEAVY = 6.0  # kurtosis above which few targets decide a fit; normal noise has 3, exponential 9
+ROWS_PER_VALUE = 5.0  # least mean number of rows with the same target, for rounded targets
 COMPARED = 2000  # most rows whose neighbours are looked up
 
 FAR = 10.0  # spreads from the median; in 12 real data sets one row (of 16,599) is as far
@@ -213,7 +215,9 @@ class Spike(NamedTuple):
     """Value that a share of the rows have as target, and whether it is the lowest or highest one.
 
     ``two_values``: there is only one other value. ``agreement``: of nearest neighbours in having
-    the value, from 0 by chance to 1.
+    the value, from 0 by chance to 1. ``is_outlier``: gross outliers have the value, see
+    `outliers_of`. ``scatter``: standard deviation at given inputs, in that of the targets, if the
+    value occurs anywhere. ``kurtosis``: of the targets.
     """
 
     value: float
@@ -222,45 +226,55 @@ class Spike(NamedTuple):
     highest: bool
     two_values: bool
     agreement: float
+    is_outlier: bool
+    scatter: float
+    kurtosis: float
 
     @classmethod
     def of(cls, X, y, weight):
-        """Find the spike in one output ``(n,)``, or ``None``.
-
-        Rounded targets have common values, too, but their neighbours are as common.
-        """
-        values, index = np.unique(y, return_inverse=True)
-        counts = np.bincount(index, weights=weight)
-        total = counts.sum()
-        if total < FEWEST_ROWS or len(values) < 2:
+        """Find the spike in one output ``(n,)``, or ``None``."""
+        same = _most_common(y, weight)
+        if same is None:
             return None
-        largest = int(np.argmax(counts))
-        following = np.max(np.delete(counts, largest))
-        two_values = len(values) == 2
-        share = float(counts[largest] / total)
-        common = share >= LEAST_SHARE and counts[largest] >= TIMES_THE_NEXT * following
-        if not (common or two_values):
-            return None
-        ends = largest == 0, largest == len(values) - 1
-        alike = agreement(X, index == largest)
-        return cls(float(values[largest]), share, *ends, two_values, alike)
+        value, others = y[same][0], y[~same]
+        share = np.average(same, weights=weight)
+        z = Scaling.standard(y[:, None], weight).transform(y[:, None])[:, 0]
+        distances = np.average((z - z[same][0]) ** 2, weights=weight * ~same)
+        return cls(
+            float(value),
+            float(share),
+            bool(value < others.min()),
+            bool(value > others.max()),
+            bool(others.min() == others.max()),
+            agreement(X, same),
+            bool(np.all(_outliers(X, y, weight)[same])),
+            float(np.sqrt(share * (1.0 - share) * distances)),
+            float(np.average(z**4, weights=weight)),
+        )
 
     @property
     def least_noise(self):
         """Smallest noise level in standard deviations of the targets.
 
         A network could interpolate the other rows one by one and meet the rows with the value
-        exactly, where the density would then be huge.
+        exactly, where the density would then be huge. If the value occurs with probability ``p``
+        whatever the inputs, and the others are ``f``, the variance of a target at given inputs is
+        at least ``p (1 - p) E (f - value)^2``.
         """
-        common = self.two_values or self.share >= MOST_ROWS
-        if not common or self.agreement >= SEPARATED:
+        if self.is_outlier or self.agreement >= SEPARATED:
             return 0.0
-        return LEAST_NOISE * np.sqrt(1.0 - max(self.agreement, 0.0))
+        common = self.two_values or self.share >= MOST_ROWS
+        return (LEAST_NOISE if common else self.scatter) * np.sqrt(1.0 - max(self.agreement, 0.0))
 
     @property
     def hides_structure(self):
         """True if most rows have the value anywhere; networks would fit the others as outliers."""
-        return not self.two_values and self.least_noise > 0.0
+        return not self.two_values and self.share >= MOST_ROWS and self.least_noise > 0.0
+
+    @property
+    def misleads(self):
+        """True if networks may chase few large targets, which their densities do not tell."""
+        return not self.two_values and self.least_noise > 0.0 and self.kurtosis > HEAVY
 
     def __str__(self):
         if self.two_values:
@@ -268,16 +282,51 @@ class Spike(NamedTuple):
                 "y has only two values. Use a classifier, such as EvidenceMLPClassifier: a normal "
                 "distribution about the mean is a poor description of two values."
             )
+        share = f"{100 * self.share:.0f} % of the targets equal {self.value:g}"
+        if self.is_outlier:
+            return (
+                f"{share}, far from all others at any inputs: perhaps a code for missing values, "
+                "or a fault. Leave these rows out. Otherwise they are taken for outliers where "
+                "noise is 'auto' or 'student_t'."
+            )
         place = "lowest" if self.lowest else "highest" if self.highest else "most common"
         tried = (
             "constant noise and linear models are" if self.hides_structure else "constant noise is"
         )
         return (
-            f"{100 * self.share:.0f} % of the targets equal {self.value:g}, the {place} value. No "
+            f"{share}, the {place} value. No "
             f"continuous distribution describes this, so only {tried} tried. If it is a "
             "limit, pass censored to fit. Otherwise learn with a classifier which rows have "
             f"y = {self.value:g}, and fit a regressor to the others."
         )
+
+
+def _most_common(y, weight):
+    """Mask of the rows with the most common value, or ``None`` if there is no spike.
+
+    Rounded targets have common values, too, but their neighbours are as common.
+    """
+    index = np.unique(y, return_inverse=True)[1]
+    counts = np.bincount(index, weights=weight)
+    total, possible = counts.sum(), np.count_nonzero(counts)
+    if total < FEWEST_ROWS or possible < 2:
+        return None
+    largest = int(np.argmax(counts))
+    following = np.max(np.delete(counts, largest))
+    common = counts[largest] >= max(LEAST_SHARE * total, TIMES_THE_NEXT * following)
+    return index == largest if common or possible == 2 else None
+
+
+def rounding_error(y, weight):
+    """Standard deviation by which rounding changes targets ``(n,)``, 0 unless it is coarse.
+
+    Where few values are possible, networks can meet most of them exactly. Rounding to multiples of
+    ``h`` has errors of variance ``h^2 / 12``.
+    """
+    values = np.unique(y)
+    if len(values) < 3 or weight.sum() < max(FEWEST_ROWS, ROWS_PER_VALUE * len(values)):
+        return 0.0
+    return float(np.min(np.diff(values)) / np.sqrt(12.0))
 
 
 def agreement(X, same):
@@ -309,7 +358,7 @@ def _outliers(X, y, weight):
     if not far.any() or weight[far].sum() > MOST_OUTLIERS * total:
         return none
     spreads = [Scaling.standard(y[:, None], w).scale[0] for w in (weight, weight * ~far)]
-    if spreads[0] < TIMES_THE_REST * spreads[1] or Spike.of(X, y, weight) is not None:
+    if spreads[0] < TIMES_THE_REST * spreads[1] or _most_common(y[~far], weight[~far]) is not None:
         return none
     return none if agreement(X, far) >= SEPARATED else far
 
@@ -317,19 +366,21 @@ def _outliers(X, y, weight):
 def _far(y, weight):
     """Mask of values far from the median of the others, in spreads of the others on that side.
 
-    The spread on a side is the standard deviation of a normal distribution with that quantile.
-    Skewed targets have different spreads. Each removal of far values reduces the spreads of the
-    others, so the search is repeated.
+    The spread on a side is the standard deviation of a normal distribution with that quantile, or
+    with the next value if the quantile equals the median, as it may for rounded targets. Skewed
+    targets have different spreads. Each removal of far values reduces the spreads of the others, so
+    the search is repeated.
     """
     far = np.zeros(len(y), dtype=bool)
     while True:
+        near = y[~far]
         low, middle, high = np.quantile(
-            y[~far], (LOWER, 0.5, UPPER), weights=weight[~far], method="inverted_cdf"
+            near, (LOWER, 0.5, UPPER), weights=weight[~far], method="inverted_cdf"
         )
-        spread = np.where(y > middle, high - middle, middle - low) / norm.ppf(UPPER)
-        if low == middle or middle == high:  # too many equal values for a spread
-            return np.zeros_like(far)
-        more = far | (np.abs(y - middle) > FAR * spread)
+        above = np.min(near[near > middle], initial=np.inf) - middle
+        below = middle - np.max(near[near < middle], initial=-np.inf)
+        spread = np.where(y > middle, max(high - middle, above), max(middle - low, below))
+        more = far | (np.abs(y - middle) > FAR * spread / norm.ppf(UPPER))
         if np.array_equal(more, far):
             return far
         far = more

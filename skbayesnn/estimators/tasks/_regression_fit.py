@@ -29,6 +29,7 @@ from skbayesnn.estimators.inputs._rows import (
     checked_sides,
     numeric,
     outliers_of,
+    rounding_error,
 )
 from skbayesnn.estimators.inputs._settings import Noise
 from skbayesnn.estimators.tasks._regression import Regression, without_noise
@@ -185,10 +186,13 @@ class RegressionFit(Regression):
         variances = _variances(errors, y_scaling, likelihood, free, values)
         return {
             "noise_precision": (free, ratio**-2.0),
-            "noise_hyperprior": self._noise_hyperpriors(spikes, likelihood, free),
+            "noise_hyperprior": self._noise_hyperpriors(
+                self._least_noise(rows, spikes, y_scaling), likelihood, free
+            ),
             "known": rows.known if self._has_limits else variances,
             "noise_hidden_layer_sizes": layer_sizes(self._noise),
-            "laws": PLAIN_LAWS if any(spikes) else None,
+            "laws": PLAIN_LAWS if any(spikes) or self._constant(rows).any() else None,
+            "half_linear": any(spike and spike.misleads for spike in spikes),
             "log_scale": float(rows.weight @ self._log_scales(rows)),
         }
 
@@ -204,19 +208,39 @@ class RegressionFit(Regression):
         return [Spike.of(rows.X, column, rows.weight) for column in rows.y.T]
 
     def _possible_layers(self, rows, hidden_layer_sizes):
-        """Hidden layers to fit: none instead of ``"auto"`` where spikes hide all structure."""
-        hidden = all(spike and spike.hides_structure for spike in self._spikes(rows))
+        """Hidden layers to fit: none instead of ``"auto"`` where all structure is hidden."""
+        hidden = self._constant(rows).all()
+        hidden |= all(spike and spike.hides_structure for spike in self._spikes(rows))
         return () if hidden and hidden_layer_sizes == "auto" else hidden_layer_sizes
 
-    def _noise_hyperpriors(self, spikes, likelihood, free):
-        """Hyperpriors of the noise levels, with larger lower bounds where targets have spikes."""
+    def _least_noise(self, rows, spikes, y_scaling):
+        """Least noise of outputs with spikes or coarsely rounded targets, in standardised units."""
+        if self._has_limits or not self.standardize:
+            return np.zeros(rows.y.shape[1])
+        rounding = np.array([rounding_error(column, rows.weight) for column in rows.y.T])
+        of_spikes = [0.0 if spike is None else spike.least_noise for spike in spikes]
+        return np.maximum(rounding / y_scaling.scale, of_spikes)
+
+    def _noise_hyperpriors(self, least, likelihood, free):
+        """Hyperpriors of the noise levels, with larger lower bounds where outputs have some."""
         priors = list(hyperpriors_of_noise(self._noise, free))
-        for level, spike in zip(likelihood.levels, spikes, strict=True):
-            if spike is not None and self.standardize and priors[level] == LogUniform():
-                priors[level] = LogUniform(max(LogUniform().lower, spike.least_noise))
+        for level, lower in zip(likelihood.levels, least, strict=True):
+            if priors[level] == LogUniform():
+                priors[level] = LogUniform(max(LogUniform().lower, float(lower)))
         return tuple(priors)
 
+    def _constant(self, rows):
+        """Mask of the outputs whose targets are all equal; none if they have known errors."""
+        several = len(rows.y) > 1 and rows.known is None
+        return several & (np.ptp(rows.y, axis=0) == 0)
+
     def _trouble_with_targets(self, rows):
+        for output in np.flatnonzero(self._constant(rows)):
+            of = f" of output {output}" if rows.y.shape[1] > 1 else ""
+            return (
+                f"All targets{of} equal {rows.y[0, output]:g}, so these rows do not tell how y "
+                "depends on X."
+            ), UserWarning
         for spike in filter(None, self._spikes(rows)):
             return str(spike), UserWarning
         return None
