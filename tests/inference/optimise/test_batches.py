@@ -39,7 +39,8 @@ def test_noise_level_and_precisions_are_found():
     assert minimum.hyper.beta[0] ** -0.5 == pytest.approx(NOISE, rel=0.05)
     dense = find_minima(*replace(problem, limits=Limits()).posed((8,)), seeds_of(0, (8,), 2))[0]
     assert dense.trouble is None
-    assert minimum.gamma.sum() == pytest.approx(dense.gamma.sum(), rel=0.25)  # another minimum
+    # another minimum, and training takes gamma from Kronecker factors as they are
+    assert minimum.gamma.sum() == pytest.approx(dense.gamma.sum(), rel=0.4)
     X, y = make_rows(2000, seed=1)
     test = replace(problem, X=X, y=y).posed((8,)).posterior
     errors = [

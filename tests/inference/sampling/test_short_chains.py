@@ -15,9 +15,9 @@ LAPLACE = {"checked_seconds": 0.0, "few_targets_per_weight": 0.0}  # no populati
 
 def wave(n):
     """Noisy sine, whose noise grows with the input."""
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(1)
     X = np.sort(rng.uniform(-2.0, 2.0, (n, 1)), axis=0)
-    sd = 0.02 + 0.12 * (X[:, 0] + 2.0)
+    sd = 0.05 + 0.1 * (X[:, 0] + 2.0)
     return X, np.sin(2.0 * X[:, 0]) + sd * rng.standard_normal(n)
 
 
