@@ -242,6 +242,10 @@ class JointPosterior(Coordinates):
             return theta
         return np.concatenate([theta[..., : self.n_mean], theta[..., self.n_sampled :]], axis=-1)
 
+    def _output_sd(self, hyper):
+        """Prior standard deviations of the weights into outputs, ``(..., n_outputs, width)``."""
+        return (hyper.alpha**-0.5).take(self._output_labels, axis=-1)
+
     def _with_outputs(self, place, normal=None):
         """Append output weights that are integrated out, ``conditional mean + sd * normal``.
 
@@ -251,8 +255,7 @@ class JointPosterior(Coordinates):
             return place.theta
         if normal is None:
             normal = np.zeros(self._output_labels.shape)
-        z = self._features(place.theta).inputs[-1]
-        sd = (place.hyper.alpha**-0.5).take(self._output_labels, axis=-1)
+        z, sd = self._features(place.theta).inputs[-1], self._output_sd(place.hyper)
         layer = np.swapaxes(drawn_output_layer(self._rows(place), z, sd, normal), -1, -2)
         return np.concatenate([place.theta, layer.reshape(*layer.shape[:-2], -1)], axis=-1)
 
@@ -320,7 +323,7 @@ class JointPosterior(Coordinates):
         posterior, theta, hyper = self.posterior, place.theta, place.hyper
         if self.integrated:
             trace = self._features(theta)
-            sd = (hyper.alpha**-0.5).take(self._output_labels, axis=-1)
+            sd = self._output_sd(hyper)
             found = integrated(rows, trace.inputs[-1], sd)
             by_theta = hidden_gradient(trace, found.gradient)
             flat = found.log_alpha.reshape(*theta.shape[:-1], -1)  # summed by group
