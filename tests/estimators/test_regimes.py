@@ -418,7 +418,8 @@ def test_dual_form_that_is_lost_in_rounding():
 def test_rows_of_huge_weight(monkeypatch, limits, task):
     set_limits(monkeypatch, **limits)
     X, y = make_rows(task, 10)
-    model = fit(make_model(task, "constant", (16,)), X, y, np.full(10, 1e9))
+    with pytest.warns(UserWarning, match="adds up"):
+        model = make_model(task, "constant", (16,)).fit(X, y, np.full(10, 1e9))
     assert Method.choose(*result_of(model).posed).curvature is Curvature.DUAL
     check_predictions(model, X, y)
     check_report(model)
