@@ -223,7 +223,7 @@ def size_under_noise(fit, tried, noise, workers=ALONE):
     """
     totals = fit.noise_log_evidences if noise == "auto" else {fit.noise: fit.log_evidence}
     known = {name: value for name, value in totals.items() if np.isfinite(value)}
-    others = {name: value for name, value in known.items() if NOISE_MODELS[name].hides}
+    others = {name: value for name, value in known.items() if name == "student_t"}
     constant = {sizes: total_log_evidence(minima) for sizes, (_, minima) in tried.items()}
     constant = {sizes: value for sizes, value in constant.items() if np.isfinite(value)}
     own = fit.posed.posterior.network

@@ -92,7 +92,7 @@ class Candidate(NamedTuple):
         Number of weights before pruning.
     laplace_log_evidence : float
         Log evidence of its best minimum by Laplace's approximation, in nats, for targets in their
-        own units; ``nan`` if not available, or if training was stopped far below other networks.
+        own units; ``nan`` if not available.
     log_evidence : float
         Log evidence measured by sampling; ``nan`` if it was not.
     held_out_log_density : float
@@ -179,18 +179,16 @@ def grown(problem, seeds, workers=ALONE):
     of each depth, the last start is the narrower network with random units added. Returns the path,
     a tuple of `Candidate`, and by hidden layer sizes the posterior and its minima.
     """
-    tried, limits, rival = {}, problem.limits, -np.inf
+    tried, limits = {}, problem.limits
 
     def attempt(sizes, narrower):
-        nonlocal rival
         posterior, settings = problem.posed(sizes)
-        start = next(iter(tried[narrower][1]), None) if narrower else None
+        start = tried[narrower][1][0] if narrower else None
         some = seeds if sizes else seeds[:1]
-        minima = find_minima(posterior, settings, some, (), start, workers, rival)
+        minima = find_minima(posterior, settings, some, (), start, workers)
         tried[sizes] = posterior, minima
-        evidence = minima[0].log_evidence if minima else np.nan
-        rival = np.fmax(rival, evidence)
-        return Candidate(sizes, posterior.network.n_weights, evidence + problem.log_scale)
+        evidence = minima[0].log_evidence + problem.log_scale
+        return Candidate(sizes, posterior.network.n_weights, evidence)
 
     def allowed(sizes):
         usual = len(sizes) == 1 and sizes[0] in BY_EVIDENCE.widths

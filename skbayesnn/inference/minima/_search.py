@@ -28,9 +28,6 @@ from skbayesnn.inference.task._progress import Progress
 from skbayesnn.network import outputs
 from skbayesnn.posterior import Hyperparameters
 
-FAR_BEHIND = 50.0  # nats behind a rival network at which training is given up
-LITTLE_SHARE = 0.3  # nats per row, see `tempered_weights`: a weight of exp(-3) at most
-
 # forecast of the time of a start, from timings on this machine
 SCALE = 0.3  # scale of the weights at which evaluations are timed
 POINTS, POINTS_OF_LINEAR = 900.0, 15.0  # curvature evaluations per start
@@ -84,9 +81,9 @@ class Workers(NamedTuple):
             yield lambda minimum: step(self._described(minimum, next(count), n_starts))
 
     def _described(self, minimum, number, n_starts):
-        """Describe a start in a line; ``None``: training given up, or not begun in time."""
+        """Describe a start in a line; ``None`` was not begun in time."""
         if minimum is None:
-            return f"start {number} of {n_starts}: given up"
+            return f"start {number} of {n_starts}: no time"
         evidence = f"log evidence {minimum.log_evidence + self.log_scale:.2f}"
         return (
             f"start {number} of {n_starts}: {'no evidence' if minimum.trouble else evidence}, "
@@ -109,16 +106,12 @@ def in_order(n_jobs, calls):
 ALONE = Workers()
 
 
-def find_minima(
-    posterior, settings, seeds, previous=(), narrower=None, workers=ALONE, rival=-np.inf
-):
+def find_minima(posterior, settings, seeds, previous=(), narrower=None, workers=ALONE):
     """Train from several starts and return the distinct minima, best evidence first.
 
     There is one random start per seed; further searches continue from the minima ``previous``. If a
     minimum of a network of the same depth is given, no layer of which is wider, the start of the
-    last seed is this ``narrower`` network with random units added. Training that falls far behind
-    the log evidence of a ``rival`` network is given up, see `train`; the first start is given up
-    only if its minimum would have a negligible weight in predictions.
+    last seed is this ``narrower`` network with random units added.
     """
     n_starts = len(seeds) + len(previous)
     tasks, trained = [(posterior, old, settings, i > 0) for i, old in enumerate(previous)], []
@@ -130,9 +123,7 @@ def find_minima(
         if narrower is not None:
             theta = widened(narrower, posterior.network, rngs[-1])
             starts[-1] = starts[-1]._replace(theta=theta, hyper=narrower.hyper)
-        least = np.full(len(starts), rival - FAR_BEHIND)
-        least[0] = rival - max(FAR_BEHIND, LITTLE_SHARE * posterior.n_rows)
-        trained = [(posterior, start, least[i], settings, i > 0) for i, start in enumerate(starts)]
+        trained = [(posterior, start, settings, i > 0) for i, start in enumerate(starts)]
     with workers.searching(posterior, settings, n_starts) as told:
         found = workers.told_of(told, continued, tasks)
         found += workers.told_of(told, _trained, trained)
@@ -219,11 +210,8 @@ def fits(minimum, network, groups):
     )
 
 
-def _trained(posterior, start, least, settings, optional):
-    """Train a network, then complete it.
-
-    Returns ``None`` if the start is optional and there is no time, or if training is given up.
-    """
+def _trained(posterior, start, settings, optional):
+    """Train a network, then complete it; ``None`` if it is optional and there is no time."""
     if optional and settings.deadline.passed:
         return None
     method = Method.choose(posterior, settings)
@@ -231,9 +219,7 @@ def _trained(posterior, start, least, settings, optional):
         if posterior.is_quadratic and not method.by_gradients:
             trained = train_linear(posterior, settings)
         else:
-            trained = train(posterior, start, settings, least)
-        if trained is None:
-            return None
+            trained = train(posterior, start, settings)
         minimum = complete(posterior, trained.theta, trained.hyper, settings)
         return replace(minimum, n_iter=int(trained.n_iter))
 

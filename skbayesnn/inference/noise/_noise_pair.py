@@ -30,7 +30,7 @@ EARLY_ROUNDS = 2  # with early stopping: each further round would fit the noise 
 ROUGH, SETTLED = 0.1, 0.03  # root mean square change of log precisions that ends the training
 WORTH_A_ROUND = 0.05  # nats: completing ends with the first round that gains less
 REFINING_ROUNDS = 2  # rounds of polishing that re-estimate the precisions as well
-POLISHING_ROUNDS, POLISHED = 200, 1e-8  # largest change of any log precision that ends polishing
+MOST_ROUNDS, POLISHED = 200, 1e-8  # of polishing; its change of log precisions at the end
 ROUGH_TOL = 10.0  # factor of the training tolerance while the other side still moves
 OFF = 0.1  # effective number of parameters below which the noise network counts as switched off
 PRIOR_DRAWS = 100, 500  # smallest and largest number of networks drawn from the prior
@@ -169,21 +169,31 @@ class Pair(NamedTuple):
         )
 
 
+def in_turns(pair, advance, most, tol):
+    """Advance both networks in at most some rounds, until the noise moves by less than ``tol``.
+
+    Returns the pair, and the root mean square of the last change of log precisions.
+    """
+    moved, weight = np.inf, pair.mean.posterior.sample_weight
+    for _ in range(most):
+        before, pair = pair.noise.outputs(), pair.round(advance)
+        change = pair.noise.outputs() - before
+        moved = np.sqrt(np.max(weight @ change**2) / weight.sum())
+        if moved < tol or pair.out_of_time:
+            break
+    return pair, moved
+
+
 def train_with_noise(pair, tol=ROUGH, tol_factor=ROUGH_TOL):
     """Train both networks in turns until the noise has settled (MacKay 1992, chapter 6)."""
-    advance = partial(Side.trained, tol_factor=tol_factor)
-    for _ in range(EARLY_ROUNDS if pair.early else ROUNDS):
-        before, pair = pair.noise.outputs(), pair.round(advance)
-        change = pair.mean.posterior.sample_weight @ (pair.noise.outputs() - before) ** 2
-        if np.all(change < tol**2 * pair.mean.posterior.n_rows) or pair.out_of_time:
-            break
-    return pair
+    most = EARLY_ROUNDS if pair.early else ROUNDS
+    return in_turns(pair, partial(Side.trained, tol_factor=tol_factor), most, tol)[0]
 
 
 def settle(pair):
-    """Converge both networks to their minima, in turns.
+    """Converge both networks to their minima, in turns; return the minimum of the means.
 
-    Returns the minimum of the means, whose ``noise`` is the minimum of the noise network.
+    Its ``noise`` is the minimum of the noise network.
     """
     if pair.early:
         return pair.round(Side.completed).minimum
@@ -197,17 +207,11 @@ def settle(pair):
             best, highest = pair, value
         if not gain > WORTH_A_ROUND or pair.out_of_time:  # true for a gain of nan as well
             break
-    for _ in range(0 if best.out_of_time else REFINING_ROUNDS):
-        best = best.round(partial(Side.completed, finish=partial(polish, refine=True)))
-    change = np.inf
-    for _ in range(POLISHING_ROUNDS):
-        before = best.noise.outputs()
-        best = best.round(partial(Side.completed, finish=partial(polish, refine=False)))
-        change = np.max(np.abs(best.noise.outputs() - before))
-        if change < POLISHED or best.out_of_time:
-            break
+    for refine, most in ((True, 0 if best.out_of_time else REFINING_ROUNDS), (False, MOST_ROUNDS)):
+        finish = partial(polish, refine=refine)
+        best, moved = in_turns(best, partial(Side.completed, finish=finish), most, POLISHED)
     found = best._replace(mean=best.mean.integrated(), noise=best.noise.integrated()).minimum
-    return replace(found, converged=found.converged and bool(change < 100.0 * POLISHED))
+    return replace(found, converged=found.converged and bool(moved < 100.0 * POLISHED))
 
 
 def occam_of_idle(plan, posterior, prior, levels):

@@ -7,7 +7,6 @@ import numpy as np
 
 from skbayesnn._threads import blas_threads
 from skbayesnn.inference.minima._search import ALONE
-from skbayesnn.inference.noise._noise_models import NOISE_MODELS
 from skbayesnn.inference.sampling._moves import moves_beside
 from skbayesnn.inference.task._problem import Settings
 from skbayesnn.inference.task._progress import OutOfTime
@@ -28,8 +27,8 @@ MOST_PATIENT = 4
 
 def is_linear(problem, posed, noise):
     """Return True if neither the means nor the noise have hidden units."""
-    hidden = posed.posterior.network.hidden_layer_sizes
-    return not (hidden or NOISE_MODELS[noise].hidden_layer_sizes(problem))
+    of_noise = problem.noise_hidden_layer_sizes if noise == "input_dependent" else ()
+    return not (posed.posterior.network.hidden_layer_sizes or of_noise)
 
 
 def patience(posterior):

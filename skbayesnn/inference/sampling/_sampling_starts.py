@@ -84,9 +84,11 @@ def _trained(posterior, starts, brief, rngs):
 
 def _placed(model, problem, posed, tuned, starts, minima, seeds, from_prior):
     """Joint posterior with its coordinates fitted to the data, and positions of the starts."""
-    there = model.positions(problem, posed, tuned, starts, minima, seeds, from_prior)
-    joint = _informed(there.joint, there.known, there.hyper, tuned)
-    return joint, joint.position(there.theta, _moderate(there.hyper, joint.free))
+    joint = model.joint(problem, posed, tuned)
+    theta, hyper = model.starts(problem, posed, joint, starts, minima, seeds, from_prior)
+    known = model.information(problem, posed, joint, joint.position(theta, hyper))
+    joint = _informed(joint, known, hyper, tuned)
+    return joint, joint.position(theta, _moderate(hyper, joint.free))
 
 
 def _moderate(hyper, free):
