@@ -279,7 +279,7 @@ def _chosen(problem, hidden_layer_sizes, noise, entropy, init, previous, workers
     elif hidden_layer_sizes == "auto":
         growth, tried = grown(problem, seeds_of(entropy, "some", N_SCOUTS), workers)
         hidden_layer_sizes = best_of(growth).hidden_layer_sizes
-        minima = tried[hidden_layer_sizes][1]
+        minima = tried[hidden_layer_sizes]
     posed = problem.posed(hidden_layer_sizes)
     fit = EvidenceFit(problem, posed, minima, growth=growth)
     if init is not None:

@@ -127,13 +127,6 @@ def polish(posterior, theta, hyper, settings, refine):
     return evaluate(posterior, method, search, settings, ())
 
 
-def evaluated(posterior, theta, hyper, settings):
-    """Find and evaluate the minimum near given weights, with fixed precisions and units."""
-    method = Method.choose(posterior, settings)
-    search = find_mode(posterior, method, theta, hyper, TRIALS, TO_ROUNDING)
-    return evaluate(posterior, method, search, settings, ())
-
-
 def _needed(posterior, theta, hyper, settings, search=None):
     """Find the minimum of a network without redundant units, by repeated pruning.
 

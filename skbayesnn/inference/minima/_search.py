@@ -13,7 +13,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 from skbayesnn.inference.curvature._method import Method
 from skbayesnn.inference.evidence._evidence import symmetries
 from skbayesnn.inference.evidence._profile import integrated, minimum_at
-from skbayesnn.inference.minima._minimum import complete, evaluated
+from skbayesnn.inference.minima._minimum import complete, polish
 from skbayesnn.inference.minima._redundancy import same_minimum
 from skbayesnn.inference.minima._training import (
     EARLY,
@@ -245,7 +245,7 @@ def continued(posterior, old, settings, optional=False):
         if method.early:
             return trained_further(posterior, old, settings)
         moved = complete(posterior, old.theta, hyper, settings)
-        stayed = evaluated(posterior, old.theta, hyper, settings)
+        stayed = polish(posterior, old.theta, hyper, settings, refine=False)
     return ranked([moved, stayed])[0]
 
 

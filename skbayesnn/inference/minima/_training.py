@@ -135,9 +135,7 @@ def train_linear(posterior, settings):
     for share in (MODERATE, WEAK):
         alpha = np.exp(prior.low + share * (prior.high - prior.low))
         found.append(train(posterior, Trained(theta, Hyperparameters(alpha, beta)), settings))
-    return max(
-        found, key=lambda some: np.nan_to_num(laplace(posterior, some, settings), nan=-np.inf)
-    )
+    return max(found, key=lambda some: laplace(posterior, some, settings))
 
 
 def train(posterior, start, settings):
@@ -168,32 +166,24 @@ def train(posterior, start, settings):
 
 
 def trained_starts(posterior, search, rngs):
-    """Train random starts briefly; return them with their log evidences by Laplace's approximation.
-
-    The values are rough: precisions are fixed at those of training, and symmetric copies do not
-    count. They are minus infinity without a positive definite Hessian.
-    """
-    brief = search._replace(max_iter=BRIEF)
-    starts, values = ranked_by_laplace(posterior, random_starts(posterior, rngs), brief)
-    return starts, np.where(np.isfinite(values), values, -np.inf)
-
-
-def ranked_by_laplace(posterior, starts, brief):
-    """Train starts, in place; return them with their log evidences by Laplace's approximation."""
-    values = np.empty(len(starts))
-    for i, start in enumerate(starts):
-        starts[i] = train(posterior, start, brief)
-        values[i] = laplace(posterior, starts[i], brief)
-    return starts, values
+    """Train random starts briefly; return them with their log evidences (`laplace`), ``(m,)``."""
+    brief, starts = search._replace(max_iter=BRIEF), random_starts(posterior, rngs)
+    starts = [train(posterior, start, brief) for start in starts]
+    return starts, np.array([laplace(posterior, start, brief) for start in starts])
 
 
 def laplace(posterior, start, search):
-    """Laplace log evidence at the precisions of a start; ``nan`` without Hessians."""
+    """Log evidence by Laplace's approximation at the precisions of a start.
+
+    The value is rough, as symmetric copies do not count, and minus infinity without a positive
+    definite Hessian.
+    """
     method = Method.choose(posterior, search)
     if method.by_gradients:
-        return np.nan
+        return -np.inf
     point = method.point(posterior, start.theta, start.hyper)
-    return log_evidence_fixed(posterior, point) if point.precision.definite else np.nan
+    value = log_evidence_fixed(posterior, point) if point.precision.definite else -np.inf
+    return value if np.isfinite(value) else -np.inf
 
 
 def widened(minimum, network, rng):

@@ -9,10 +9,8 @@ from skbayesnn._threads import blas_threads
 from skbayesnn.inference.minima._training import (
     BRIEF,
     embedded,
-    laplace,
     random_starts,
-    ranked_by_laplace,
-    train,
+    trained_starts,
 )
 from skbayesnn.inference.noise._noise_models import NOISE_MODELS
 from skbayesnn.inference.task._problem import Posed
@@ -38,9 +36,7 @@ def start_sampling(
     rngs, minima = [np.random.default_rng(seed) for seed in seeds], minima[: len(seeds)]
     model, brief = NOISE_MODELS[noise], search._replace(max_iter=BRIEF)
     with blas_threads(posterior.network.n_weights):
-        starts = random_starts(posterior, rngs)
-        if not from_prior:
-            starts = _trained(posterior, starts, brief, rngs)
+        starts = random_starts(posterior, rngs) if from_prior else _trained(*posed, rngs)
         for i, minimum in enumerate(minima):
             theta = embedded(minimum, posterior.network)
             starts[i] = starts[i]._replace(theta=theta, hyper=minimum.hyper)
@@ -63,22 +59,20 @@ def start_chains(joint, position, rngs, plan, n_jobs=None):
     ]
 
 
-def _trained(posterior, starts, brief, rngs):
-    """Train starts briefly, and replace those that are far behind.
+def _trained(posterior, search, rngs):
+    """Train random starts briefly, and replace those that are far behind.
 
     The posterior mass near the latter is negligible, but a chain may stay there for thousands of
     transitions.
     """
-    starts, evidences = ranked_by_laplace(posterior, starts, brief)
+    starts, evidences = trained_starts(posterior, search, rngs)
     for _ in range(ATTEMPTS):
-        best = np.max(evidences, initial=-np.inf, where=np.isfinite(evidences))
-        behind = np.flatnonzero(evidences < best - FAR_BEHIND)
-        others = random_starts(posterior, rngs) if len(behind) else []
-        for i in behind:
-            other = train(posterior, others[i], brief)
-            evidence = laplace(posterior, other, brief)
-            if evidence > evidences[i]:
-                starts[i], evidences[i] = other, evidence
+        behind = np.flatnonzero(evidences < np.max(evidences) - FAR_BEHIND)
+        if len(behind) == 0:
+            break
+        others, values = trained_starts(posterior, search, rngs)
+        for i in behind[values[behind] > evidences[behind]]:
+            starts[i], evidences[i] = others[i], values[i]
     return starts
 
 
