@@ -191,13 +191,13 @@ def _under_constant_noise(problem, sizes, tried, entropy, n_restarts, previous, 
     seeds = seeds_of(entropy, sizes, n_restarts)[n_done:]
     seeds = seeds[len(old) :]  # the first seeds led to the old minima
     found = find_minima(*posed, seeds, old, workers=workers) if seeds or old else []
-    minima = distinct([*scouted, *found], posed)
+    minima = distinct([*scouted, *found])
     others = []
     for size in tried:
         posterior = problem.posed(size).posterior
         for minimum in tried[size] if size != sizes else ():
             earlier = [*minima, *(m for _, m in others)]
-            if not is_repeated(minimum, earlier, posterior, posed.settings):
+            if not is_repeated(minimum, earlier):
                 others.append((posterior, minimum))
     return EvidenceFit(problem, posed, minima, others)
 

@@ -42,7 +42,7 @@ def with_chosen_noise(fit, previous=None, workers=ALONE, models=None):
         if further and not fit.problem.deadline.passed:
             # minima found under other noise may lead to new ones under constant noise
             minima = find_minima(*fit.posed, (), further, workers=workers)
-            found["constant"] = fit.posed, distinct([*fit.minima, *minima], fit.posed)
+            found["constant"] = fit.posed, distinct([*fit.minima, *minima])
     totals = {n: total_log_evidence(m) + fit.problem.log_scale for n, (_, m) in found.items()}
     handicap = {"constant": CLEARLY}  # the simpler one where they agree
     noise = max(totals, key=lambda n: np.nan_to_num(totals[n], nan=-np.inf) + handicap.get(n, 0))
@@ -93,7 +93,7 @@ def under_noise(noise, fit, previous, workers, at_least=None):
     hopeless = at_least is not None and total_log_evidence(minima) < at_least
     if starts[n_first:] and not hopeless and not fit.problem.deadline.passed:
         others = model.search(fit.problem, posed, starts[n_first:], workers)
-        minima = distinct([*minima, *others], posed)
+        minima = distinct([*minima, *others])
     return posed, minima
 
 

@@ -12,7 +12,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 
 from skbayesnn.inference.curvature._method import Method
 from skbayesnn.inference.evidence._evidence import symmetries
-from skbayesnn.inference.evidence._profile import integrated, minimum_at
+from skbayesnn.inference.evidence._profile import integrated
 from skbayesnn.inference.minima._minimum import complete, polish
 from skbayesnn.inference.minima._redundancy import same_minimum
 from skbayesnn.inference.minima._training import (
@@ -127,7 +127,7 @@ def find_minima(posterior, settings, seeds, previous=(), narrower=None, workers=
     with workers.searching(posterior, settings, n_starts) as told:
         found = workers.told_of(told, continued, tasks)
         found += workers.told_of(told, _trained, trained)
-    minima = distinct(found, (posterior, settings))
+    minima = distinct(found)
     return ranked(workers.run(_integrated, [(posterior, minimum, settings) for minimum in minima]))
 
 
@@ -137,11 +137,11 @@ def _integrated(posterior, minimum, settings):
         return integrated(own_posterior(posterior, minimum), minimum, settings)
 
 
-def distinct(minima, posed):
+def distinct(minima):
     """Drop minima that repeat a better one; sort by evidence, best first, ``nan`` last."""
     kept = []
     for minimum in ranked(minima):
-        if not is_repeated(minimum, kept, *posed):
+        if not is_repeated(minimum, kept):
             kept.append(minimum)
     return kept
 
@@ -151,16 +151,13 @@ def ranked(minima):
     return sorted(minima, key=lambda m: (np.isnan(m.log_evidence), -np.nan_to_num(m.log_evidence)))
 
 
-def is_repeated(minimum, others, posterior, settings):
+def is_repeated(minimum, others):
     """Return True if a minimum equals one of others up to symmetry.
 
-    Only minima that both have an evidence, or both have none, are compared. As minima are curves
-    parametrised by the precisions, a minimum also counts as repeated if its continuation to the
-    precisions of another minimum ends there.
+    Only minima that both have an evidence, or both have none, are compared.
     """
     return any(
-        np.isnan(minimum.log_evidence) == np.isnan(other.log_evidence)
-        and (_same(minimum, other) or _leads_to(minimum, other, posterior, settings))
+        np.isnan(minimum.log_evidence) == np.isnan(other.log_evidence) and _same(minimum, other)
         for other in others
     )
 
@@ -169,28 +166,12 @@ def _same(minimum, other):
     """Return True if two minima, noise networks included, are equal up to symmetry."""
     if minimum is None or other is None:
         return minimum is other
-    same = minimum.network == other.network
-    same = same and _same_weights(minimum, minimum.theta, other)
+    network, groups = minimum.network, minimum.groups
+    if network != other.network:
+        return False
+    allowed = None if groups.centred else symmetries(network, groups)
+    same = same_minimum(network, minimum.theta, other.theta, allowed=allowed)
     return same and _same(minimum.noise, other.noise)
-
-
-def _leads_to(minimum, other, posterior, settings):
-    """Return True if a minimum under constant noise continues to another at its precisions."""
-    noises = [m.likelihood.variance_factor for m in (minimum, other)]
-    if minimum.network != other.network or minimum.noise or other.noise or noises[0] != noises[1]:
-        return False
-    own = own_posterior(posterior, minimum)
-    method = Method.choose(own, settings)
-    if not method.cheap:
-        return False
-    there = minimum_at(own, method, minimum.theta, other.hyper)
-    return there is not None and _same_weights(minimum, there[0].theta, other)
-
-
-def _same_weights(minimum, theta, other):
-    """Return True if weights in the layout of a minimum equal those of another up to symmetry."""
-    allowed = None if minimum.groups.centred else symmetries(minimum.network, minimum.groups)
-    return same_minimum(minimum.network, theta, other.theta, allowed=allowed)
 
 
 def fits(minimum, network, groups):

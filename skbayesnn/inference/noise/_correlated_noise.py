@@ -47,7 +47,7 @@ class CorrelatedNoise(ConstantNoise):
         """Find minima from given ones by `with_correlations`."""
         tasks = [(posed, old, i > 0) for i, old in enumerate(previous)]
         with workers.searching(*posed, len(previous)) as told:
-            return distinct(workers.told_of(told, with_correlations, tasks), posed)
+            return distinct(workers.told_of(told, with_correlations, tasks))
 
     def joint(self, problem, posed, tuned):
         """Joint posterior of `ConstantNoise` extended by coordinates of the correlations."""

@@ -48,13 +48,13 @@ class InputDependentNoise(ConstantNoise):
     def search(self, problem, posed, previous, workers=ALONE):
         """Find minima from given ones; those under constant noise get a noise network each."""
         pairs = [old for old in previous if old.noise is not None]
-        plain = distinct([old for old in previous if old.noise is None], posed)
+        plain = distinct([old for old in previous if old.noise is None])
         starts = [*pairs, *plain[: max(0, NOISE_MINIMA - len(pairs))]]
         plan = self.plan(problem)
         tasks = [(posed, plan, old, i > 0) for i, old in enumerate(starts)]
         with workers.searching(*posed, len(starts)) as told:
             found = workers.told_of(lambda some: told(some and some[0]), _with_noise, tasks)
-        return distinct([minimum for some in found for minimum in some], posed)
+        return distinct([minimum for some in found for minimum in some])
 
     def continues(self, problem, posed, old):
         """Return True if network and noise network of a minimum are compatible."""

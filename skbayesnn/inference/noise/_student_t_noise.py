@@ -63,7 +63,7 @@ class StudentTNoise(ConstantNoise):
         minima = super().search(problem, posed, previous, workers)
         # an improbable minimum that enters mixtures by its wide tails would spoil means and levels
         minima = [m for m in minima if not m.log_evidence < minima[0].log_evidence - IMPROBABLE]
-        return distinct(workers.run(_over_degrees_of_freedom, [(posed, m) for m in minima]), posed)
+        return distinct(workers.run(_over_degrees_of_freedom, [(posed, m) for m in minima]))
 
     def joint(self, problem, posed, tuned):
         """Joint posterior, see `ConstantNoise.joint`, with degrees of freedom."""
