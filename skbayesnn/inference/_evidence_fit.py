@@ -27,7 +27,6 @@ from skbayesnn.inference.choice._noise_choice import (
     p_values_of,
     suspected,
     under_noise,
-    while_there_is_time,
     with_chosen_noise,
 )
 from skbayesnn.inference.curvature._method import Method
@@ -119,25 +118,10 @@ def fit_evidence(
 ):
     """Find the minima of a problem, and choose network size and noise model if asked for.
 
-    Parameters
-    ----------
-    problem : Problem
-    hidden_layer_sizes : tuple of int or "auto"
-    entropy : int
-        Entropy of the random starts.
-    n_restarts : int
-    noise : str
-        One of `NOISE_MODELS`, or ``"auto"``.
-    previous : EvidenceFit, optional
-        Minima of this earlier fit take the place of random starts.
-    workers : Workers
-    measured : bool or "auto"
-        Whether to draw networks from the posterior instead, which also estimates the evidence;
-        ``"auto"``: where `Limits` predict that this takes seconds.
-
-    Returns
-    -------
-    EvidenceFit or DrawnFit
+    ``hidden_layer_sizes`` and ``noise``, one of `NOISE_MODELS`, may be ``"auto"``; ``entropy`` is
+    that of the random starts, whose place minima of the fit ``previous`` take. If ``measured``,
+    networks are drawn from the posterior instead, which also estimates the evidence; ``"auto"``:
+    where `Limits` predict that this takes seconds. Returns an `EvidenceFit` or a `DrawnFit`.
 
     Examples
     --------
@@ -179,7 +163,8 @@ def fit_evidence(
         smaller, fit = fit, under_noise(*better)
         others = [*fit.others, *(pair for pair in smaller.pool if pair[1].noise is not None)]
         fit = replace(fit, others=others, noise_p_values=smaller.noise_p_values)
-    return replace(fit, noise_p_values=on_part.noise_p_values) if on_part else fit
+    tested = (on_part and on_part.noise_p_values) or fit.noise_p_values
+    return replace(fit, noise_p_values=tested)
 
 
 def _under_constant_noise(problem, sizes, tried, entropy, n_restarts, previous, workers):
@@ -282,7 +267,9 @@ def chosen_with_many_rows(problem, hidden_layer_sizes, noise, entropy, workers=A
     p_values, densities = p_values_of(fit), {"constant": held.log_density(minima[:1])}
     names, first = suspected(problem, p_values), replace(fit, minima=minima[:1])
     with workers.progress.over("noise models", np.ones(len(names))) as step:
-        for name in while_there_is_time(names, problem):
+        for name in names:
+            if problem.deadline.passed:
+                break
             densities[name] = held.log_density(under_noise(name, first, None, workers)[1])
             step(
                 f"{name} noise: log density of rows held out {densities[name]:.4f} per row "

@@ -1,7 +1,6 @@
 """Choice of the noise model by evidence, among those that tests of the residuals suggest."""
 
 from dataclasses import replace
-from itertools import takewhile
 
 import numpy as np
 from scipy.stats import chi2, norm
@@ -33,7 +32,9 @@ def with_chosen_noise(fit, previous=None, workers=ALONE, models=None):
     found, best = {"constant": (fit.posed, fit.minima)}, total_log_evidence(fit.minima)
     behind = max(HOPELESS, LITTLE_WORSE * fit.posed.posterior.n_rows)
     with workers.progress.over("noise models", np.ones(len(names))) as step:
-        for noise in while_there_is_time(names, fit.problem):
+        for noise in names:
+            if fit.problem.deadline.passed:
+                break
             found[noise] = under_noise(noise, fit, previous, workers, at_least=best - behind)
             total = total_log_evidence(found[noise][1])
             step(f"{noise} noise: log evidence {total + fit.problem.log_scale:.2f}")
@@ -73,11 +74,6 @@ def suspected(problem, p_values):
         for noise, p_value in p_values.items()
         if noise in allowed and p_value < strict * TESTS[noise][1]
     ]
-
-
-def while_there_is_time(names, problem):
-    """Iterate over names until the deadline has passed."""
-    return takewhile(lambda _: not problem.deadline.passed, names)
 
 
 def under_noise(noise, fit, previous, workers, at_least=None):

@@ -8,7 +8,6 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import logsumexp
 
 from skbayesnn.inference.curvature._method import Method
 from skbayesnn.inference.evidence._evidence import EvidenceTerms
@@ -16,7 +15,6 @@ from skbayesnn.inference.evidence._profile import integrated
 from skbayesnn.inference.minima._minimum import Minimum, Trouble, complete, polish
 from skbayesnn.inference.minima._training import Trained, random_starts, train
 from skbayesnn.inference.noise._noise_network import (
-    NoisePlan,
     expected_noise_posterior,
     squared_residuals,
     with_rows,
@@ -32,9 +30,6 @@ WORTH_A_ROUND = 0.05  # nats: completing ends with the first round that gains le
 REFINING_ROUNDS = 2  # rounds of polishing that re-estimate the precisions as well
 MOST_ROUNDS, POLISHED = 200, 1e-8  # of polishing; its change of log precisions at the end
 ROUGH_TOL = 10.0  # factor of the training tolerance while the other side still moves
-OFF = 0.1  # effective number of parameters below which the noise network counts as switched off
-PRIOR_DRAWS = 100, 500  # smallest and largest number of networks drawn from the prior
-ROWS_DRAWN_FOR = 1e6  # target for rows times draws, within these limits
 
 
 @dataclass(frozen=True, repr=False)
@@ -84,7 +79,6 @@ class Pair(NamedTuple):
 
     mean: Side
     noise: Side
-    plan: NoisePlan
     n_iter: int = 1  # number of training steps under constant noise
 
     @classmethod
@@ -100,7 +94,7 @@ class Pair(NamedTuple):
         level = np.log(posterior.likelihood.precisions(trained.hyper.beta))
         start.theta[-plan.network.n_outputs :] = level
         mean = Side(posterior, settings, trained._replace(n_iter=1))
-        return cls(mean, Side(noise, plan.settings(settings), start), plan, int(trained.n_iter))
+        return cls(mean, Side(noise, plan.settings(settings), start), int(trained.n_iter))
 
     @classmethod
     def resume(cls, posterior, old, settings, plan):
@@ -112,7 +106,6 @@ class Pair(NamedTuple):
         return cls(
             Side(posterior, settings, Trained(old.theta, old.hyper, 1)),
             Side(noise, plan.settings(settings), Trained(old.noise.theta, old.noise.hyper, 1)),
-            plan,
         )
 
     @property
@@ -147,17 +140,12 @@ class Pair(NamedTuple):
         mean, noise = self.mean.found, self.noise.found
         biases = noise.groups.labels == len(noise.groups.names) - 1
         pull = 0.5 * noise.hyper.alpha[-1] * np.sum(noise.theta[biases] ** 2)
-        occam = noise.terms.weight_precision_occam
-        if np.sum(noise.gamma[:-1]) < OFF:
-            levels = self.mean.settings.free.beta_prior
-            prior = self.noise.settings.free.alpha_prior
-            occam = occam_of_idle(self.plan, self.noise.posterior, prior, levels)
         terms = NoiseNetworkTerms(
             **vars(mean.terms),
             noise_weight_prior=noise.terms.weight_prior + float(pull),  # flat for the biases
             noise_log_det=noise.terms.log_det,
             noise_symmetry=noise.terms.symmetry,
-            noise_weight_precision_occam=occam,
+            noise_weight_precision_occam=noise.terms.weight_precision_occam,
         )
         return replace(
             mean,
@@ -212,31 +200,3 @@ def settle(pair):
         best, moved = in_turns(best, partial(Side.completed, finish=finish), most, POLISHED)
     found = best._replace(mean=best.mean.integrated(), noise=best.noise.integrated()).minimum
     return replace(found, converged=found.converged and bool(moved < 100.0 * POLISHED))
-
-
-def occam_of_idle(plan, posterior, prior, levels):
-    """Log ratio of the evidences of a noise network that is switched off and of constant noise.
-
-    Where the noise is constant, the noise network is switched off by large weight precisions. As
-    soon as one of them is large the others are undetermined, so that the product of their separate
-    Occam factors is 1 and fails as an approximation. The posterior of the noise network, however,
-    hardly differs from its prior. The evidence is therefore the Monte Carlo mean of the likelihood
-    over networks drawn from the prior, each at its most probable noise level.
-
-    The posterior of the noise network has squared residuals as targets. ``prior`` and ``levels``
-    are the `Hyperpriors` of the precisions of its weights and of the noise precisions.
-    """
-    n_draws = int(np.clip(ROWS_DRAWN_FOR / len(posterior.X), *PRIOR_DRAWS))
-    rng = np.random.default_rng(0)
-    log_alpha = prior.quantile(rng.random((n_draws, len(plan.groups.names))))
-    v = rng.standard_normal((n_draws, plan.network.n_weights))
-    v = v * np.exp(-0.5 * log_alpha)[:, plan.groups.labels]
-    counted = posterior.targets().counts
-    total, constant = np.sum(counted, axis=0), np.sum(counted * posterior.y, axis=0)
-    gains = np.empty(n_draws)
-    for i in range(n_draws):
-        g = np.clip(outputs(plan.network, v[i], posterior.X), *levels.log_range)
-        g = g - np.sum(counted * g, axis=0) / total
-        even = np.sum(counted * np.exp(g) * posterior.y, axis=0)
-        gains[i] = 0.5 * total @ np.log(constant / even)
-    return float(min(logsumexp(gains) - np.log(n_draws), 0.0))
