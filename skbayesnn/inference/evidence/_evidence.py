@@ -118,17 +118,21 @@ def log_evidence_fixed(posterior, point):
     return -point.energies.total(point.hyper) - 0.5 * point.precision.log_det + prior + noise
 
 
-def log_symmetry(network, groups):
+def log_symmetry(network, groups, switched_off=()):
     """Log number of equivalent minima under label switching and sign changes of hidden units.
 
     The number is ``H!`` per hidden layer, times ``2^H`` for odd activations (MacKay 1992, section
-    3.2; Bishop 5.7). Only units with the same prior are exchangeable. The result is ``nan`` where
-    units can be rotated continuously (linear hidden layers of several units).
+    3.2; Bishop 5.7). Only units with the same prior are exchangeable.
+
+    Units of layers ``switched_off`` (from 0) equal their own mirror images. The result is ``nan``
+    where units can be rotated continuously (linear hidden layers of several units).
     """
     total = 0.0
-    for kinds, mirrored in symmetries(network, groups):
+    for layer, (kinds, mirrored) in enumerate(symmetries(network, groups)):
         if network.phi.linear and np.max(np.bincount(kinds)) > 1:
             return np.nan
+        if layer in switched_off:
+            continue
         total += np.sum(gammaln(np.bincount(kinds) + 1.0)) + np.sum(mirrored) * np.log(2.0)
     return float(total)
 

@@ -23,7 +23,7 @@ from skbayesnn.inference.evidence._evidence import (
     noise_occam,
     well_determined,
 )
-from skbayesnn.inference.minima._redundancy import prune
+from skbayesnn.inference.minima._redundancy import layers_switched_off, prune
 from skbayesnn.inference.optimise._steps import find_mode
 
 ASCENT = 20.0  # tolerance of the first ascent, relative to that of the exact one after it
@@ -186,6 +186,7 @@ def evaluate(posterior, method, search, settings, pruned, settled=True):
     determined = well_determined(posterior, method, theta, hyper)
     if determined is not None and not method.exact:
         precision = determined.precision
+    off = layers_switched_off(posterior, theta, likelihood.noise_sd(hyper.beta))
     occam = np.full(2, np.nan)
     if determined is not None:
         occam[0] = alpha_occam(groups, hyper, free, determined.gamma)
@@ -195,7 +196,7 @@ def evaluate(posterior, method, search, settings, pruned, settled=True):
         noise_normaliser=float(likelihood.log_normaliser(hyper.beta, posterior.n_rows)),
         weight_prior=float(-hyper.alpha @ energies.weights + groups.log_normaliser(hyper.alpha)),
         log_det=-0.5 * precision.log_det if precision.definite else np.nan,
-        symmetry=log_symmetry(posterior.network, groups),
+        symmetry=log_symmetry(posterior.network, groups, off),
         weight_precision_occam=occam[0],
         noise_occam=occam[1],
     )

@@ -147,6 +147,20 @@ def _without(posterior, layers, layer, units):
     return posterior.with_network(smaller, smaller.pack(labels)), smaller.pack(layers)
 
 
+def layers_switched_off(posterior, theta, tolerance):
+    """Hidden layers (from 0) whose single unit is off, so that its sign change is no new mode."""
+    network = posterior.network
+    trace = forward(network, theta, _rows_to_look_at(posterior.X))
+    layers = network.layers(theta)
+    off = []
+    for layer, width in enumerate(network.hidden_layer_sizes):
+        limit = tolerance if layer + 2 == len(layers) else 1.0
+        z, biases = trace.inputs[layer + 1][:, :width], network.has_biases(layer + 1)
+        if width == 1 and _off_unit(z, layers[layer + 1], limit, biases) is not None:
+            off.append(layer)
+    return off
+
+
 def _off_unit(z, above, tolerance, biases):
     size = np.std(z, axis=0) if biases else np.sqrt(np.mean(z**2, axis=0))
     effect = size[:, None] * np.abs(above[: len(size)]) / tolerance

@@ -148,9 +148,9 @@ def test_occam_factors_are_never_positive(solved):
             assert noise_occam(posterior, there, free, determined.noise_gamma) <= 0
 
 
-def symmetry(sizes, activation, prior="layer"):
+def symmetry(sizes, activation, prior="layer", **options):
     network = Network(sizes, activation)
-    return log_symmetry(network, weight_groups(network, prior))
+    return log_symmetry(network, weight_groups(network, prior), **options)
 
 
 @pytest.mark.parametrize("prior", ["single", "layer", "ard"])
@@ -171,6 +171,12 @@ def test_linear_hidden_units_can_be_rotated():
     assert np.isnan(symmetry((2, 2, 1), "identity"))
     assert np.isnan(symmetry((2, 1, 2, 1), "identity"))
     assert symmetry((2, 1, 1), "identity") == pytest.approx(np.log(2.0))
+
+
+def test_layers_switched_off_are_not_mirrored():
+    assert symmetry((2, 1, 1), "tanh", switched_off=[0]) == 0
+    expected = pytest.approx(np.log(factorial(3) * 2**3))
+    assert symmetry((2, 3, 1, 1), "tanh", switched_off=[1]) == expected
 
 
 def test_only_units_with_equal_groups_can_be_exchanged():

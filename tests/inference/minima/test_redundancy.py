@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from skbayesnn.inference.minima._redundancy import align, prune, same_minimum
+from skbayesnn.inference.minima._redundancy import align, layers_switched_off, prune, same_minimum
 from skbayesnn.network import Network, outputs
 from skbayesnn.posterior import Gaussian, Posterior, weight_groups
 
@@ -131,6 +131,20 @@ def test_relu_units_that_are_always_on_stay():
     posterior, theta = make((4,), "relu")
     posterior.network.layers(theta)[0][-1] = 20.0
     assert_nothing_pruned(posterior, theta, np.full(2, 0.1))
+
+
+def test_layers_switched_off():
+    posterior, theta = make((1, 1))
+    tolerance = np.full(2, 0.1)
+    network = posterior.network
+    assert layers_switched_off(posterior, theta, tolerance) == []
+    layers = network.layers(theta)
+    last = network.pack([layers[0], layers[1], layers[2] * [[1e-9], [1.0]]])
+    assert layers_switched_off(posterior, last, tolerance) == [1]
+    wide, theta = make((2,))
+    layers = wide.network.layers(theta)
+    theta = wide.network.pack([layers[0], 0 * layers[1]])
+    assert layers_switched_off(wide, theta, tolerance) == []  # has a unit to prune instead
 
 
 def scrambled(network, theta, rng):
