@@ -227,7 +227,8 @@ def continued(posterior, old, settings, optional=False):
             return trained_further(posterior, old, settings)
         moved = complete(posterior, old.theta, hyper, settings)
         stayed = polish(posterior, old.theta, hyper, settings, refine=False)
-    return ranked([moved, stayed])[0]
+    best = ranked([moved, stayed])[0]
+    return replace(best, pruned=old.pruned + best.pruned)
 
 
 def own_posterior(posterior, minimum):
