@@ -26,7 +26,6 @@ from skbayesnn.posterior import Posterior
 ROUNDS = 10
 EARLY_ROUNDS = 2  # with early stopping: each further round would fit the noise a little more
 ROUGH, SETTLED = 0.1, 0.03  # root mean square change of log precisions that ends the training
-WORTH_A_ROUND = 0.05  # nats: completing ends with the first round that gains less
 REFINING_ROUNDS = 2  # rounds of polishing that re-estimate the precisions as well
 MOST_ROUNDS, POLISHED = 200, 1e-8  # of polishing; its change of log precisions at the end
 ROUGH_TOL = 10.0  # factor of the training tolerance while the other side still moves
@@ -185,18 +184,9 @@ def settle(pair):
     """
     if pair.early:
         return pair.round(Side.completed).minimum
-    pair = train_with_noise(pair, SETTLED, 1.0)
-    best, highest = None, -np.inf
-    for _ in range(ROUNDS):
-        pair = pair.round(Side.completed)
-        value = pair.minimum.log_evidence
-        gain = value - highest
-        if best is None or gain > 0.0:
-            best, highest = pair, value
-        if not gain > WORTH_A_ROUND or pair.out_of_time:  # true for a gain of nan as well
-            break
-    for refine, most in ((True, 0 if best.out_of_time else REFINING_ROUNDS), (False, MOST_ROUNDS)):
+    pair = train_with_noise(pair, SETTLED, 1.0).round(Side.completed)
+    for refine, most in ((True, 0 if pair.out_of_time else REFINING_ROUNDS), (False, MOST_ROUNDS)):
         finish = partial(polish, refine=refine)
-        best, moved = in_turns(best, partial(Side.completed, finish=finish), most, POLISHED)
-    found = best._replace(mean=best.mean.integrated(), noise=best.noise.integrated()).minimum
+        pair, moved = in_turns(pair, partial(Side.completed, finish=finish), most, POLISHED)
+    found = pair._replace(mean=pair.mean.integrated(), noise=pair.noise.integrated()).minimum
     return replace(found, converged=found.converged and bool(moved < 100.0 * POLISHED))
