@@ -30,7 +30,7 @@ import skbayesnn.estimators.reports._diagnostics as diagnostics
 from skbayesnn.estimators.inputs._sequential import JOINED, MOST_WAITING
 from skbayesnn.estimators.reports._predictions import DIFFERENT
 from skbayesnn.estimators.reports._verdict import LARGEST_ERROR
-from skbayesnn.inference import NOISE_MODELS, SIGNIFICANT, Limits
+from skbayesnn.inference import SIGNIFICANT, Limits
 from skbayesnn.inference.choice import _noise_choice
 from skbayesnn.inference.choice._growth import OF_MANY_ROWS
 from skbayesnn.inference.noise._student_t_noise import DEGREES_OF_FREEDOM
@@ -335,7 +335,6 @@ TABLES = {
 NAMES = {
     "LIMITS": Limits(),
     "LIMITS_OF_SD": LogUniform(),
-    "NOISE_MODELS": NOISE_MODELS,
     "SIGNIFICANT": SIGNIFICANT,
     "TEMPERATURE": TEMPERATURE,
     "DEGREES_OF_FREEDOM": DEGREES_OF_FREEDOM,

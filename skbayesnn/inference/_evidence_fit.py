@@ -22,7 +22,6 @@ from skbayesnn.inference.choice._growth import (
     HeldOut,
     best_of,
     grown,
-    grown_with_many_rows,
 )
 from skbayesnn.inference.choice._noise_choice import (
     HOPELESS,
@@ -30,7 +29,6 @@ from skbayesnn.inference.choice._noise_choice import (
     p_values_of,
     suspected,
     under_noise,
-    while_there_is_time,
     with_chosen_noise,
 )
 from skbayesnn.inference.curvature._method import Method
@@ -124,25 +122,10 @@ def fit_evidence(
 ):
     """Find the minima of a problem, and choose network size and noise model if asked for.
 
-    Parameters
-    ----------
-    problem : Problem
-    hidden_layer_sizes : tuple of int or "auto"
-    entropy : int
-        Entropy of the random starts.
-    n_restarts : int
-    noise : str
-        One of `NOISE_MODELS`, or ``"auto"``.
-    previous : EvidenceFit, optional
-        Minima of this earlier fit take the place of random starts.
-    workers : Workers
-    measured : bool or "auto"
-        Whether to draw networks from the posterior instead, which also estimates the evidence;
-        ``"auto"``: where `Limits` predict that this takes seconds.
-
-    Returns
-    -------
-    EvidenceFit or DrawnFit
+    ``hidden_layer_sizes`` and ``noise``, one of `NOISE_MODELS`, may be ``"auto"``; ``entropy`` is
+    that of the random starts, whose place minima of the fit ``previous`` take. If ``measured``,
+    networks are drawn from the posterior instead, which also estimates the evidence; ``"auto"``:
+    where `Limits` predict that this takes seconds. Returns an `EvidenceFit` or a `DrawnFit`.
 
     Examples
     --------
@@ -160,14 +143,13 @@ def fit_evidence(
         drawn = fit_by_drawing(problem, hidden_layer_sizes, sizes, entropy, noise, workers)
         if drawn is not None:
             return drawn
-    growth, tried, on_part = (), {}, {}
+    growth, tried, on_part = (), {}, None
     with_chains = hidden_layer_sizes == "auto" and measured and sizes is None  # not drawn in vain
     if _has_many_rows(problem, hidden_layer_sizes, noise):
         problem = with_affordable_noise_network(problem) if noise == "auto" else problem
-        asked = hidden_layer_sizes, noise
-        chosen = chosen_with_many_rows(problem, *asked, entropy, workers)
-        hidden_layer_sizes, noise, growth, on_part, scouts = chosen
-        previous = previous or scouts
+        on_part = chosen_with_many_rows(problem, hidden_layer_sizes, noise, entropy, workers)
+        hidden_layer_sizes = on_part.posed.posterior.network.hidden_layer_sizes
+        noise, growth, previous = on_part.noise, on_part.growth, previous or on_part
         if not NOISE_MODELS[noise].plain:
             n_restarts = min(n_restarts, NOISE_MINIMA)
     if hidden_layer_sizes == "auto":
@@ -186,23 +168,30 @@ def fit_evidence(
         smaller, fit = fit, under_noise(*better)
         others = [*fit.others, *(pair for pair in smaller.pool if pair[1].noise is not None)]
         fit = replace(fit, others=others, noise_p_values=smaller.noise_p_values)
+    tested = (on_part and on_part.noise_p_values) or fit.noise_p_values
+    fit = replace(fit, noise_p_values=tested)
     if with_chains and not problem.limits.many_rows(*problem.X.shape):
         fit = replace(fit, chained=short_chains(fit, entropy, workers))
-    return replace(fit, **on_part)
+    return fit
 
 
 def _under_constant_noise(problem, sizes, tried, entropy, n_restarts, previous, workers):
     """Fit one network from all starts, reusing the minima found by growth."""
     posed = problem.posed(sizes)
-    _, scouted = tried.get(sizes, (None, []))
+    scouted = tried.get(sizes, [])
     n_done = min(N_SCOUTS, n_restarts) if scouted else 0
     old = continuing("constant", problem, posed, previous)
     seeds = seeds_of(entropy, sizes, n_restarts)[n_done:]
     seeds = seeds[len(old) :]  # the first seeds led to the old minima
     found = find_minima(*posed, seeds, old, workers=workers) if seeds or old else []
-    minima = distinct([*scouted, *found], posed)
-    others = [(there, m) for size, (there, some) in tried.items() if size != sizes for m in some]
-    others = _unrepeated(minima, others, posed.settings)
+    minima = distinct([*scouted, *found])
+    others = []
+    for size in tried:
+        posterior = problem.posed(size).posterior
+        for minimum in tried[size] if size != sizes else ():
+            earlier = [*minima, *(m for _, m in others)]
+            if not is_repeated(minimum, earlier):
+                others.append((posterior, minimum))
     return EvidenceFit(problem, posed, minima, others)
 
 
@@ -219,26 +208,22 @@ def _with_noise(fit, noise, previous, workers, models=None):
 def size_under_noise(fit, tried, noise, workers=ALONE):
     """Find a larger network that has a higher evidence than the one grown under constant noise.
 
-    Outliers mask structure in the data. So the best noise model with `hides` is tried with larger
+    Outliers mask structure in the data. So Student-t noise, if it was tried, is tried with larger
     networks, from the best minimum of each, in descending order of evidence under constant noise.
     Smaller networks are not tried: such noise absorbs their misfit (on airfoil their evidence was
     higher, but their predictions were worse).
 
-    ``tried`` has a posterior under constant noise and its minima, by hidden layer sizes; ``noise``
-    is what the user asked for. Returns hidden layer sizes and noise models, or ``None`` if no
-    larger network is better.
+    ``tried`` has minima under constant noise by hidden layer sizes; ``noise`` is what the user
+    asked for. Returns hidden layer sizes and noise models, or ``None`` if no larger network is
+    better.
     """
     totals = fit.noise_log_evidences if noise == "auto" else {fit.noise: fit.log_evidence}
-    known = {name: value for name, value in totals.items() if np.isfinite(value)}
-    others = {name: value for name, value in known.items() if NOISE_MODELS[name].hides}
-    constant = {sizes: total_log_evidence(minima) for sizes, (_, minima) in tried.items()}
-    constant = {sizes: value for sizes, value in constant.items() if np.isfinite(value)}
-    own = fit.posed.posterior.network
-    before = constant.get(own.hidden_layer_sizes)
-    if not others or before is None:
+    constant = {sizes: total_log_evidence(minima) for sizes, minima in tried.items()}
+    problem, own = fit.problem, fit.posed.posterior.network
+    before = constant.get(own.hidden_layer_sizes, np.nan)
+    if not np.isfinite(totals.get("student_t", np.nan) + before):
         return None
-    problem, best = fit.problem, max(others, key=others.get)
-    highest = max(known.values()) - problem.log_scale
+    highest = np.nanmax(list(totals.values())) - problem.log_scale
     least = before - abs(highest - before) - HOPELESS
     larger = [s for s in constant if problem.network(s).n_weights > own.n_weights]
     larger = [s for s in larger if constant[s] >= least]
@@ -247,12 +232,12 @@ def size_under_noise(fit, tried, noise, workers=ALONE):
         for sizes in larger:
             if problem.deadline.passed:
                 break
-            there = EvidenceFit(problem, problem.posed(sizes), tried[sizes][1][:1])
-            total = total_log_evidence(under_noise(best, there, None, workers)[1])
+            there = EvidenceFit(problem, problem.posed(sizes), tried[sizes][:1])
+            total = total_log_evidence(under_noise("student_t", there, None, workers)[1])
             value = total + problem.log_scale
-            step(f"hidden layers {sizes} with {best} noise: log evidence {value:.2f}")
+            step(f"hidden layers {sizes} with student_t noise: log evidence {value:.2f}")
             if total > highest + BY_EVIDENCE.least_gain:
-                better, highest = (sizes, [best]), total
+                better, highest = (sizes, ["student_t"]), total
     return better
 
 
@@ -273,37 +258,30 @@ def with_affordable_noise_network(problem):
 def chosen_with_many_rows(problem, hidden_layer_sizes, noise, entropy, workers=ALONE):
     """Choose hidden layers and noise by the held-out log density.
 
-    Returns hidden layer sizes, noise, a tuple of `Candidate`, further fields of `EvidenceFit` by
-    name, and the fit of the network with these layers, under constant noise, to the training rows.
+    Returns the `EvidenceFit` of the network to the training rows under constant noise, with the
+    chosen ``noise``.
     """
-    held, growth, (seed,) = HeldOut.of(problem), (), seeds_of(entropy, "some", 1)
+    held, growth, seeds = HeldOut.of(problem), (), seeds_of(entropy, "some", 1)
     if hidden_layer_sizes == "auto":
-        growth, tried = grown_with_many_rows(held, seed, workers)
+        growth, tried = grown(held.kept, seeds, workers, held)
         hidden_layer_sizes = best_of(growth).hidden_layer_sizes
         minima = tried[hidden_layer_sizes]
     else:
-        minima = find_minima(*held.kept.posed(hidden_layer_sizes), [seed], workers=workers)
-    fit = EvidenceFit(held.kept, held.kept.posed(hidden_layer_sizes), minima)
+        minima = find_minima(*held.kept.posed(hidden_layer_sizes), seeds, workers=workers)
+    posed = held.kept.posed(hidden_layer_sizes)
+    fit = EvidenceFit(held.kept, posed, minima, noise=noise, growth=growth)
     if noise != "auto":
-        return hidden_layer_sizes, noise, growth, {}, fit
+        return fit
     p_values, densities = p_values_of(fit), {"constant": held.log_density(minima[:1])}
     names, first = suspected(problem, p_values), replace(fit, minima=minima[:1])
     with workers.progress.over("noise models", np.ones(len(names))) as step:
-        for name in while_there_is_time(names, problem):
+        for name in names:
+            if problem.deadline.passed:
+                break
             densities[name] = held.log_density(under_noise(name, first, None, workers)[1])
             step(
                 f"{name} noise: log density of rows held out {densities[name]:.4f} per row "
                 f"(constant noise {densities['constant']:.4f})"
             )
     densities["constant"] += OF_MANY_ROWS.least_gain  # the simpler one where they agree
-    noise = max(densities, key=densities.get)
-    return hidden_layer_sizes, noise, growth, {"noise_p_values": p_values}, fit
-
-
-def _unrepeated(minima, others, settings):
-    """Pairs of posterior and minimum of other networks, without repeated minima."""
-    kept = []
-    for posterior, minimum in others:
-        if not is_repeated(minimum, [*minima, *(m for _, m in kept)], posterior, settings):
-            kept.append((posterior, minimum))
-    return kept
+    return replace(fit, noise=max(densities, key=densities.get), noise_p_values=p_values)

@@ -130,22 +130,11 @@ def fit_by_sampling(
 ):
     """Draw networks from the posterior of a problem.
 
-    Parameters
-    ----------
-    problem : Problem
-    hidden_layer_sizes : tuple of int or "auto"
-    recipe : Recipe
-    entropy : int
-        Entropy of the seeds of all random numbers.
-    noise : str
-        One of `NOISE_MODELS`, or ``"auto"``.
-    init : EvidenceFit, optional
-        Fit that selects what is ``"auto"``, and at whose minima the first chains start.
-    origin : object
-        Key of the starting points; if it differs from that of ``previous``, the fit starts anew.
-    previous : SampledFit, optional
-        Earlier fit. Its selected models are kept; its chains continue if they lack only draws.
-    workers : Workers
+    ``hidden_layer_sizes`` and ``noise``, one of `NOISE_MODELS`, may be ``"auto"``; ``entropy`` is
+    that of all random numbers. The `EvidenceFit` ``init`` selects what is ``"auto"``, and the first
+    chains start at its minima. The models of a `SampledFit` ``previous`` are kept, and its chains
+    continue if they lack only draws; if the key ``origin`` of its starting points differs, the fit
+    starts anew.
 
     Examples
     --------
@@ -281,7 +270,7 @@ def _chosen(problem, hidden_layer_sizes, noise, entropy, init, previous, workers
     elif hidden_layer_sizes == "auto":
         growth, tried = grown(problem, seeds_of(entropy, "some", N_SCOUTS), workers)
         hidden_layer_sizes = best_of(growth).hidden_layer_sizes
-        minima = tried[hidden_layer_sizes][1]
+        minima = tried[hidden_layer_sizes]
     posed = problem.posed(hidden_layer_sizes)
     fit = EvidenceFit(problem, posed, minima, growth=growth)
     if init is not None:

@@ -11,7 +11,6 @@ import numpy as np
 
 from skbayesnn._threads import blas_threads
 from skbayesnn.inference._drawn_fit import GENEROUS, seconds_of_population
-from skbayesnn.inference.minima._training import BRIEF, random_starts
 from skbayesnn.inference.noise._noise_models import NOISE_MODELS
 from skbayesnn.inference.sampling._sampling import SamplingSettings, run_chains, tuned_plan
 from skbayesnn.inference.sampling._sampling_starts import briefly_trained, start_sampling
@@ -79,6 +78,5 @@ def short_chains(fit, entropy, workers):
 def _trained(posterior, search, seeds):
     """Train networks briefly, under constant noise, as starts for all noise models."""
     rngs = [np.random.default_rng(seed) for seed in seeds]
-    brief = search._replace(max_iter=BRIEF)
     with blas_threads(posterior.network.n_weights):
-        return briefly_trained(posterior, random_starts(posterior, rngs), brief, rngs)
+        return briefly_trained(posterior, search, rngs)

@@ -4,7 +4,6 @@ from skbayesnn.posterior._posterior import Energies, Expansion, Hyperparameters,
 from skbayesnn.posterior.joint._joint import JointPosterior
 from skbayesnn.posterior.joint._joint_correlated import CorrelatedJoint
 from skbayesnn.posterior.joint._joint_factors import (
-    CensoredStudentTJoint,
     MeasuredJoint,
     StudentTJoint,
 )
@@ -45,7 +44,6 @@ __all__ = [
     "Categorical",
     "CensoredGaussian",
     "CensoredStudentT",
-    "CensoredStudentTJoint",
     "CorrelatedGaussian",
     "CorrelatedJoint",
     "Energies",

@@ -32,11 +32,6 @@ def absent(*args, **kwargs):
     return lambda energy, phase, rngs: phase
 
 
-def never(*args):
-    """Refuse a mechanism."""
-    return False
-
-
 def without_curvature(joint, chains, plan, n_transitions, curvature, *rest):
     """Warm up without a metric."""
     return samplers.warm_up(joint, chains, plan, n_transitions, None, *rest)
@@ -49,7 +44,6 @@ SWITCHES = {
     "UnitMoves": ((_moves, "UnitMoves", absent),),
     "all moves": tuple((_moves, f"{some}Moves", absent) for some in ("Scale", "Unit")),
     "single precision": ((_core, "SINGLE", 0.0),),
-    "SliceMoves": ((_sampling, "serves_slices", never),),
 }
 
 

@@ -155,7 +155,7 @@ def test_nothing_else_is_tried_where_residuals_do_not_ask_for_it():
 def slightly_uneven(X):
     """Growing along the inputs, and three times as large for some rows."""
     some = np.random.default_rng(1).random(len(X)) < 0.15
-    return 0.1 * np.exp(0.2 * X[:, 0]) * (1 + 2 * some)
+    return 0.1 * np.exp(0.4 * X[:, 0]) * (1 + 2 * some)
 
 
 @pytest.mark.parametrize("combine", ["tempered", "best"])

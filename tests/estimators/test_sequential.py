@@ -467,7 +467,9 @@ def test_gradients_under_a_coupled_prior(noise):
     posed = model.pose(problem.posed((2,)))
     starts = [Trained(mean, Hyperparameters(np.ones(1), np.ones(1)))] * 2
     seeds = np.random.SeedSequence(0).spawn(2)
-    joint, theta, hyper, known = model.positions(problem, posed, True, starts, (), seeds, True)
+    joint = model.joint(problem, posed, tuned=True)
+    theta, hyper = model.starts(problem, posed, joint, starts, (), seeds, True)
+    known = model.information(problem, posed, joint, joint.position(theta, hyper))
     joint = replace(joint, information=known[0] + 0.5)
     assert not joint.integrated
     q = joint.renewed(joint.position(theta, hyper)[:1], [rng])[0]

@@ -14,7 +14,6 @@ from scipy.stats import chi2
 
 from skbayesnn.inference.noise._noise_network import NoisePlan
 from skbayesnn.inference.sampling._moves import Renewals
-from skbayesnn.inference.sampling._slice_moves import SliceMoves
 from skbayesnn.inference.task._problem import FreeHyperparameters
 from skbayesnn.network import Network, forward, outputs, vector_jacobian
 from skbayesnn.posterior import (
@@ -172,7 +171,7 @@ CASES = {
 }
 
 
-# without hidden layers; the sampler's slices serve these alone
+# without hidden layers
 LINEAR_CASES = {
     "linear_binary": (Bernoulli(), 1, "single", True),
     "linear_binary_gamma": (Bernoulli(), 1, "single", True),
@@ -242,7 +241,6 @@ class Kernel:
         step_size=0.3,
         persistence=0.0,
         moves=(),
-        slices=False,
         dynamics=True,
         reversible=False,
         n_steps=(6, 6),
@@ -257,7 +255,7 @@ class Kernel:
         self.momentum = self._draw_momentum(m)
         self.reversible = reversible
         self.moves = [kind(many) for kind in moves]
-        self.slices, self.dynamics = slices, dynamics
+        self.dynamics = dynamics
         self.accepted = []
 
     def _draw_momentum(self, m):
@@ -277,23 +275,12 @@ class Kernel:
             kernel = self.kernel or transition
             phase, info = kernel(self.many.energy, phase, noise, *steps, *self.settings)
             self.accepted.append(info.acceptance.mean())
-        if self.slices:
-            phase = self._sliced(phase)
         for move in self.moves:
             phase = move(self.many.energy, phase, [self.rng] * m)
         if self.many.joint.n_conditions:
             phase = Renewals(self.many)(self.many.energy, phase, [self.rng] * m)
         self.momentum = phase.momentum
         return phase.position
-
-    def _sliced(self, phase):
-        """Slice moves of every chain given its data, along lines of several shapes."""
-        joint = self.many.joint
-        posterior = replace(joint.posterior, y=self.many.y)
-        k = posterior.network.n_weights
-        shapes = np.stack([np.eye(k), np.diag(np.geomspace(1.0, 9.0, k)), np.tri(k)])
-        move = SliceMoves(replace(joint, posterior=posterior), shapes)
-        return move(self.many.energy, phase, [self.rng] * len(phase.value))
 
     def weights(self, q):
         """All weights, those integrated out drawn from their conditional posterior."""

@@ -92,7 +92,7 @@ class Candidate(NamedTuple):
         Number of weights before pruning.
     laplace_log_evidence : float
         Log evidence of its best minimum by Laplace's approximation, in nats, for targets in their
-        own units; ``nan`` if not available, or if training was stopped far below other networks.
+        own units; ``nan`` if not available.
     log_evidence : float
         Log evidence measured by sampling; ``nan`` if it was not.
     held_out_log_density : float
@@ -172,70 +172,41 @@ def best_of(path):
     return max(path, key=lambda candidate: candidate.value)
 
 
-def grown(problem, seeds, workers=ALONE):
+def grown(problem, seeds, workers=ALONE, held=None):
     """Choose the architecture for a problem by `grow`, under constant noise.
 
     Every network with hidden layers starts from each of the ``seeds``. Except for the first network
-    of each depth, the last start is the narrower network with random units added. Returns the path,
-    a tuple of `Candidate`, and by hidden layer sizes the posterior and its minima.
+    of each depth, the last start is the narrower network with random units added. If the problem
+    has the training rows of a split `HeldOut`, the criterion is the held-out log density, and every
+    network has the one random start: a second one would take as long as a larger network.
+
+    Returns the path, a tuple of `Candidate`, and the minima by hidden layer sizes.
     """
-    tried, limits, rival = {}, problem.limits, -np.inf
+    tried, limits, ladder = {}, problem.limits, BY_EVIDENCE if held is None else OF_MANY_ROWS
 
     def attempt(sizes, narrower):
-        nonlocal rival
-        posterior, settings = problem.posed(sizes)
-        start = next(iter(tried[narrower][1]), None) if narrower else None
+        posed = problem.posed(sizes)
+        start = tried[narrower][0] if narrower and held is None else None
         some = seeds if sizes else seeds[:1]
-        minima = find_minima(posterior, settings, some, (), start, workers, rival)
-        tried[sizes] = posterior, minima
-        evidence = minima[0].log_evidence if minima else np.nan
-        rival = np.fmax(rival, evidence)
-        return Candidate(sizes, posterior.network.n_weights, evidence + problem.log_scale)
-
-    def allowed(sizes):
-        usual = len(sizes) == 1 and sizes[0] in BY_EVIDENCE.widths
-        return _supported(problem, sizes, np.inf if usual else limits.growth_work)
-
-    with growing(problem, allowed, BY_EVIDENCE, len(seeds), workers) as told:
-        return tuple(grow(attempt, allowed, BY_EVIDENCE, told)), tried
-
-
-def grown_with_many_rows(held, seed, workers=ALONE):
-    """Choose the architecture for a problem by `grow` with the held-out log density.
-
-    Every network has one start: a second one would take as long as a larger network. Returns the
-    path, a tuple of `Candidate`, and the minima on the training rows by hidden layer sizes.
-    """
-    tried, limits = {}, held.kept.limits
-
-    def attempt(sizes, narrower):
-        posed = held.kept.posed(sizes)
-        tried[sizes] = find_minima(*posed, [seed], workers=workers)
-        density = held.log_density(tried[sizes])
+        minima = tried[sizes] = find_minima(*posed, some, (), start, workers)
         n_weights = posed.posterior.network.n_weights
-        return Candidate(sizes, n_weights, held_out_log_density=density)
+        if held is not None:
+            return Candidate(sizes, n_weights, held_out_log_density=held.log_density(minima))
+        return Candidate(sizes, n_weights, minima[0].log_evidence + problem.log_scale)
 
     def allowed(sizes):
-        few = held.kept.network(sizes).n_weights <= limits.growth_weights
-        return few and _supported(held.kept, sizes, np.inf)
+        """Return True if a network has no more weights than targets and is affordable."""
+        k, n_outputs = problem.network(sizes).n_weights, problem.y.shape[1]
+        n_targets = problem.sample_weight.sum() * problem.likelihood.n_independent(n_outputs)
+        usual = held is not None or sizes in [(width,) for width in ladder.widths]
+        most_work = np.inf if usual else limits.growth_work
+        few = k <= min(n_targets, limits.growth_weights)
+        return few and n_targets * k**2 <= most_work and not problem.deadline.passed
 
-    with growing(held.kept, allowed, OF_MANY_ROWS, 1, workers) as told:
-        return tuple(grow(attempt, allowed, OF_MANY_ROWS, told)), tried
-
-
-def growing(problem, allowed, ladder, n_starts, workers):
-    """Open a stage of `Progress` over the candidates of a ladder."""
     works = []
     if workers.progress.listens:
-        n_rounds = np.ceil(n_starts / min(effective_n_jobs(workers.n_jobs), n_starts))
+        n_rounds = np.ceil(len(seeds) / min(effective_n_jobs(workers.n_jobs), len(seeds)))
         sizes = [some for some in ladder.first if not some or allowed(some)]
         works = [n_rounds * seconds_of_start(*problem.posed(some)) for some in sizes]
-    return workers.progress.over("hidden layers", works, True, float(np.sum(works)))
-
-
-def _supported(problem, sizes, most_work):
-    """Return True if a network has no more weights than targets and is affordable."""
-    k, n_outputs = problem.network(sizes).n_weights, problem.y.shape[1]
-    n_targets = problem.sample_weight.sum() * problem.likelihood.n_independent(n_outputs)
-    allowed = k <= n_targets and n_targets * k**2 <= most_work
-    return allowed and not problem.deadline.passed
+    with workers.progress.over("hidden layers", works, True, float(np.sum(works))) as told:
+        return tuple(grow(attempt, allowed, ladder, told)), tried

@@ -1,9 +1,9 @@
 """Choice of the noise model by evidence, among those that tests of the residuals suggest."""
 
 from dataclasses import replace
-from itertools import takewhile
 
 import numpy as np
+from scipy.stats import chi2, norm
 
 from skbayesnn.inference.curvature._method import Method
 from skbayesnn.inference.minima._minimum import total_log_evidence
@@ -32,7 +32,9 @@ def with_chosen_noise(fit, previous=None, workers=ALONE, models=None):
     found, best = {"constant": (fit.posed, fit.minima)}, total_log_evidence(fit.minima)
     behind = max(HOPELESS, LITTLE_WORSE * fit.posed.posterior.n_rows)
     with workers.progress.over("noise models", np.ones(len(names))) as step:
-        for noise in while_there_is_time(names, fit.problem):
+        for noise in names:
+            if fit.problem.deadline.passed:
+                break
             found[noise] = under_noise(noise, fit, previous, workers, at_least=best - behind)
             total = total_log_evidence(found[noise][1])
             step(f"{noise} noise: log evidence {total + fit.problem.log_scale:.2f}")
@@ -41,7 +43,7 @@ def with_chosen_noise(fit, previous=None, workers=ALONE, models=None):
         if further and not fit.problem.deadline.passed:
             # minima found under other noise may lead to new ones under constant noise
             minima = find_minima(*fit.posed, (), further, workers=workers)
-            found["constant"] = fit.posed, distinct([*fit.minima, *minima], fit.posed)
+            found["constant"] = fit.posed, distinct([*fit.minima, *minima])
     totals = {n: total_log_evidence(m) + fit.problem.log_scale for n, (_, m) in found.items()}
     handicap = {"constant": CLEARLY}  # the simpler one where they agree
     noise = max(totals, key=lambda n: np.nan_to_num(totals[n], nan=-np.inf) + handicap.get(n, 0))
@@ -66,17 +68,12 @@ def suspected(problem, p_values):
     if problem.deadline.passed:
         return []
     strict = min(1.0, FEW_ROWS / len(problem.X))
-    allowed = problem.laws or NOISE_MODELS
+    allowed = problem.laws or TESTS
     return [
         noise
         for noise, p_value in p_values.items()
-        if noise in allowed and p_value < strict * NOISE_MODELS[noise].tried_below
+        if noise in allowed and p_value < strict * TESTS[noise][1]
     ]
-
-
-def while_there_is_time(names, problem):
-    """Iterate over names until the deadline has passed."""
-    return takewhile(lambda _: not problem.deadline.passed, names)
 
 
 def under_noise(noise, fit, previous, workers, at_least=None):
@@ -92,7 +89,7 @@ def under_noise(noise, fit, previous, workers, at_least=None):
     hopeless = at_least is not None and total_log_evidence(minima) < at_least
     if starts[n_first:] and not hopeless and not fit.problem.deadline.passed:
         others = model.search(fit.problem, posed, starts[n_first:], workers)
-        minima = distinct([*minima, *others], posed)
+        minima = distinct([*minima, *others])
     return posed, minima
 
 
@@ -121,9 +118,59 @@ def p_values(posterior, residuals, gamma, beta):
     n_outputs), the noise precisions ``beta`` (n_outputs,).
     """
     residuals = residuals * np.sqrt(beta / np.maximum(gamma, CLOSELY_FITTED))
-    found = {}
-    for name, model in NOISE_MODELS.items():
-        p_value = model.p_value(posterior.X, residuals, posterior.sample_weight)
-        if p_value is not None:
-            found[name] = p_value
-    return found
+    rows = posterior.X, residuals, posterior.sample_weight
+    return {noise: test(*rows) for noise, (test, _) in TESTS.items()}
+
+
+def noise_trend(X, residuals, sample_weight):
+    """Test whether residuals are larger at some inputs than at others.
+
+    Absolute residuals (Glejser 1969, "A new test for heteroskedasticity", Journal of the American
+    Statistical Association 64) are regressed on the inputs and their squares. Under constant noise
+    the number of rows times ``R^2`` follows a chi-squared distribution, whatever the law of the
+    residuals (Koenker 1981, Journal of Econometrics 17).
+
+    Residuals, of shape (n, n_outputs), are divided by their expected standard deviations
+    ``sqrt(gamma_m / beta)`` (MacKay 1992, thesis, chapter 6); ``sample_weight`` (n,) repeats rows.
+    Returns the probability under constant noise of as strong a trend in any output; ``nan`` if no
+    input varies, or if the rows do not outnumber the inputs and squares.
+    """
+    n, root = sample_weight.sum(), np.sqrt(sample_weight)[:, None]
+    X = X - sample_weight @ X / n
+    X = X / np.where(X.any(axis=0), np.abs(X).max(axis=0), 1.0)
+    regressors, sizes = np.hstack([X, X**2]), np.abs(residuals)
+    regressors = root * (regressors - sample_weight @ regressors / n)
+    sizes = root * (sizes - sample_weight @ sizes / n)
+    fit, _, rank, _ = np.linalg.lstsq(regressors, sizes)
+    if n <= rank + 1 or rank == 0:
+        return np.nan
+    total = np.sum(sizes**2, axis=0)
+    explained = np.sum((regressors @ fit) ** 2, axis=0) / np.where(total > 0.0, total, 1.0)
+    p_values = chi2.sf(n * explained, rank)
+    return float(min(1.0, len(p_values) * np.min(p_values)))  # Bonferroni
+
+
+def heavy_tails(X, residuals, sample_weight):
+    """Test whether residuals have heavier tails than a Gaussian.
+
+    The ratio of mean absolute deviation to standard deviation is ``sqrt(2 / pi)`` for a Gaussian
+    and smaller for heavy tails (Geary 1935, "The ratio of the mean deviation to the standard
+    deviation as a test of normality", Biometrika 27).
+
+    Returns the probability under Gaussian noise of as heavy tails in any output; the arguments are
+    those of `noise_trend`.
+    """
+    n = sample_weight.sum()
+    deviation = sample_weight @ np.abs(residuals) / n
+    rms = np.sqrt(sample_weight @ residuals**2 / n)
+    expected = np.sqrt(2.0 / np.pi) * (1.0 + 0.25 / n)
+    ratio = deviation / np.where(rms > 0.0, rms, 1.0)
+    ratio = np.where(rms > 0.0, ratio, expected)
+    p_values = norm.cdf((ratio - expected) * np.sqrt(n / (1.0 - 3.0 / np.pi)))
+    return float(min(1.0, len(p_values) * np.min(p_values)))  # Bonferroni
+
+
+TESTS = {  # of constant noise: the test, and the P value below which the other model is tried
+    "input_dependent": (noise_trend, 0.05),  # lenient, as the evidence decides
+    "student_t": (heavy_tails, 0.5),  # cheap, and networks that fit outliers hide them
+}

@@ -47,7 +47,6 @@ class Trouble(Enum):
 
 
 OF_SIZE = Trouble.STRUCTURED, Trouble.EARLY  # due to problem size, whatever the search
-LOST = Trouble.INDEFINITE, Trouble.NOT_REACHED  # where another start may help
 
 
 @dataclass(frozen=True)
@@ -91,15 +90,10 @@ class Minimum:
 
 
 def complete(posterior, theta, hyper, settings):
-    """Move from trained weights to a minimum without redundant units; evaluate its evidence.
-
-    If there is no minimum at the precisions of highest Gauss-Newton evidence, the one at the
-    precisions of training is used.
-    """
+    """Move from trained weights to a minimum without redundant units; evaluate its evidence."""
     free = settings.free
     posterior, search, pruned = _needed(posterior, theta, hyper, settings)
     method, settled = Method.choose(posterior, settings), search.converged
-    before = posterior, method, search, pruned
     if method.refines and np.any(free.mask) and not settings.deadline.passed:
         tol = ASCENT * settings.tol if posterior.network.hidden_layer_sizes else 1e-9
         found = ascend(posterior, method, search, free, BOLD, tol)
@@ -107,13 +101,7 @@ def complete(posterior, theta, hyper, settings):
         posterior, search, more = _needed(posterior, *search.point[:2], settings, search)
         pruned, method = pruned + more, Method.choose(posterior, settings)
     search = _polished(posterior, method, search, settings, refine=True)
-    found = evaluate(posterior, method, search, settings, pruned, settled)
-    if found.trouble in LOST and before[2].converged and not settings.deadline.overdue:
-        posterior, method, search, pruned = before
-        search = _polished(posterior, method, search, settings, refine=False)
-        again = evaluate(posterior, method, search, settings, pruned, settled=False)
-        found = found if again.trouble else again
-    return found
+    return evaluate(posterior, method, search, settings, pruned, settled)
 
 
 def polish(posterior, theta, hyper, settings, refine):
@@ -124,13 +112,6 @@ def polish(posterior, theta, hyper, settings, refine):
     method = Method.choose(posterior, settings)
     search = find_mode(posterior, method, theta, hyper, FEW_TRIALS, PRUNING)
     search = _polished(posterior, method, search, settings, refine)
-    return evaluate(posterior, method, search, settings, ())
-
-
-def evaluated(posterior, theta, hyper, settings):
-    """Find and evaluate the minimum near given weights, with fixed precisions and units."""
-    method = Method.choose(posterior, settings)
-    search = find_mode(posterior, method, theta, hyper, TRIALS, TO_ROUNDING)
     return evaluate(posterior, method, search, settings, ())
 
 

@@ -12,8 +12,8 @@ from joblib import Parallel, delayed, effective_n_jobs
 
 from skbayesnn.inference.curvature._method import Method
 from skbayesnn.inference.evidence._evidence import symmetries
-from skbayesnn.inference.evidence._profile import integrated, minimum_at
-from skbayesnn.inference.minima._minimum import complete, evaluated
+from skbayesnn.inference.evidence._profile import integrated
+from skbayesnn.inference.minima._minimum import complete, polish
 from skbayesnn.inference.minima._redundancy import same_minimum
 from skbayesnn.inference.minima._training import (
     EARLY,
@@ -27,9 +27,6 @@ from skbayesnn.inference.optimise._batches import BATCH, SAMPLE, STAGES, WARM, s
 from skbayesnn.inference.task._progress import Progress
 from skbayesnn.network import outputs
 from skbayesnn.posterior import Hyperparameters
-
-FAR_BEHIND = 50.0  # nats behind a rival network at which training is given up
-LITTLE_SHARE = 0.3  # nats per row, see `tempered_weights`: a weight of exp(-3) at most
 
 # forecast of the time of a start, from timings on this machine
 SCALE = 0.3  # scale of the weights at which evaluations are timed
@@ -84,9 +81,9 @@ class Workers(NamedTuple):
             yield lambda minimum: step(self._described(minimum, next(count), n_starts))
 
     def _described(self, minimum, number, n_starts):
-        """Describe a start in a line; ``None``: training given up, or not begun in time."""
+        """Describe a start in a line; ``None`` was not begun in time."""
         if minimum is None:
-            return f"start {number} of {n_starts}: given up"
+            return f"start {number} of {n_starts}: no time"
         evidence = f"log evidence {minimum.log_evidence + self.log_scale:.2f}"
         return (
             f"start {number} of {n_starts}: {'no evidence' if minimum.trouble else evidence}, "
@@ -109,16 +106,12 @@ def in_order(n_jobs, calls):
 ALONE = Workers()
 
 
-def find_minima(
-    posterior, settings, seeds, previous=(), narrower=None, workers=ALONE, rival=-np.inf
-):
+def find_minima(posterior, settings, seeds, previous=(), narrower=None, workers=ALONE):
     """Train from several starts and return the distinct minima, best evidence first.
 
     There is one random start per seed; further searches continue from the minima ``previous``. If a
     minimum of a network of the same depth is given, no layer of which is wider, the start of the
-    last seed is this ``narrower`` network with random units added. Training that falls far behind
-    the log evidence of a ``rival`` network is given up, see `train`; the first start is given up
-    only if its minimum would have a negligible weight in predictions.
+    last seed is this ``narrower`` network with random units added.
     """
     n_starts = len(seeds) + len(previous)
     tasks, trained = [(posterior, old, settings, i > 0) for i, old in enumerate(previous)], []
@@ -130,13 +123,11 @@ def find_minima(
         if narrower is not None:
             theta = widened(narrower, posterior.network, rngs[-1])
             starts[-1] = starts[-1]._replace(theta=theta, hyper=narrower.hyper)
-        least = np.full(len(starts), rival - FAR_BEHIND)
-        least[0] = rival - max(FAR_BEHIND, LITTLE_SHARE * posterior.n_rows)
-        trained = [(posterior, start, least[i], settings, i > 0) for i, start in enumerate(starts)]
+        trained = [(posterior, start, settings, i > 0) for i, start in enumerate(starts)]
     with workers.searching(posterior, settings, n_starts) as told:
         found = workers.told_of(told, continued, tasks)
         found += workers.told_of(told, _trained, trained)
-    minima = distinct(found, (posterior, settings))
+    minima = distinct(found)
     return ranked(workers.run(_integrated, [(posterior, minimum, settings) for minimum in minima]))
 
 
@@ -146,11 +137,11 @@ def _integrated(posterior, minimum, settings):
         return integrated(own_posterior(posterior, minimum), minimum, settings)
 
 
-def distinct(minima, posed):
+def distinct(minima):
     """Drop minima that repeat a better one; sort by evidence, best first, ``nan`` last."""
     kept = []
     for minimum in ranked(minima):
-        if not is_repeated(minimum, kept, *posed):
+        if not is_repeated(minimum, kept):
             kept.append(minimum)
     return kept
 
@@ -160,16 +151,13 @@ def ranked(minima):
     return sorted(minima, key=lambda m: (np.isnan(m.log_evidence), -np.nan_to_num(m.log_evidence)))
 
 
-def is_repeated(minimum, others, posterior, settings):
+def is_repeated(minimum, others):
     """Return True if a minimum equals one of others up to symmetry.
 
-    Only minima that both have an evidence, or both have none, are compared. As minima are curves
-    parametrised by the precisions, a minimum also counts as repeated if its continuation to the
-    precisions of another minimum ends there.
+    Only minima that both have an evidence, or both have none, are compared.
     """
     return any(
-        np.isnan(minimum.log_evidence) == np.isnan(other.log_evidence)
-        and (_same(minimum, other) or _leads_to(minimum, other, posterior, settings))
+        np.isnan(minimum.log_evidence) == np.isnan(other.log_evidence) and _same(minimum, other)
         for other in others
     )
 
@@ -178,28 +166,12 @@ def _same(minimum, other):
     """Return True if two minima, noise networks included, are equal up to symmetry."""
     if minimum is None or other is None:
         return minimum is other
-    same = minimum.network == other.network
-    same = same and _same_weights(minimum, minimum.theta, other)
+    network, groups = minimum.network, minimum.groups
+    if network != other.network:
+        return False
+    allowed = None if groups.centred else symmetries(network, groups)
+    same = same_minimum(network, minimum.theta, other.theta, allowed=allowed)
     return same and _same(minimum.noise, other.noise)
-
-
-def _leads_to(minimum, other, posterior, settings):
-    """Return True if a minimum under constant noise continues to another at its precisions."""
-    noises = [m.likelihood.variance_factor for m in (minimum, other)]
-    if minimum.network != other.network or minimum.noise or other.noise or noises[0] != noises[1]:
-        return False
-    own = own_posterior(posterior, minimum)
-    method = Method.choose(own, settings)
-    if not method.cheap:
-        return False
-    there = minimum_at(own, method, minimum.theta, other.hyper)
-    return there is not None and _same_weights(minimum, there[0].theta, other)
-
-
-def _same_weights(minimum, theta, other):
-    """Return True if weights in the layout of a minimum equal those of another up to symmetry."""
-    allowed = None if minimum.groups.centred else symmetries(minimum.network, minimum.groups)
-    return same_minimum(minimum.network, theta, other.theta, allowed=allowed)
 
 
 def fits(minimum, network, groups):
@@ -219,11 +191,8 @@ def fits(minimum, network, groups):
     )
 
 
-def _trained(posterior, start, least, settings, optional):
-    """Train a network, then complete it.
-
-    Returns ``None`` if the start is optional and there is no time, or if training is given up.
-    """
+def _trained(posterior, start, settings, optional):
+    """Train a network, then complete it; ``None`` if it is optional and there is no time."""
     if optional and settings.deadline.passed:
         return None
     method = Method.choose(posterior, settings)
@@ -231,9 +200,7 @@ def _trained(posterior, start, least, settings, optional):
         if posterior.is_quadratic and not method.by_gradients:
             trained = train_linear(posterior, settings)
         else:
-            trained = train(posterior, start, settings, least)
-        if trained is None:
-            return None
+            trained = train(posterior, start, settings)
         minimum = complete(posterior, trained.theta, trained.hyper, settings)
         return replace(minimum, n_iter=int(trained.n_iter))
 
@@ -259,8 +226,9 @@ def continued(posterior, old, settings, optional=False):
         if method.early:
             return trained_further(posterior, old, settings)
         moved = complete(posterior, old.theta, hyper, settings)
-        stayed = evaluated(posterior, old.theta, hyper, settings)
-    return ranked([moved, stayed])[0]
+        stayed = polish(posterior, old.theta, hyper, settings, refine=False)
+    best = ranked([moved, stayed])[0]
+    return replace(best, pruned=old.pruned + best.pruned)
 
 
 def own_posterior(posterior, minimum):

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from skbayesnn.inference.curvature._method import Method, Point
-from skbayesnn.inference.evidence._evidence import log_evidence_fixed, log_symmetry, tells_apart
+from skbayesnn.inference.evidence._evidence import log_evidence_fixed, tells_apart
 from skbayesnn.inference.evidence._layer_search import LayerSearch
 from skbayesnn.inference.optimise._batches import (
     FURTHER,
@@ -29,10 +29,8 @@ UNEXPLAINED = 0.5  # least share of the squared targets unexplained by features 
 LOOKED_AT = 500  # rows on which features are compared
 MODERATE, WEAK = 0.5, 0.2  # priors of linear models, as shares of the range of ln alpha
 FIRST_DAMPING = 1e-2
-LOOK = 20  # steps between evaluations of the evidence
 EARLY, FURTHER_STEPS = 60, 10  # steps with early stopping, from a random start and when resumed
 BRIEF = 60  # training steps of starts that are compared, and before a chain starts
-FALLEN = 50.0  # nats below the best evidence of the training at which it may be given up
 FAINT = 0.01  # size of weights from new units to old units, relative to those of a random start
 
 
@@ -137,18 +135,11 @@ def train_linear(posterior, settings):
     for share in (MODERATE, WEAK):
         alpha = np.exp(prior.low + share * (prior.high - prior.low))
         found.append(train(posterior, Trained(theta, Hyperparameters(alpha, beta)), settings))
-    return max(
-        found, key=lambda some: np.nan_to_num(laplace(posterior, some, settings), nan=-np.inf)
-    )
+    return max(found, key=lambda some: laplace(posterior, some, settings))
 
 
-def train(posterior, start, settings, least=-np.inf):
-    """Minimise ``M(w)``, re-estimating the precisions during training.
-
-    Training is given up, and ``None`` returned, if the log evidence has fallen far below its best
-    and ``least``. Networks with too many weights for their rows reach their highest evidence early,
-    and lose hundreds of nats by overfitting the noise.
-    """
+def train(posterior, start, settings):
+    """Minimise ``M(w)``, re-estimating the precisions during training."""
     method = Method.choose(posterior, settings)
     theta, hyper = start.theta, settings.with_fixed(start.hyper)
     tol = max(settings.tol * max(1.0, len(theta) / 100.0), method.resolution)
@@ -170,56 +161,29 @@ def train(posterior, start, settings, least=-np.inf):
         search = Search(method.point(posterior, theta, hyper), damping=FIRST_DAMPING)
         if method.early:
             max_iter = min(max_iter, FURTHER_STEPS if start.n_iter else EARLY)
-        if least == -np.inf:
-            steps = DampedSteps()
-            search = lower(posterior, steps, rule, search, max_iter, settings.deadline)
-        else:
-            search = _unless_fallen(posterior, rule, search, max_iter, settings.deadline, least)
-    return search and Trained(search.point.theta, search.point.hyper, search.n_iter)
-
-
-def _unless_fallen(posterior, rule, search, max_iter, deadline, least):
-    """Run `lower`; return ``None`` if the evidence has `FALLEN` below its best and ``least``."""
-    copies, best = np.nan_to_num(log_symmetry(posterior.network, posterior.groups)), -np.inf
-    while not search.done and search.n_iter < max_iter and not deadline.passed:
-        until = min(search.n_iter + LOOK, max_iter)
-        search = lower(posterior, DampedSteps(), rule, search, until, deadline)
-        point = search.point
-        if point.precision.definite:
-            evidence = copies + log_evidence_fixed(posterior, point)
-            best = max(best, evidence)
-            if evidence < min(best - FALLEN, least):
-                return None
-    return search
+        search = lower(posterior, DampedSteps(), rule, search, max_iter, settings.deadline)
+    return Trained(search.point.theta, search.point.hyper, search.n_iter)
 
 
 def trained_starts(posterior, search, rngs):
-    """Train random starts briefly; return them with their log evidences by Laplace's approximation.
-
-    The values are rough: precisions are fixed at those of training, and symmetric copies do not
-    count. They are minus infinity without a positive definite Hessian.
-    """
-    brief = search._replace(max_iter=BRIEF)
-    starts, values = ranked_by_laplace(posterior, random_starts(posterior, rngs), brief)
-    return starts, np.where(np.isfinite(values), values, -np.inf)
-
-
-def ranked_by_laplace(posterior, starts, brief):
-    """Train starts, in place; return them with their log evidences by Laplace's approximation."""
-    values = np.empty(len(starts))
-    for i, start in enumerate(starts):
-        starts[i] = train(posterior, start, brief)
-        values[i] = laplace(posterior, starts[i], brief)
-    return starts, values
+    """Train random starts briefly; return them with their log evidences (`laplace`), ``(m,)``."""
+    brief, starts = search._replace(max_iter=BRIEF), random_starts(posterior, rngs)
+    starts = [train(posterior, start, brief) for start in starts]
+    return starts, np.array([laplace(posterior, start, brief) for start in starts])
 
 
 def laplace(posterior, start, search):
-    """Laplace log evidence at the precisions of a start; ``nan`` without Hessians."""
+    """Log evidence by Laplace's approximation at the precisions of a start.
+
+    The value is rough, as symmetric copies do not count, and minus infinity without a positive
+    definite Hessian.
+    """
     method = Method.choose(posterior, search)
     if method.by_gradients:
-        return np.nan
+        return -np.inf
     point = method.point(posterior, start.theta, start.hyper)
-    return log_evidence_fixed(posterior, point) if point.precision.definite else np.nan
+    value = log_evidence_fixed(posterior, point) if point.precision.definite else -np.inf
+    return value if np.isfinite(value) else -np.inf
 
 
 def widened(minimum, network, rng):

@@ -15,7 +15,7 @@ from skbayesnn.inference.curvature._method import Method
 from skbayesnn.inference.evidence._profile import integrated
 from skbayesnn.inference.minima._minimum import polish
 from skbayesnn.inference.minima._search import ALONE, distinct, own_posterior, trained_further
-from skbayesnn.inference.noise._constant_noise import ConstantNoise
+from skbayesnn.inference.noise._constant_noise import ConstantNoise, stacked, what_data_tell
 from skbayesnn.network import forward, jacobian, outputs, row_blocks
 from skbayesnn.posterior import (
     CorrelatedGaussian,
@@ -47,7 +47,7 @@ class CorrelatedNoise(ConstantNoise):
         """Find minima from given ones by `with_correlations`."""
         tasks = [(posed, old, i > 0) for i, old in enumerate(previous)]
         with workers.searching(*posed, len(previous)) as told:
-            return distinct(workers.told_of(told, with_correlations, tasks), posed)
+            return distinct(workers.told_of(told, with_correlations, tasks))
 
     def joint(self, problem, posed, tuned):
         """Joint posterior of `ConstantNoise` extended by coordinates of the correlations."""
@@ -59,21 +59,24 @@ class CorrelatedNoise(ConstantNoise):
             np.append(plain.information, 0.0),
         )
 
-    def positions(self, problem, posed, tuned, starts, minima, seeds, from_prior):
-        """Build starting points as `ConstantNoise` does, with the correlations of the residuals."""
-        there = super().positions(problem, posed, tuned, starts, minima, seeds, from_prior)
+    def starts(self, problem, posed, joint, starts, minima, seeds, from_prior):
+        """Starting points, see `ConstantNoise`, with the correlations of the residuals."""
+        theta, hyper = stacked(starts)
         posterior = posed.posterior
-        residuals = outputs(posterior.network, there.theta, posterior.X) - posterior.y
+        residuals = outputs(posterior.network, theta, posterior.X) - posterior.y
         weighted = posterior.sample_weight[:, None] * residuals
         moments = np.swapaxes(residuals, -1, -2) @ weighted / posterior.n_rows
         floor = np.diag(np.exp(-posed.settings.free.beta_prior.high))
         z = correlation_coordinates(correlation_of(moments + floor))
-        ones = np.ones((len(z), 1))
-        return there._replace(
-            theta=there.joint.merged(there.theta, z),
-            hyper=there.hyper._replace(alpha=np.hstack([there.hyper.alpha, ones])),
-            known=np.hstack([there.known, 0.0 * ones]),
-        )
+        alpha = np.hstack([hyper.alpha, np.ones((len(z), 1))])
+        return joint.merged(theta, z), hyper._replace(alpha=alpha)
+
+    def information(self, problem, posed, joint, q):
+        """Information, see `ConstantNoise`; none about correlations."""
+        theta, hyper = joint.mean_weights(q), joint.place(q).hyper
+        own = hyper._replace(alpha=hyper.alpha[:, :-1])
+        known = what_data_tell(posed.posterior, posed.settings, joint.n_mean, theta, own)
+        return np.pad(known, ((0, 0), (0, 1)))
 
 
 def with_correlations(posed, old, optional=False):

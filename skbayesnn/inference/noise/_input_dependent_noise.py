@@ -10,8 +10,6 @@ from skbayesnn.inference.minima._training import Trained, embedded, widened
 from skbayesnn.inference.noise._constant_noise import (
     NOISE_MINIMA,
     ConstantNoise,
-    Positions,
-    noise_trend,
     stacked,
     what_data_tell,
 )
@@ -28,13 +26,7 @@ from skbayesnn.posterior import Hyperparameters, InputDependentJoint, LogUniform
 class InputDependentNoise(ConstantNoise):
     """Heteroscedastic Gaussian noise, whose log precision is the output of a second network."""
 
-    tried_below = 0.05  # lenient, as the evidence decides on models that are tried
     plain = False
-    p_value = staticmethod(noise_trend)
-
-    def hidden_layer_sizes(self, problem):
-        """Hidden layer sizes of the noise network."""
-        return problem.noise_hidden_layer_sizes
 
     def pose(self, posed):
         """Bound the noise from below by the rounding of the targets, where rows may fit exactly."""
@@ -56,21 +48,21 @@ class InputDependentNoise(ConstantNoise):
     def search(self, problem, posed, previous, workers=ALONE):
         """Find minima from given ones; those under constant noise get a noise network each."""
         pairs = [old for old in previous if old.noise is not None]
-        plain = distinct([old for old in previous if old.noise is None], posed)
+        plain = distinct([old for old in previous if old.noise is None])
         starts = [*pairs, *plain[: max(0, NOISE_MINIMA - len(pairs))]]
         plan = self.plan(problem)
         tasks = [(posed, plan, old, i > 0) for i, old in enumerate(starts)]
         with workers.searching(*posed, len(starts)) as told:
             found = workers.told_of(lambda some: told(some and some[0]), _with_noise, tasks)
-        return distinct([minimum for some in found for minimum in some], posed)
+        return distinct([minimum for some in found for minimum in some])
 
     def continues(self, problem, posed, old):
         """Return True if network and noise network of a minimum are compatible."""
         means = fits(old, posed.posterior.network, posed.posterior.groups)
         return means and fits(old.noise, *self.plan(problem))
 
-    def positions(self, problem, posed, tuned, starts, minima, seeds, from_prior):
-        """Build starting points as `ConstantNoise` does, with a noise network for every chain."""
+    def starts(self, problem, posed, joint, starts, minima, seeds, from_prior):
+        """Starting points, see `ConstantNoise`, with a noise network for every chain."""
         posterior, search = posed
         plan = self.plan(problem)
         network, groups = plan
@@ -92,10 +84,8 @@ class InputDependentNoise(ConstantNoise):
             v[i], alpha[i] = noise.theta, noise.hyper.alpha
         theta, hyper = stacked(starts)
         beta = search.free.beta_prior.clip(np.exp(v[:, -network.n_outputs :]))
-        joint = self.joint(problem, posed, tuned)
-        known = self._information(plan, posed, joint, theta, hyper, v, alpha)
         hyper = Hyperparameters(np.hstack([hyper.alpha, alpha[:, :-1]]), beta)
-        return Positions(joint, joint.merged(theta, v), hyper, known)
+        return joint.merged(theta, v), hyper
 
     def joint(self, problem, posed, tuned):
         """Joint posterior of both networks, in non-centred coordinates."""
@@ -114,17 +104,11 @@ class InputDependentNoise(ConstantNoise):
         """Information of the data about the weights of both networks, see `ConstantNoise`."""
         n_means, typical = len(posed.posterior.groups.names), joint.typical_hyper(q)
         means, own = typical.alpha[:, :n_means], typical.alpha[:, n_means:]
-        alpha = np.hstack([own, np.ones((len(own), 1))])
-        hyper, v = Hyperparameters(means, typical.beta), joint.noise_state(q)
-        theta = joint.mean_weights(q)
-        return self._information(self.plan(problem), posed, joint, theta, hyper, v, alpha)
-
-    def _information(self, plan, posed, joint, theta, hyper, v, alpha):
-        """Information, given weights and precisions of both networks."""
-        posterior, search = posed
-        expected = expected_noise_posterior(posterior, *plan)
-        noise = Hyperparameters(alpha, np.ones((len(alpha), 0)))
-        means = what_data_tell(posterior, search, joint.n_mean, theta, hyper)
+        hyper, ones = Hyperparameters(means, typical.beta), np.ones((len(own), 1))
+        noise = Hyperparameters(np.hstack([own, ones]), ones[:, :0])
+        (posterior, search), v = posed, joint.noise_state(q)
+        expected = expected_noise_posterior(posterior, *self.plan(problem))
+        means = what_data_tell(posterior, search, joint.n_mean, joint.mean_weights(q), hyper)
         own = what_data_tell(expected, search, joint.n_noise, v, noise)[:, :-1]
         return np.hstack([means, own])
 

@@ -8,7 +8,6 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import logsumexp
 
 from skbayesnn.inference.curvature._method import Method
 from skbayesnn.inference.evidence._evidence import EvidenceTerms
@@ -16,7 +15,6 @@ from skbayesnn.inference.evidence._profile import integrated
 from skbayesnn.inference.minima._minimum import Minimum, Trouble, complete, polish
 from skbayesnn.inference.minima._training import Trained, random_starts, train
 from skbayesnn.inference.noise._noise_network import (
-    NoisePlan,
     expected_noise_posterior,
     squared_residuals,
     with_rows,
@@ -29,13 +27,9 @@ ROUNDS = 10
 FEW_ROUNDS = 3  # before sampling; with one chains stay where they overfit the noise
 EARLY_ROUNDS = 2  # with early stopping: each further round would fit the noise a little more
 ROUGH, SETTLED = 0.1, 0.03  # root mean square change of log precisions that ends the training
-WORTH_A_ROUND = 0.05  # nats: completing ends with the first round that gains less
 REFINING_ROUNDS = 2  # rounds of polishing that re-estimate the precisions as well
-POLISHING_ROUNDS, POLISHED = 200, 1e-8  # largest change of any log precision that ends polishing
+MOST_ROUNDS, POLISHED = 200, 1e-8  # of polishing; its change of log precisions at the end
 ROUGH_TOL = 10.0  # factor of the training tolerance while the other side still moves
-OFF = 0.1  # effective number of parameters below which the noise network counts as switched off
-PRIOR_DRAWS = 100, 500  # smallest and largest number of networks drawn from the prior
-ROWS_DRAWN_FOR = 1e6  # target for rows times draws, within these limits
 
 
 @dataclass(frozen=True, repr=False)
@@ -85,7 +79,6 @@ class Pair(NamedTuple):
 
     mean: Side
     noise: Side
-    plan: NoisePlan
     n_iter: int = 1  # number of training steps under constant noise
 
     @classmethod
@@ -101,7 +94,7 @@ class Pair(NamedTuple):
         level = np.log(posterior.likelihood.precisions(trained.hyper.beta))
         start.theta[-plan.network.n_outputs :] = level
         mean = Side(posterior, settings, trained._replace(n_iter=1))
-        return cls(mean, Side(noise, plan.settings(settings), start), plan, int(trained.n_iter))
+        return cls(mean, Side(noise, plan.settings(settings), start), int(trained.n_iter))
 
     @classmethod
     def resume(cls, posterior, old, settings, plan):
@@ -113,7 +106,6 @@ class Pair(NamedTuple):
         return cls(
             Side(posterior, settings, Trained(old.theta, old.hyper, 1)),
             Side(noise, plan.settings(settings), Trained(old.noise.theta, old.noise.hyper, 1)),
-            plan,
         )
 
     @property
@@ -148,17 +140,12 @@ class Pair(NamedTuple):
         mean, noise = self.mean.found, self.noise.found
         biases = noise.groups.labels == len(noise.groups.names) - 1
         pull = 0.5 * noise.hyper.alpha[-1] * np.sum(noise.theta[biases] ** 2)
-        occam = noise.terms.weight_precision_occam
-        if np.sum(noise.gamma[:-1]) < OFF:
-            levels = self.mean.settings.free.beta_prior
-            prior = self.noise.settings.free.alpha_prior
-            occam = occam_of_idle(self.plan, self.noise.posterior, prior, levels)
         terms = NoiseNetworkTerms(
             **vars(mean.terms),
             noise_weight_prior=noise.terms.weight_prior + float(pull),  # flat for the biases
             noise_log_det=noise.terms.log_det,
             noise_symmetry=noise.terms.symmetry,
-            noise_weight_precision_occam=occam,
+            noise_weight_precision_occam=noise.terms.weight_precision_occam,
         )
         return replace(
             mean,
@@ -170,70 +157,37 @@ class Pair(NamedTuple):
         )
 
 
+def in_turns(pair, advance, most, tol):
+    """Advance both networks in at most some rounds, until the noise moves by less than ``tol``.
+
+    Returns the pair, and the root mean square of the last change of log precisions.
+    """
+    moved, weight = np.inf, pair.mean.posterior.sample_weight
+    for _ in range(most):
+        before, pair = pair.noise.outputs(), pair.round(advance)
+        change = pair.noise.outputs() - before
+        moved = np.sqrt(np.max(weight @ change**2) / weight.sum())
+        if moved < tol or pair.out_of_time:
+            break
+    return pair, moved
+
+
 def train_with_noise(pair, tol=ROUGH, tol_factor=ROUGH_TOL, n_rounds=ROUNDS):
     """Train both networks in turns until the noise has settled (MacKay 1992, chapter 6)."""
-    advance = partial(Side.trained, tol_factor=tol_factor)
-    for _ in range(EARLY_ROUNDS if pair.early else n_rounds):
-        before, pair = pair.noise.outputs(), pair.round(advance)
-        change = pair.mean.posterior.sample_weight @ (pair.noise.outputs() - before) ** 2
-        if np.all(change < tol**2 * pair.mean.posterior.n_rows) or pair.out_of_time:
-            break
-    return pair
+    most = EARLY_ROUNDS if pair.early else n_rounds
+    return in_turns(pair, partial(Side.trained, tol_factor=tol_factor), most, tol)[0]
 
 
 def settle(pair):
-    """Converge both networks to their minima, in turns.
+    """Converge both networks to their minima, in turns; return the minimum of the means.
 
-    Returns the minimum of the means, whose ``noise`` is the minimum of the noise network.
+    Its ``noise`` is the minimum of the noise network.
     """
     if pair.early:
         return pair.round(Side.completed).minimum
-    pair = train_with_noise(pair, SETTLED, 1.0)
-    best, highest = None, -np.inf
-    for _ in range(ROUNDS):
-        pair = pair.round(Side.completed)
-        value = pair.minimum.log_evidence
-        gain = value - highest
-        if best is None or gain > 0.0:
-            best, highest = pair, value
-        if not gain > WORTH_A_ROUND or pair.out_of_time:  # true for a gain of nan as well
-            break
-    for _ in range(0 if best.out_of_time else REFINING_ROUNDS):
-        best = best.round(partial(Side.completed, finish=partial(polish, refine=True)))
-    change = np.inf
-    for _ in range(POLISHING_ROUNDS):
-        before = best.noise.outputs()
-        best = best.round(partial(Side.completed, finish=partial(polish, refine=False)))
-        change = np.max(np.abs(best.noise.outputs() - before))
-        if change < POLISHED or best.out_of_time:
-            break
-    found = best._replace(mean=best.mean.integrated(), noise=best.noise.integrated()).minimum
-    return replace(found, converged=found.converged and bool(change < 100.0 * POLISHED))
-
-
-def occam_of_idle(plan, posterior, prior, levels):
-    """Log ratio of the evidences of a noise network that is switched off and of constant noise.
-
-    Where the noise is constant, the noise network is switched off by large weight precisions. As
-    soon as one of them is large the others are undetermined, so that the product of their separate
-    Occam factors is 1 and fails as an approximation. The posterior of the noise network, however,
-    hardly differs from its prior. The evidence is therefore the Monte Carlo mean of the likelihood
-    over networks drawn from the prior, each at its most probable noise level.
-
-    The posterior of the noise network has squared residuals as targets. ``prior`` and ``levels``
-    are the `Hyperpriors` of the precisions of its weights and of the noise precisions.
-    """
-    n_draws = int(np.clip(ROWS_DRAWN_FOR / len(posterior.X), *PRIOR_DRAWS))
-    rng = np.random.default_rng(0)
-    log_alpha = prior.quantile(rng.random((n_draws, len(plan.groups.names))))
-    v = rng.standard_normal((n_draws, plan.network.n_weights))
-    v = v * np.exp(-0.5 * log_alpha)[:, plan.groups.labels]
-    counted = posterior.targets().counts
-    total, constant = np.sum(counted, axis=0), np.sum(counted * posterior.y, axis=0)
-    gains = np.empty(n_draws)
-    for i in range(n_draws):
-        g = np.clip(outputs(plan.network, v[i], posterior.X), *levels.log_range)
-        g = g - np.sum(counted * g, axis=0) / total
-        even = np.sum(counted * np.exp(g) * posterior.y, axis=0)
-        gains[i] = 0.5 * total @ np.log(constant / even)
-    return float(min(logsumexp(gains) - np.log(n_draws), 0.0))
+    pair = train_with_noise(pair, SETTLED, 1.0).round(Side.completed)
+    for refine, most in ((True, 0 if pair.out_of_time else REFINING_ROUNDS), (False, MOST_ROUNDS)):
+        finish = partial(polish, refine=refine)
+        pair, moved = in_turns(pair, partial(Side.completed, finish=finish), most, POLISHED)
+    found = pair._replace(mean=pair.mean.integrated(), noise=pair.noise.integrated()).minimum
+    return replace(found, converged=found.converged and bool(moved < 100.0 * POLISHED))

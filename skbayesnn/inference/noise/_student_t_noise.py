@@ -13,12 +13,11 @@ from skbayesnn.inference.evidence._evidence import EvidenceTerms
 from skbayesnn.inference.evidence._profile import integrated
 from skbayesnn.inference.minima._minimum import OF_SIZE, polish
 from skbayesnn.inference.minima._search import ALONE, distinct, own_posterior, trained_further
-from skbayesnn.inference.noise._constant_noise import ConstantNoise, heavy_tails
+from skbayesnn.inference.noise._constant_noise import ConstantNoise
 from skbayesnn.inference.optimise._reestimation import noise_precisions
 from skbayesnn.posterior import (
     CensoredGaussian,
     CensoredStudentT,
-    CensoredStudentTJoint,
     StudentT,
     StudentTJoint,
 )
@@ -43,10 +42,7 @@ class StudentTTerms(EvidenceTerms):
 class StudentTNoise(ConstantNoise):
     """Noise model with a Student-t density, whose degrees of freedom maximise the evidence."""
 
-    tried_below = 0.5  # p value: the model is cheap, and networks that fit outliers hide them
-    hides = True
     plain = False
-    p_value = staticmethod(heavy_tails)
 
     def pose(self, posed):
         """Pose the model, see `ConstantNoise.pose`; convert fixed noise levels to scales."""
@@ -67,14 +63,15 @@ class StudentTNoise(ConstantNoise):
         minima = super().search(problem, posed, previous, workers)
         # an improbable minimum that enters mixtures by its wide tails would spoil means and levels
         minima = [m for m in minima if not m.log_evidence < minima[0].log_evidence - IMPROBABLE]
-        return distinct(workers.run(_over_degrees_of_freedom, [(posed, m) for m in minima]), posed)
+        return distinct(workers.run(_over_degrees_of_freedom, [(posed, m) for m in minima]))
 
     def joint(self, problem, posed, tuned):
         """Joint posterior, see `ConstantNoise.joint`, with degrees of freedom."""
-        plain, likelihood = super().joint(problem, posed, tuned), posed.posterior.likelihood
-        kind = CensoredStudentTJoint if isinstance(likelihood, CensoredStudentT) else StudentTJoint
-        grid = grid_with(likelihood.degrees_of_freedom)
-        return kind(plain.posterior, plain.free, plain.fixed, plain.information, tuned, grid)
+        plain = super().joint(problem, posed, tuned)
+        grid = grid_with(plain.posterior.likelihood.degrees_of_freedom)
+        return StudentTJoint(
+            plain.posterior, plain.free, plain.fixed, plain.information, tuned, grid
+        )
 
 
 def _over_degrees_of_freedom(posed, minimum):

@@ -1,7 +1,7 @@
 """Transitions of positions that alternate with those of the dynamics.
 
 `ScaleMoves` are Metropolis steps that rescale groups of weights, `UnitMoves` slice sampling of the
-weights into hidden units, and `Renewals` Gibbs updates of conditions.
+weights into units, and `Renewals` Gibbs updates of conditions.
 """
 
 from typing import NamedTuple
@@ -115,7 +115,7 @@ class ScaleMoves(Stepwise):
 class Slices(NamedTuple):
     """Random numbers of one transition, of every chain from its own generator."""
 
-    unit: np.ndarray  # hidden unit that every weight leads to, or -1, (n_sampled,)
+    unit: np.ndarray  # unit that every weight leads to, or -1, (n_sampled,)
     chosen: np.ndarray  # units in the order of their updates, (n_chains, n)
     normal: np.ndarray  # (n_chains, n_sampled)
     exponential: np.ndarray  # (n_chains, n)
@@ -123,7 +123,7 @@ class Slices(NamedTuple):
 
 
 class UnitMoves(Stepwise):
-    """Elliptical slice sampling of the weights into each hidden unit in turn.
+    """Elliptical slice sampling of the weights into each hidden unit, or output, in turn.
 
     The posterior has other length scales at networks with saturated units or large output weights.
     The steps of the dynamics, tuned to typical networks, are far too short or far too long there,
@@ -142,7 +142,8 @@ class UnitMoves(Stepwise):
         self.joint, network = joint, joint.posterior.network
         self.unit = np.full(max(network.n_weights, joint.n_sampled), -1)
         self.n_units = 0
-        for weights in network.layers(np.arange(network.n_weights))[:-1]:
+        layers = network.layers(np.arange(network.n_weights))
+        for weights in layers[:-1] or layers:  # outputs if there are no hidden units
             self.unit[weights] = self.n_units + np.arange(weights.shape[1])
             self.n_units += weights.shape[1]
         self.unit = self.unit[: joint.n_sampled]
@@ -212,7 +213,7 @@ def moves_beside(joint, n_sweeps):
     Without sweeps only the conditioning variables are redrawn, as for the classic samplers.
     """
     moves: list = [ScaleMoves(joint, n_sweeps)] if n_sweeps else []
-    if n_sweeps and joint.posterior.network.hidden_layer_sizes and not joint.integrated:
+    if n_sweeps and not joint.integrated:
         # all weights are sampled, so that their posterior scales differ between units
         moves.append(UnitMoves(joint))
     return [*moves, Renewals(joint)] if joint.n_conditions else moves

@@ -7,9 +7,7 @@ import numpy as np
 
 from skbayesnn._threads import blas_threads
 from skbayesnn.inference.minima._search import ALONE
-from skbayesnn.inference.noise._noise_models import NOISE_MODELS
 from skbayesnn.inference.sampling._moves import moves_beside
-from skbayesnn.inference.sampling._slice_moves import SliceMoves, serves_slices, shapes_at_modes
 from skbayesnn.inference.task._problem import Settings
 from skbayesnn.inference.task._progress import OutOfTime
 from skbayesnn.posterior import JointPosterior
@@ -29,8 +27,8 @@ MOST_PATIENT = 4
 
 def is_linear(problem, posed, noise):
     """Return True if neither the means nor the noise have hidden units."""
-    hidden = posed.posterior.network.hidden_layer_sizes
-    return not (hidden or NOISE_MODELS[noise].hidden_layer_sizes(problem))
+    of_noise = problem.noise_hidden_layer_sizes if noise == "input_dependent" else ()
+    return not (posed.posterior.network.hidden_layer_sizes or of_noise)
 
 
 def patience(posterior):
@@ -178,8 +176,6 @@ def _warm_up(joint, chains, settings, tell):
 
 def _moves(joint, settings):
     """Transitions in addition to those of the dynamics."""
-    if settings.tuned and serves_slices(joint, settings.search):
-        return [SliceMoves(joint, shapes_at_modes(joint, settings.search))]
     return moves_beside(joint, SWEEPS if settings.tuned else 0)
 
 

@@ -9,10 +9,8 @@ from skbayesnn._threads import blas_threads
 from skbayesnn.inference.minima._training import (
     BRIEF,
     embedded,
-    laplace,
     random_starts,
-    ranked_by_laplace,
-    train,
+    trained_starts,
 )
 from skbayesnn.inference.noise._noise_models import NOISE_MODELS
 from skbayesnn.inference.task._problem import Posed
@@ -46,9 +44,10 @@ def start_sampling(
     rngs, minima = [np.random.default_rng(seed) for seed in seeds], minima[: len(seeds)]
     model, brief = NOISE_MODELS[noise], search._replace(max_iter=BRIEF)
     with blas_threads(posterior.network.n_weights):
-        starts = list(trained or random_starts(posterior, rngs))
-        if not (from_prior or trained):
-            starts = briefly_trained(posterior, starts, brief, rngs)
+        if from_prior:
+            starts = random_starts(posterior, rngs)
+        else:
+            starts = list(trained or briefly_trained(*posed, rngs))
         for i, minimum in enumerate(minima):
             theta = embedded(minimum, posterior.network)
             starts[i] = starts[i]._replace(theta=theta, hyper=minimum.hyper)
@@ -71,30 +70,30 @@ def start_chains(joint, position, rngs, plan, n_jobs=None):
     ]
 
 
-def briefly_trained(posterior, starts, brief, rngs):
-    """Train starts briefly, and replace those that are far behind.
+def briefly_trained(posterior, search, rngs):
+    """Train random starts briefly, and replace those that are far behind.
 
     The posterior mass near the latter is negligible, but a chain may stay there for thousands of
     transitions.
     """
-    starts, evidences = ranked_by_laplace(posterior, starts, brief)
+    starts, evidences = trained_starts(posterior, search, rngs)
     for _ in range(ATTEMPTS):
-        best = np.max(evidences, initial=-np.inf, where=np.isfinite(evidences))
-        behind = np.flatnonzero(evidences < best - FAR_BEHIND)
-        others = random_starts(posterior, rngs) if len(behind) else []
-        for i in behind:
-            other = train(posterior, others[i], brief)
-            evidence = laplace(posterior, other, brief)
-            if evidence > evidences[i]:
-                starts[i], evidences[i] = other, evidence
+        behind = np.flatnonzero(evidences < np.max(evidences) - FAR_BEHIND)
+        if len(behind) == 0:
+            break
+        others, values = trained_starts(posterior, search, rngs)
+        for i in behind[values[behind] > evidences[behind]]:
+            starts[i], evidences[i] = others[i], values[i]
     return starts
 
 
 def _placed(model, problem, posed, tuned, starts, minima, seeds, from_prior):
     """Joint posterior with its coordinates fitted to the data, and positions of the starts."""
-    there = model.positions(problem, posed, tuned, starts, minima, seeds, from_prior)
-    joint = _informed(there.joint, there.known, there.hyper, tuned)
-    return joint, joint.position(there.theta, _moderate(there.hyper, joint.free))
+    joint = model.joint(problem, posed, tuned)
+    theta, hyper = model.starts(problem, posed, joint, starts, minima, seeds, from_prior)
+    known = model.information(problem, posed, joint, joint.position(theta, hyper))
+    joint = _informed(joint, known, hyper, tuned)
+    return joint, joint.position(theta, _moderate(hyper, joint.free))
 
 
 def _moderate(hyper, free):

@@ -27,8 +27,8 @@ class Deadline(NamedTuple):
     Examples
     --------
     >>> from skbayesnn.inference import Deadline
-    >>> Deadline().passed, Deadline.after(0.0).passed, Deadline.after(0.0).overdue
-    (False, True, False)
+    >>> Deadline().passed, Deadline.after(0.0).passed
+    (False, True)
     """
 
     # deadline in seconds since the epoch, common to all machines that share the work
@@ -46,11 +46,6 @@ class Deadline(NamedTuple):
     def passed(self):
         """True if the deadline has passed."""
         return time() >= self.at
-
-    @property
-    def overdue(self):
-        """True if the grace period has passed as well."""
-        return time() >= self.at + self.grace
 
     @property
     def left(self):

@@ -63,8 +63,21 @@ class MeasuredJoint(JointPosterior):
 
 
 @dataclass(frozen=True)
-class _JointWithTails(JointPosterior):
-    """Joint posterior whose conditions are factors of rows, degrees of freedom, output weights.
+class StudentTJoint(JointPosterior):
+    """Joint posterior with Student-t noise, and perhaps limits among the targets.
+
+    Given a factor ``F_n`` of the precision of every row, the noise is Gaussian and the output layer
+    can be integrated out. The conditions of a position are these factors, the degrees of freedom
+    and the output layer. The dynamics is conditional on the factors, and `renewed` makes Gibbs
+    draws of all conditions in turn from their exact conditional distributions (Geweke 1993). Given
+    the output layer the factors of the rows are independent of each other, and the degrees of
+    freedom are drawn with the factors integrated out. With limits (`CensoredStudentT`) there are
+    no factors, and the position holds all weights.
+
+    A row of weight ``s`` stands for ``s`` observations, each with its own factor from a Gamma
+    distribution of shape and rate ``nu/2``. Only their sum ``s_n F_n`` matters. Given residuals the
+    sum has a Gamma distribution of shape ``s (nu + p)/2`` and rate ``(nu + delta_n)/2``, for any
+    ``s``.
 
     The degrees of freedom of the likelihood affect the metric only; a priori all the values
     ``degrees_of_freedom`` are equally probable.
@@ -73,18 +86,30 @@ class _JointWithTails(JointPosterior):
     degrees_of_freedom: tuple = ()
 
     state_names = ("degrees_of_freedom",)
-    n_factors = 0
+
+    @cached_property
+    def n_factors(self):
+        """Number of rows, each of which has a factor; 0 with limits."""
+        return len(self.posterior.X) if self.posterior.likelihood.conjugate else 0
 
     @cached_property
     def n_conditions(self):
         """Number of conditions in a position."""
         return self.n_factors + 1 + self.posterior.network.n_weights - self.n_mean
 
+    @cached_property
+    def compiled(self):
+        """Compiled twin of `terms`; ``None`` for limits and fixed levels, which the core lacks."""
+        if not (self.n_factors and np.all(self.free.beta)):
+            return None
+        return compiled_joint(self, _with_gaussian_noise(self.posterior))
+
+    # --- positions -------------------------------------------------------------------------------
+
     def place(self, q):
         """Decompose positions; precisions of fixed noise levels are those of the scale."""
         place = super().place(q)
-        nu = place.conditions[..., self.n_factors, None]
-        beta = self._scale_precisions(place.hyper.beta, nu)
+        beta = self._scale_precisions(place.hyper.beta, place.conditions[..., self.n_factors, None])
         return place._replace(hyper=place.hyper._replace(beta=beta))
 
     def _scale_precisions(self, beta, nu):
@@ -99,43 +124,6 @@ class _JointWithTails(JointPosterior):
         nu = np.full((*lead, 1), self.posterior.likelihood.degrees_of_freedom)
         moving = super().position(theta, hyper)
         return np.concatenate([moving, factors, nu, theta[..., self.n_mean :]], axis=-1)
-
-    def noise_state(self, q):
-        """Degrees of freedom ``(..., 1)``."""
-        place = self.dimension + self.n_factors
-        return q[..., place : place + 1]
-
-
-@dataclass(frozen=True)
-class StudentTJoint(_JointWithTails):
-    """Joint posterior with Student-t noise.
-
-    Given a factor ``F_n`` of the precision of every row, the noise is Gaussian and the output layer
-    can be integrated out. The conditions of a position are these factors, the degrees of freedom
-    and the output layer. The dynamics is conditional on the factors, and `renewed` makes Gibbs
-    draws of all conditions in turn from their exact conditional distributions (Geweke 1993). Given
-    the output layer the factors of the rows are independent of each other, and the degrees of
-    freedom are drawn with the factors integrated out.
-
-    A row of weight ``s`` stands for ``s`` observations, each with its own factor from a Gamma
-    distribution of shape and rate ``nu/2``. Only their sum ``s_n F_n`` matters. Given residuals the
-    sum has a Gamma distribution of shape ``s (nu + p)/2`` and rate ``(nu + delta_n)/2``, for any
-    ``s``.
-    """
-
-    @cached_property
-    def n_factors(self):
-        """Number of rows, each of which has a factor."""
-        return len(self.posterior.X)
-
-    @cached_property
-    def compiled(self):
-        """Compiled twin of `terms`; ``None`` for fixed noise levels, which the core lacks."""
-        if not np.all(self.free.beta):
-            return None
-        return compiled_joint(self, _with_gaussian_noise(self.posterior))
-
-    # --- positions -------------------------------------------------------------------------------
 
     def draw_weights(self, eta, rng):
         """Draw weights from the prior as the base class; the conditions are still to be renewed."""
@@ -152,10 +140,20 @@ class StudentTJoint(_JointWithTails):
         place = self.place(q)
         return np.concatenate([place.theta, place.conditions[..., self.n_factors + 1 :]], -1)
 
+    def noise_state(self, q):
+        """Degrees of freedom ``(..., 1)``."""
+        place = self.dimension + self.n_factors
+        return q[..., place : place + 1]
+
     # --- the energy given the conditions ---------------------------------------------------------
 
     def _likelihood(self, place):
-        return self._of_rows(place, self._rows(place))[0]
+        if self.n_factors:
+            return self._of_rows(place, self._rows(place))[0]
+        likelihood = self.posterior.likelihood
+        likelihood = replace(likelihood, degrees_of_freedom=place.conditions[..., 0])
+        given = replace(self, posterior=replace(self.posterior, likelihood=likelihood))
+        return JointPosterior._likelihood(given, place)
 
     def _rows(self, place):
         factors = place.conditions[..., : self.n_factors, None]
@@ -202,47 +200,13 @@ class StudentTJoint(_JointWithTails):
         levels = np.cumsum(shares, axis=-1)
         uniform = np.array([rng.random() for rng in rngs])
         nu = grid[np.sum(levels < uniform[:, None] * levels[:, -1:], axis=-1)]
-
+        q[:, self.dimension + n_rows] = nu
+        if not n_rows:
+            return q
         precision = posterior.likelihood.precisions(self._scale_precisions(beta, nu[:, None]))
         delta = np.sum(precision[:, None, :] * (f - posterior.y) ** 2, axis=-1)
         s = posterior.sample_weight
         shape = 0.5 * s * (nu[:, None] + posterior.network.n_outputs)
         gamma = np.stack([rng.standard_gamma(a) for rng, a in zip(rngs, shape, strict=True)])
         q[:, self.dimension : self.dimension + n_rows] = 2.0 * gamma / (nu[:, None] + delta) / s
-        q[:, self.dimension + n_rows] = nu
         return q
-
-
-@dataclass(frozen=True)
-class CensoredStudentTJoint(_JointWithTails):
-    """Joint posterior with `CensoredStudentT` noise.
-
-    The condition of a position is the number of degrees of freedom; `renewed` draws it given all
-    weights.
-    """
-
-    def draw_weights(self, eta, rng):
-        """Draw weights and degrees of freedom from the prior."""
-        nu = rng.choice(self.degrees_of_freedom, (*eta.shape[:-1], 1))
-        return np.concatenate([super().draw_weights(eta, rng), nu], axis=-1)
-
-    def misfit(self, q):
-        """Minus log likelihood ``(...)``."""
-        return self._likelihood(self.place(q)).value
-
-    def renewed(self, q, rngs, keep_outputs=False):
-        """Draw the degrees of freedom given all weights, for each chain from its generator."""
-        place, grid = self.place(q), np.array(self.degrees_of_freedom)[:, None]
-        f = outputs(self.posterior.network, self._of_means(place.theta), self.posterior.X)
-        beta = self._scale_precisions(place.hyper.beta, grid[..., None])
-        likelihood = replace(self.posterior.likelihood, degrees_of_freedom=grid)
-        values = likelihood.misfit(f, self.posterior.targets(), beta).value
-        gumbel = np.stack([rng.gumbel(size=len(grid)) for rng in rngs], axis=-1)
-        nu = grid[np.argmax(gumbel - values, axis=0)]  # the Gumbel trick: categorical draws
-        return np.concatenate([q[..., : self.dimension], nu], axis=-1)
-
-    def _likelihood(self, place):
-        likelihood = self.posterior.likelihood
-        likelihood = replace(likelihood, degrees_of_freedom=place.conditions[..., 0])
-        given = replace(self, posterior=replace(self.posterior, likelihood=likelihood))
-        return JointPosterior._likelihood(given, place)

@@ -9,7 +9,7 @@ from scipy import stats
 from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor
 from skbayesnn.inference import Limits, Problem, Trouble, own_posterior
 from skbayesnn.inference._evidence_fit import seeds_of, with_affordable_noise_network
-from skbayesnn.inference.choice._growth import Candidate, HeldOut, best_of, grown_with_many_rows
+from skbayesnn.inference.choice._growth import Candidate, HeldOut, best_of, grown
 from skbayesnn.inference.minima._search import find_minima
 from skbayesnn.posterior import Gaussian
 from tests.tools import result_of, set_limits
@@ -85,7 +85,8 @@ class TestHeldOut:
         y = np.sin(6 * X) + 0.1 * rng.standard_normal((1500, 1))
         limits = Limits(batch_rows=100)
         problem = Problem(X, y, np.ones(1500), Gaussian.per_output(1), limits=limits)
-        path, tried = grown_with_many_rows(HeldOut.of(problem), *seeds_of(0, "some", 1))
+        held = HeldOut.of(problem)
+        path, tried = grown(held.kept, seeds_of(0, "some", 1), held=held)
         assert [c.hidden_layer_sizes for c in path[:4]] == [(), (4,), (8,), (16,)]
         assert all(isinstance(c, Candidate) and np.isnan(c.log_evidence) for c in path)
         assert best_of(path).held_out_log_density > path[0].held_out_log_density + 1.0

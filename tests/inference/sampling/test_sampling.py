@@ -17,11 +17,12 @@ from skbayesnn.inference.sampling._sampling_starts import start_sampling
 from skbayesnn.inference.task._problem import Posed
 from skbayesnn.network import Network, outputs
 from skbayesnn.posterior import (
+    Bernoulli,
     Gaussian,
     Posterior,
     weight_groups,
 )
-from skbayesnn.samplers import Plan
+from skbayesnn.samplers import Plan, r_hat
 from tests.inference.common import population_evidence, settings_of
 
 CASES = ["regression_one_group", "binary"]
@@ -42,7 +43,7 @@ def started(posterior, settings, n_chains, n_jobs=None):
 @pytest.mark.parametrize("far", [20.0, np.inf])
 def test_a_start_far_behind_the_others_is_given_up(monkeypatch, far):
     """The first chain's training ends at no function at all, hundreds of nats behind."""
-    train, ends = _sampling_starts.train, []
+    train, ends = _training.train, []
 
     def trained(*args):
         end = train(*args)
@@ -51,8 +52,7 @@ def test_a_start_far_behind_the_others_is_given_up(monkeypatch, far):
         ends.append(end)
         return end
 
-    for module in (_training, _sampling_starts):
-        monkeypatch.setattr(module, "train", trained)
+    monkeypatch.setattr(_training, "train", trained)
     monkeypatch.setattr(_sampling_starts, "FAR_BEHIND", far)
     network, rng = Network((1, 4, 1)), np.random.default_rng(0)
     X = np.linspace(-2, 2, 100)[:, None]
@@ -69,6 +69,17 @@ def test_a_start_far_behind_the_others_is_given_up(monkeypatch, far):
 
 def run(posterior, settings, n_chains=16):
     return run_chains(*started(posterior, settings, n_chains), settings)
+
+
+def test_chains_agree_where_classes_are_separable():
+    """Only the prior bounds the weights: the posterior is a widening cone."""
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((60, 5))
+    y = (X[:, :1] + 0.5 * X[:, 1:2] > 0.1).astype(float)
+    network = Network((5, 1))
+    posterior = Posterior(network, Bernoulli(), weight_groups(network, "single"), X, y, np.ones(60))
+    draws = run(posterior, sampling(posterior, n_draws=500)).draws
+    assert np.max(r_hat(np.log(draws.alpha))) < 1.03
 
 
 def mean_with_error(values):
