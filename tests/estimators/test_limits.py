@@ -185,7 +185,8 @@ def test_networks_with_several_outputs():
     y = truth + 0.2 * rng.standard_normal(truth.shape)
     sides = np.where(y < -0.5, -1, 0)
     model = fit((X, np.maximum(y, -0.5), sides), hidden=(6,), **LAPLACE)
-    assert np.max(np.abs(model.predict(X)[:, 1] - truth[:, 1])) < 0.6
+    # the lowest rows are only known to be below the limit, which is 1.5 above them
+    assert np.max(np.abs(model.predict(X)[:, 1] - truth[:, 1])) < 0.8
     with pytest.warns(UserWarning, match="lowest value"):
         naive = EvidenceMLPRegressor((6,), **LAPLACE).fit(X, np.maximum(y, -0.5))
     errors = [np.mean((m.predict(X) - truth) ** 2) for m in (model, naive)]
