@@ -95,7 +95,7 @@ class DrawnFit:
     # by noise model, in the user's units, if the noise was to be chosen
     noise_log_evidences: dict = field(default_factory=dict)
 
-    minima = ()  # there was no search for them
+    minima = chained = ()  # there was no search for minima, and no short chains were run
 
     @property
     def posed(self):

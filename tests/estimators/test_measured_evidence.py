@@ -176,6 +176,16 @@ def test_laplace_is_found_when_it_is_asked_for(regressor):
     assert np.isfinite(drawn.partial_fit(X, y).log_evidence_)
 
 
+@pytest.mark.parametrize("combine", ["best", "tempered", "stacking"])
+def test_minima_predict_if_asked_for(combine):
+    """The evidence is measured all the same."""
+    X, y = class_rows()
+    model = EvidenceMLPClassifier((2,), combine=combine, **MEASURED).fit(X, y)
+    assert np.isfinite(model.log_evidence_std_)
+    assert all(part.size == 1 for part in parts_of(model))
+    assert model.score(X, y) > 0.7
+
+
 @pytest.mark.parametrize(("nats", "measured"), [(15.0, True), (25.0, False)])
 def test_populations_that_miss_what_training_finds_are_rejected(monkeypatch, nats, measured):
     original = _drawn_fit._drawn
