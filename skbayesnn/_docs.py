@@ -88,15 +88,17 @@ def _completed(item, parameters, attributes, results):
     parameters = [some[name] for name in names if name in (some := parameters | own)]
     had = dict(_entries(sections, "Attributes"))
     more = [entry for name, entry in attributes.items() if name not in had]
-    complete = {  # numpydoc wants these sections first
+    complete = {
         "": sections[""],
         "Parameters": "\n".join(dict.fromkeys(parameters)),
         "Attributes": "\n".join(dict.fromkeys([*had.values(), *more])),
     } | {title: sections.get(title, text) for title, text in results.items()}
+    for title, text in sections.items():  # numpydoc wants those above first
+        complete.setdefault(title, text)
     return (
         "\n\n".join(
             f"{title}\n{'-' * len(title)}\n{text.strip()}" if title else text
-            for title, text in (complete | sections | complete).items()  # those first
+            for title, text in complete.items()
             if text
         )
         + "\n"

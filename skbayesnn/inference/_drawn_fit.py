@@ -95,7 +95,7 @@ class DrawnFit:
     # by noise model, in the user's units, if the noise was to be chosen
     noise_log_evidences: dict = field(default_factory=dict)
 
-    minima = chained = ()  # there was no search for minima, and no short chains were run
+    minima = chained = ()  # no search for minima, no short chains
 
     @property
     def posed(self):
@@ -226,12 +226,12 @@ def _drawn(problem, tried, chosen, noise, seed):
     free = noise == "auto"
     seeds = iter(seed.spawn(len(tried) * (3 + len(NOISE_MODELS))))
     first = "constant" if free else noise
-    trials = [Trial(problem, first, sizes, next(seeds)) for sizes in tried]
+    trials = [trial_of(problem, first, sizes, next(seeds)) for sizes in tried]
     if not all(trial.scout() for trial in trials):
         return None
     network, tests = trials[0], [trial.p_values() for trial in trials]
     others = []
-    if free and not network.is_wide:  # the lowest p value of any network counts
+    if free:  # the lowest p value of any network counts
         lowest = {name: min(values[name] for values in tests) for name in tests[0]}
         others = suspected(problem, lowest)
     sampled = tried if chosen else tried[:1]
@@ -275,20 +275,12 @@ class Trial:
     @property
     def highest_by_training(self):
         """Highest log evidence of trained networks, by Laplace's approximation."""
-        return -np.inf if self.is_wide else np.max(self._trained[1])
-
-    @property
-    def is_wide(self):
-        """True if hidden weights are drawn from their prior, see `sample_wide`."""
-        return self.noise == "constant" and is_wide(self.posed.posterior, self.problem.limits)
+        return np.max(self._trained[1])
 
     def scout(self):
         """Locate the precisions of the posterior by small populations; False if time ran out."""
         model = NOISE_MODELS[self.noise]
         joint = model.joint(self.problem, self.posed, tuned=True)
-        if self.is_wide:
-            self.particles = sample_wide(joint, self.rng, self.problem.deadline)
-            return self.particles is not None
         found = scout(joint, self.rng, self.problem.deadline, self._of_best_trained(joint))
         if found is not None:
             last = found.position[:, -1]
@@ -325,8 +317,8 @@ class Trial:
             widened = chosen and sizes and least <= WIDE[0]
             for exact in (False, True) if widened else (True,):
                 further = WIDE if widened else sizes
-                trial = Trial(problem, "constant", further, next(seeds), stacked=False, exact=exact)
-                found.append(trial)
+                options = {"stacked": False, "exact": exact}
+                found.append(trial_of(problem, "constant", further, next(seeds), **options))
         return found
 
     def is_plausible_beside(self, others):
@@ -350,15 +342,13 @@ class Trial:
 
     def sample(self, more=1):
         """Draw a larger population near the precisions of the last one, if there is time."""
-        if self.is_wide:
-            return
         found = sample_after(self.particles, self.rng, self.problem.deadline, more)
         self.particles = found or self.particles
 
     def sample_near_trained(self):
         """Draw another population if training finds more; keep the one that finds more."""
         found, joint = self.particles, self.particles.joint
-        if self.is_wide or found.narrow or self.highest_by_training < found.log_evidence + DOUBTFUL:
+        if found.narrow or self.highest_by_training < found.log_evidence + DOUBTFUL:
             return
         near, last = self._of_best_trained(joint), joint.coordinates_in(found.position[:, -1])
         eta = np.where(np.isnan(near), last.mean(axis=0), near)[None]
@@ -369,7 +359,7 @@ class Trial:
     def refine(self):
         """Draw a population of more particles if the evidence is inaccurate and they are cheap."""
         factor = SECONDS_OF_MORE / seconds_of_population(self.posed.posterior, self.problem.limits)
-        if not self.is_wide and factor >= LEAST_MORE and self.particles.log_evidence_std > PRECISE:
+        if factor >= LEAST_MORE and self.particles.log_evidence_std > PRECISE:
             self.sample(int(min(factor, MOST_MORE)))
 
     def drawn(self):
@@ -391,3 +381,34 @@ class Trial:
             narrow=found.narrow,
             stacked=self.stacked,
         )
+
+
+class WideTrial(Trial):
+    """Sampling of one wide layer under constant noise by a single population, see `sample_wide`."""
+
+    highest_by_training = -np.inf  # training would find single functions of a near Gaussian process
+
+    def scout(self):
+        """Draw the population; False if time ran out."""
+        joint = NOISE_MODELS[self.noise].joint(self.problem, self.posed, tuned=True)
+        self.particles = sample_wide(joint, self.rng, self.problem.deadline)
+        return self.particles is not None
+
+    def p_values(self):
+        """No tests: networks that nearly interpolate their rows do not show other noise."""
+        return {}
+
+    def sample(self, more=1):
+        """Keep the population."""
+
+    def sample_near_trained(self):
+        """Keep the population."""
+
+
+def trial_of(problem, noise, hidden_layer_sizes, seed, stacked=True, exact=False):
+    """Make the `Trial` of a model."""
+    wide = noise == "constant" and is_wide(
+        problem.posed(hidden_layer_sizes).posterior, problem.limits
+    )
+    kind = WideTrial if wide else Trial
+    return kind(problem, noise, hidden_layer_sizes, seed, stacked, exact)

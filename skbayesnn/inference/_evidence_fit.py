@@ -63,7 +63,8 @@ class EvidenceFit:
     growth: tuple = ()  # `Candidate` networks that were tried, if hidden layers were chosen
     noise_p_values: dict = field(default_factory=dict)
     noise_log_evidences: dict = field(default_factory=dict)
-    chained: tuple = ()  # `Chained` networks that predict together with the minima
+    # `Sampled` networks by noise model, which predict together with the minima
+    chained: dict = field(default_factory=dict)
 
     drawn = ()  # no networks were drawn
     log_evidence_std = np.nan  # not estimated
@@ -96,7 +97,7 @@ class EvidenceFit:
         """Copy of the fit without the precision matrices of its minima and without chains."""
         others = [(posterior, without_matrices(minimum)) for posterior, minimum in self.others]
         minima = [without_matrices(m) for m in self.minima]
-        return replace(self, minima=minima, others=others, chained=())
+        return replace(self, minima=minima, others=others, chained={})
 
 
 def without_matrices(minimum):
@@ -272,13 +273,13 @@ def chosen_with_many_rows(problem, hidden_layer_sizes, noise, entropy, workers=A
     fit = EvidenceFit(held.kept, posed, minima, noise=noise, growth=growth)
     if noise != "auto":
         return fit
-    p_values, densities = p_values_of(fit), {"constant": held.log_density(minima[:1])}
-    names, first = suspected(problem, p_values), replace(fit, minima=minima[:1])
+    p_values, densities = p_values_of(fit), {"constant": held.log_density(minima)}
+    names = suspected(problem, p_values)
     with workers.progress.over("noise models", np.ones(len(names))) as step:
         for name in names:
             if problem.deadline.passed:
                 break
-            densities[name] = held.log_density(under_noise(name, first, None, workers)[1])
+            densities[name] = held.log_density(under_noise(name, fit, None, workers)[1])
             step(
                 f"{name} noise: log density of rows held out {densities[name]:.4f} per row "
                 f"(constant noise {densities['constant']:.4f})"

@@ -5,8 +5,6 @@ posterior. Each chain starts at a briefly trained network of its own and visits 
 in about a tenth of the time of a population. Chains do not measure the evidence.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
 from skbayesnn._threads import blas_threads
@@ -14,21 +12,10 @@ from skbayesnn.inference._drawn_fit import GENEROUS, seconds_of_population
 from skbayesnn.inference.noise._noise_models import NOISE_MODELS
 from skbayesnn.inference.sampling._sampling import SamplingSettings, run_chains, tuned_plan
 from skbayesnn.inference.sampling._sampling_starts import briefly_trained, start_sampling
-from skbayesnn.posterior import JointPosterior
 
 N_CHAINS, N_WARM_UP, N_DRAWS = 6, 15, 15  # longer and more chains gained .02 nats per row at most
 MAX_STEPS = 32  # leapfrog steps of a trajectory; 64 predicted no better
 SHARE_OF_TIME = 0.1  # predicted seconds relative to those of a population
-
-
-class Chained(NamedTuple):
-    """Networks drawn by short chains under one noise model."""
-
-    noise: str  # one of `NOISE_MODELS`
-    joint: JointPosterior
-    theta: np.ndarray  # weights (m, k), one chain after the other
-    beta: np.ndarray  # noise precisions (m, n_levels)
-    state: np.ndarray  # noise states (m, ...), see `JointPosterior.noise_state`
 
 
 def sizes_of_chains(problem):
@@ -43,8 +30,9 @@ def short_chains(fit, entropy, workers):
     """Run short chains under the noise models of a fit, as far as there is time.
 
     ``fit`` is an `EvidenceFit`, and ``entropy`` that of the seeds. If noise models other than
-    constant noise were tried, these are sampled. Returns a tuple of `Chained`, which is empty for
-    classes, and where the chains would take too long.
+    constant noise were tried, these are sampled. Returns a dict of `Sampled` by noise model, which
+    is empty for classes, where the chains would take too long, and where few large targets mislead
+    networks.
     """
     problem, sizes = fit.problem, sizes_of_chains(fit.problem)
     noises = [noise for noise in fit.noise_log_evidences if noise != "constant"] or [fit.noise]
@@ -53,9 +41,9 @@ def short_chains(fit, entropy, workers):
     seconds = SHARE_OF_TIME * len(noises) * seconds_of_population(posterior, problem.limits)
     affordable = posterior.groups.centred and seconds <= problem.limits.sampled_seconds
     informed = problem.sample_weight.sum() >= 1.0  # means under the prior alone are far off
-    if not (problem.likelihood.n_levels and affordable and informed):
-        return ()
-    found, seeds = [], np.random.SeedSequence([entropy, 2]).spawn(N_CHAINS)
+    if problem.half_linear or not (problem.likelihood.n_levels and affordable and informed):
+        return {}
+    found, seeds = {}, np.random.SeedSequence([entropy, 2]).spawn(N_CHAINS)
     with workers.progress.over("short chains", np.ones(len(noises)), seconds=seconds) as step:
         trained = _trained(*problem.posed(sizes), seeds)
         for noise in noises:
@@ -65,14 +53,9 @@ def short_chains(fit, entropy, workers):
             plan = tuned_plan(posed, False, noise)[0]._replace(max_steps=MAX_STEPS)
             settings = SamplingSettings(posed.settings, plan, N_WARM_UP, N_DRAWS)
             started = start_sampling(problem, posed, settings, seeds, noise, trained=trained)
-            sampled = run_chains(*started, settings)
-            theta, beta, state = (
-                some.reshape(sampled.draws.energy.size, some.shape[-1])
-                for some in (sampled.draws.theta, sampled.draws.beta, sampled.draws.noise)
-            )
-            found.append(Chained(noise, sampled.joint, theta, beta, state))
-            step(f"{len(theta)} networks of hidden layers {sizes}, {noise} noise")
-    return tuple(found)
+            found[noise] = run_chains(*started, settings)
+            step(f"{N_CHAINS * N_DRAWS} networks of hidden layers {sizes}, {noise} noise")
+    return found
 
 
 def _trained(posterior, search, seeds):

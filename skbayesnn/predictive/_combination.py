@@ -377,7 +377,7 @@ def with_chains(gaussians, left_out, fit):
     Returned are the `Ensemble` and its leave-one-out predictions.
     """
     problem = fit.problem
-    parts = [_draws_of(some.joint, some.theta, some.beta, some.state) for some in fit.chained]
+    parts = [_draws_of_chains(each.joint, each.draws) for each in fit.chained.values()]
     left = [LeftOut.of_draws(part, problem.X, problem.y, problem.known) for part in parts]
     log_densities = np.stack([some.log_density for some in left])
     shares = stacking_weights(log_densities, problem.sample_weight, PSEUDO_COUNT)
@@ -403,6 +403,15 @@ def _draws_of(joint, theta, beta, state, best=0):
     return Draws(joint.posterior.network, theta, noise, best)
 
 
+def _draws_of_chains(joint, draws):
+    """Networks that chains have drawn, one chain after the other."""
+    theta, beta, state = (
+        some.reshape(draws.energy.size, some.shape[-1])
+        for some in (draws.theta, draws.beta, draws.noise)
+    )
+    return _draws_of(joint, theta, beta, state, int(np.argmin(draws.energy)))
+
+
 def _is_plain(fit, minimum):
     """Return True if a minimum has constant noise, or belongs to a classifier."""
     return minimum.noise is None and type(minimum.likelihood) is type(fit.problem.likelihood)
@@ -410,10 +419,4 @@ def _is_plain(fit, minimum):
 
 def ensemble_of_draws(fit):
     """Make the ensemble of the drawn networks."""
-    draws, joint = fit.draws, fit.sampled.joint
-    theta, beta, state = (
-        some.reshape(draws.energy.size, some.shape[-1])
-        for some in (draws.theta, draws.beta, draws.noise)
-    )
-    best = int(np.argmin(draws.energy))
-    return Ensemble.of_draws(_draws_of(joint, theta, beta, state, best))
+    return Ensemble.of_draws(_draws_of_chains(fit.sampled.joint, fit.draws))

@@ -119,14 +119,8 @@ def mixture_quantiles(tables, probabilities):
     Each row is solved by itself, to some 1e-8 of its standard deviation (where the density does not
     vanish). All weights sum to 1.
     """
-    shape = tables[0].means.shape[1:]
-    found = tuple(np.empty(shape) for _ in probabilities)
-    n_components = sum(len(table.weights) for table in tables)
-    step = max(1, BLOCK // (n_components * int(np.prod(shape[1:]))))
-    for start in range(0, shape[0], step):
-        rows = slice(start, start + step)
-        components = _Components.of(tables, rows)
-        centre, spread = _moments(components)
+    found = tuple(np.empty(tables[0].means.shape[1:]) for _ in probabilities)
+    for rows, components, centre, spread in _blocks(tables):
         for values, probability in zip(found, probabilities, strict=True):
             quantiles = _quantile(components, centre, spread, probability)
             values[rows] = quantiles.reshape(values[rows].shape)
@@ -148,21 +142,26 @@ def mixture_entropy(tables):
     ndarray of shape (n, ...)
         Accurate to some 1e-5, if components are not far narrower than the mixture.
     """
-    shape = tables[0].means.shape[1:]
-    found = np.empty(shape)
+    found = np.empty(tables[0].means.shape[1:])
     end = FARTHEST_NODES[all(table.law is NORMAL for table in tables)]
     u = np.arange(-end, end + 0.5 * NODE_SPACING, NODE_SPACING)
-    n_components = sum(len(table.weights) for table in tables)
-    step = max(1, BLOCK // (n_components * int(np.prod(shape[1:]))))
-    for start in range(0, shape[0], step):
-        rows = slice(start, start + step)
-        components = _Components.of(tables, rows)
-        centre, spread = _moments(components)
+    for rows, components, centre, spread in _blocks(tables):
         density = [_density(components, centre + spread * node) for node in np.sinh(u)]
         masses = np.cosh(u)[:, None] * density
         entropies = np.sum(masses * -np.log(density, where=masses > 0, out=masses * 0), axis=0)
         found[rows] = np.reshape(entropies / masses.sum(axis=0), found[rows].shape)
     return found
+
+
+def _blocks(tables):
+    """Yield rows that fit into memory, their components, and the moments of their mixtures."""
+    n, *others = tables[0].means.shape[1:]
+    n_components = sum(len(table.weights) for table in tables)
+    step = max(1, BLOCK // (n_components * int(np.prod(others))))
+    for start in range(0, n, step):
+        rows = slice(start, start + step)
+        components = _Components.of(tables, rows)
+        yield rows, components, *_moments(components)
 
 
 def _density(components, x):

@@ -95,9 +95,13 @@ def test_zeros_are_predicted_as_well_as_by_ridge_regression(kind, seed):
 
 
 @pytest.mark.usefixtures("as_users_fit")
-@pytest.mark.parametrize(("n", "seed"), [(150, 900), (150, 902), (600, 900)])
+@pytest.mark.parametrize(
+    ("n", "seed", "gain"),
+    # of R2 over a linear model; in the second set the linear model has the highest evidence
+    [(150, 900, 0.05), (150, 901, -0.04), (150, 902, 0.05), (600, 900, 0.05)],
+)
 @pytest.mark.filterwarnings("ignore:.* of the targets equal 0")
-def test_fewer_zeros_among_large_values(n, seed):
+def test_fewer_zeros_among_large_values(n, seed, gain):
     """Networks alone follow the largest targets; linear models alone have R2 of .45 and .6."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n + 2000, 3))
@@ -106,7 +110,7 @@ def test_fewer_zeros_among_large_values(n, seed):
     new, mean = X[n:], 0.65 * np.exp(1.045 + X[n:, 0])
     model = EvidenceMLPRegressor(random_state=0).fit(X[:n], y[:n])
     ridge = BayesianRidge().fit(X[:n], y[:n])
-    assert r2_score(mean, model.predict(new)) > r2_score(mean, ridge.predict(new)) + 0.05
+    assert r2_score(mean, model.predict(new)) > r2_score(mean, ridge.predict(new)) + gain
     low, high = model.predict_interval(new).T
     assert 0.9 < np.mean((low <= y[n:]) & (y[n:] <= high)) <= 0.99
 

@@ -331,8 +331,8 @@ def rounding_error(y, weight):
 
 def agreement(X, same):
     """Cohen's kappa between the membership of rows and of their nearest neighbours."""
-    spread = np.std(X, axis=0)
-    Z = (X - np.mean(X, axis=0)) / np.where(spread > 0, spread, 1.0)
+    weight = np.ones(len(X))
+    Z = Scaling.standard(X, weight).without_far_rows(X, weight).transform(X)
     some = np.linspace(0, len(X) - 1, min(len(X), COMPARED)).astype(int)
     nearest = KDTree(Z).query(Z[some], k=2)[1][:, 1]
     mine, theirs = same[some], same[nearest]

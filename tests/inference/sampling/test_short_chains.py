@@ -1,5 +1,7 @@
 """Short chains beside the minima of a fit."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -36,15 +38,15 @@ def fit():
 
 def test_every_noise_model_that_was_tried_is_sampled(fit):
     assert fit.noise == "input_dependent"
-    names = [some.noise for some in fit.chained]
-    assert names == [name for name in fit.noise_log_evidences if name != "constant"]
-    assert all(len(some.theta) == N_CHAINS * N_DRAWS for some in fit.chained)
+    assert list(fit.chained) == [name for name in fit.noise_log_evidences if name != "constant"]
+    shapes = [sampled.draws.theta.shape[:2] for sampled in fit.chained.values()]
+    assert set(shapes) == {(N_CHAINS, N_DRAWS)}
 
 
 def test_chains_fit_the_function(fit):
-    (some,) = (some for some in fit.chained if some.noise == "input_dependent")
-    X = np.linspace(-2.0, 2.0, 50)[:, None]
-    mean = outputs(some.joint.posterior.network, some.theta, X).mean(axis=0)[:, 0]
+    sampled, X = fit.chained["input_dependent"], np.linspace(-2.0, 2.0, 50)[:, None]
+    theta = sampled.draws.theta.reshape(N_CHAINS * N_DRAWS, -1)
+    mean = outputs(sampled.joint.posterior.network, theta, X).mean(axis=0)[:, 0]
     assert np.mean((mean - np.sin(2.0 * X[:, 0])) ** 2) < 0.02  # of a variance of 0.5
 
 
@@ -59,14 +61,19 @@ def test_networks_are_narrower_where_targets_are_few():
 )
 def test_no_chains_where_none_are_wanted_or_affordable(sizes, measured, limits):
     problem = problem_of(30, **LAPLACE, **limits)
-    assert fit_evidence(problem, sizes, 0, 1, measured=measured).chained == ()
+    assert fit_evidence(problem, sizes, 0, 1, measured=measured).chained == {}
+
+
+def test_no_chains_where_few_large_targets_mislead_networks():
+    problem = replace(problem_of(30, **LAPLACE), half_linear=True)
+    assert fit_evidence(problem, "auto", 0, 1, measured="auto").chained == {}
 
 
 def test_classes_have_no_chains():
     X, y = wave(30)
     limits = Limits(**LAPLACE)
     problem = Problem(X, (y > 0.0)[:, None] * 1.0, np.ones(30), Bernoulli(), limits=limits)
-    assert fit_evidence(problem, "auto", 0, 1, measured="auto").chained == ()
+    assert fit_evidence(problem, "auto", 0, 1, measured="auto").chained == {}
 
 
 def test_predictions_of_minima_and_chains_are_mixed(monkeypatch):
