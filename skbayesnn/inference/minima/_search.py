@@ -30,9 +30,9 @@ from skbayesnn.posterior import Hyperparameters
 
 # forecast of the time of a start, from timings on this machine
 SCALE = 0.3  # scale of the weights at which evaluations are timed
-POINTS, POINTS_OF_LINEAR = 900.0, 15.0  # curvature evaluations per start
+POINTS, POINTS_OF_LINEAR = 520.0, 15.0  # Gauss-Newton matrices that take as long as a start
 POINTS_OF_EARLY = 2.5 * EARLY  # their number with early stopping
-GRADIENTS = 600.0  # gradient evaluations of a start trained by gradients
+POINTS_BY_GRADIENTS, GRADIENTS = 60.0, 5000.0  # matrices and gradients of a start by gradients
 STEP = 2.0  # time of a step on a batch, relative to its gradient
 AROUND = 0.02  # seconds of overhead
 TRIALS = 3  # calls that are timed, of which the fastest counts
@@ -243,7 +243,7 @@ def own_posterior(posterior, minimum):
 
 
 def seconds_of_start(posterior, settings):
-    """Predict the seconds that a start takes, to a factor of three, by timing one evaluation."""
+    """Predict the seconds that a start takes, to a factor of two, by timing one evaluation."""
     method, n = Method.choose(posterior, settings), len(posterior.X)
     n_weights, n_levels = posterior.network.n_weights, posterior.likelihood.n_levels
     theta = posterior.groups.start(np.random.default_rng(0), np.full(n_weights, SCALE))
@@ -251,18 +251,17 @@ def seconds_of_start(posterior, settings):
     n_timed = min(n, max(1, int(TIMED / max(n_weights, posterior.network.n_outputs**2))))
     part = posterior.of_rows(np.arange(n_timed))
     with method.threads():
-        per_row = _seconds(lambda: method.point(part, theta, hyper, method.exact)) / n_timed
+        per_row = _seconds(lambda: method.point(part, theta, hyper)) / n_timed
         if method.by_batches:
             rows = np.arange(min(BATCH, n))
             step = _seconds(lambda: posterior.of_rows(rows).misfit_and_gradient(theta, hyper.beta))
             n_steps = STAGES * steps_per_stage(posterior, settings.limits.batch_steps)
             return AROUND + STEP * n_steps * step + (STAGES - WARM) * min(SAMPLE, n) * per_row
-        n_points = POINTS if posterior.network.hidden_layer_sizes else POINTS_OF_LINEAR
-        seconds = (POINTS_OF_EARLY if method.early else n_points) * n * per_row
         if method.by_gradients:
-            gradient = _seconds(lambda: part.energies_and_gradient(theta, hyper))
-            seconds += GRADIENTS * gradient * n / n_timed
-    return AROUND + seconds
+            gradient = _seconds(lambda: part.energies_and_gradient(theta, hyper)) / n_timed
+            return AROUND + n * (POINTS_BY_GRADIENTS * per_row + GRADIENTS * gradient)
+        n_points = POINTS_OF_EARLY if method.early else POINTS
+        return AROUND + n * per_row * (POINTS_OF_LINEAR if posterior.is_quadratic else n_points)
 
 
 def _seconds(function):
