@@ -222,9 +222,6 @@ class CountEnsemble(Ensemble):
             low, high = np.where(short, high, low), np.where(short, 2.0 * high, high)
         return low, high
 
-    def _mixed(self, values):
-        return np.tensordot(self.member_weights, values, 1)
-
     def _over_laws(self, function, X, exposures, *arrays):
         """Apply a function of `CountLaws`, and of further arrays, to blocks of rows."""
         noise = CountNoise(self.typical_noise_variances)

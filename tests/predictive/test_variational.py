@@ -97,7 +97,7 @@ def test_moderated_outputs_of_separable_classes_are_those_of_the_posterior():
     exact = np.array([share @ expit(flat @ np.append(x, 1.0)) for x in X])
 
     def error(of):
-        mean, covariance = of.mean_and_covariance(X)
+        (mean,), (covariance,) = of.moments(X)
         return np.max(np.abs(moderated_sigmoid(mean[:, 0], covariance[:, 0, 0]) - exact))
 
     closest = closest_gaussian(*case)
@@ -155,7 +155,7 @@ def test_leave_one_out_is_near_refits(to_convergence):
     for left in range(len(X)):
         rest = np.arange(len(X)) != left
         other = closest_gaussian(*at_minimum(X[rest], y[rest], 0.3))
-        mean, covariance = other.mean_and_covariance(X[[left]])
+        mean, covariance = (some[0] for some in other.moments(X[[left]]))
         sign = 2.0 * y[left] - 1.0
         refits.append(np.log(moderated_sigmoid(sign * mean[:, 0], covariance[:, 0, 0])[0]))
     np.testing.assert_allclose(quick, refits, atol=0.05)
@@ -189,10 +189,7 @@ class TestLargeNetworks:
         precision = DensePrecision(above.hessian(theta, case.hyper))
         linear = Member(above.network, theta, precision)
         linear = closest_gaussian(linear, above, settings, case.hyper)
-        pairs = zip(
-            found.mean_and_covariance(posterior.X), linear.mean_and_covariance(z), strict=True
-        )
-        for mine, expected in pairs:
+        for mine, expected in zip(found.moments(posterior.X), linear.moments(z), strict=True):
             np.testing.assert_allclose(mine, expected, rtol=1e-9)
 
     def test_is_near_that_of_all_weights(self, case):
