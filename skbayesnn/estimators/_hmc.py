@@ -20,6 +20,7 @@ from skbayesnn.estimators.inputs._parameters import (
 )
 from skbayesnn.estimators.inputs._rows import generator
 from skbayesnn.estimators.inputs._settings import Sampler
+from skbayesnn.estimators.reports._comparison import compare
 from skbayesnn.estimators.reports._diagnostics import diagnose, spread_rows
 from skbayesnn.estimators.tasks._networks import OnDemand
 from skbayesnn.estimators.weights._posterior import DrawnPosterior
@@ -179,8 +180,9 @@ class HMCMLP(BayesianMLP):
         best = self._draws.theta[self._draws.best].astype(float)
         self.coefs_, self.intercepts_ = self._in_user_units(self._draws.network, best)
         init = thawed(self._sampler.init)
-        if not isinstance(init, str) and self._is_same_model(init):
-            self.comparison_ = self._compare(init, rows.X[spread_rows(len(rows.X))])
+        noise_models = {getattr(model, "noise_model_", None) for model in (init, self)}
+        if not isinstance(init, str) and len(noise_models) == 1:
+            self.comparison_ = compare(init, self, rows.X[spread_rows(len(rows.X))])
 
     @property
     def _draws(self):
@@ -344,7 +346,3 @@ class HMCMLP(BayesianMLP):
             "posterior_predictive": {n: by_chain(v, shape) for n, v in predicted.items()},
             "observed_data": observed,
         }
-
-    def _is_same_model(self, fitted):
-        """Return True if an evidence fit has the same model, and so the same posterior."""
-        return True

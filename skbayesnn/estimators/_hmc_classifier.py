@@ -14,7 +14,6 @@ from skbayesnn.estimators._descriptions import ESTIMATORS, SAMPLERS
 from skbayesnn.estimators._hmc import HMCMLP
 from skbayesnn.estimators.inputs._settings import Prior, Sampler
 from skbayesnn.estimators.predictions._categorical import TINY
-from skbayesnn.estimators.reports._comparison import compare_classifiers
 from skbayesnn.estimators.tasks._classification import Classification
 from skbayesnn.predictive import class_probabilities
 
@@ -79,9 +78,6 @@ class HMCMLPClassifier(Classification, HMCMLP):
     n_jobs: int | None = None
     verbose: int = 0
     warm_start: bool = False
-
-    def _compare(self, fitted, X):
-        return compare_classifiers(fitted, self, X)
 
     def _rows_to_inference_data(self, f, X, y, rng):
         """Log likelihood, drawn classes and classes of some rows, by their numbers."""

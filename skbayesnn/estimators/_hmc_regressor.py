@@ -13,7 +13,6 @@ from skbayesnn._typing import Estimator, LayerSizes, RandomState
 from skbayesnn.estimators._descriptions import ESTIMATORS, SAMPLERS
 from skbayesnn.estimators._hmc import HMCMLP, by_chain
 from skbayesnn.estimators.inputs._settings import Noise, Prior, Sampler
-from skbayesnn.estimators.reports._comparison import compare_regressors
 from skbayesnn.estimators.tasks._regression_fit import RegressionFit
 
 
@@ -112,13 +111,6 @@ class HMCMLPRegressor(RegressionFit, HMCMLP):
     @property
     def _noise_of_networks(self):
         return self._draws.noise
-
-    def _is_same_model(self, fitted):
-        models = [(m.noise_model_, m._result.noise) for m in (fitted, self)]
-        return models[0] == models[1]
-
-    def _compare(self, fitted, X):
-        return compare_regressors(fitted, self, X)
 
     def _target_names(self, n_outputs):
         return ["y"] if n_outputs == 1 else [f"y{i}" for i in range(n_outputs)]
