@@ -204,16 +204,6 @@ def test_recovers_the_covariance(kind):
     assert_allclose(np.diagonal(total, axis1=1, axis2=2), model.predict(X, return_std=True)[1] ** 2)
 
 
-def test_leave_one_out_is_the_fall_of_the_evidence():
-    """Of a linear model at the same covariance: here nearly so, as one row is one of 50."""
-    X, y = make_linear_rows()
-    model = fit(EvidenceMLPRegressor, (X, y), **FIXED)
-    sigma, _ = highest()
-    rest = np.arange(50) != 7
-    fall = log_marginal((X, y), sigma) - log_marginal((X[rest], y[rest]), sigma)
-    assert model.leave_one_out_log_density_[7] == pytest.approx(fall, abs=1e-3)
-
-
 def test_without_an_evidence_there_are_correlations(monkeypatch):
     assert Limits().batch_rows > 100
     set_limits(monkeypatch, dense=0, batch_rows=100, batch_steps=3000)

@@ -381,15 +381,6 @@ def test_rotatable_hidden_units_have_no_evidence():
     assert np.all(std > 0)
 
 
-def test_gauss_newton_says_so():
-    model = fit(solver="gauss_newton")
-    assert "Gauss-Newton" in model.evidence_report_.minima[0].verdict
-    exact = fit(solver="exact")
-    assert "Gauss-Newton" not in exact.evidence_report_.minima[0].verdict
-    assert model.log_evidence_ != exact.log_evidence_
-    assert fit(solver="auto").log_evidence_ == exact.log_evidence_
-
-
 def test_relevance_tells_live_from_dead_inputs():
     rng = np.random.default_rng(0)
     X = rng.uniform(-2, 2, (100, 4))

@@ -34,6 +34,9 @@ SHORT = {"n_chains": 2, "n_warmup": 10, "n_draws": 10, "measure_evidence": False
 REGRESSORS = {
     "evidence": EvidenceMLPRegressor(random_state=0, measure_evidence=False),
     "measured": EvidenceMLPRegressor((2,), noise="constant", n_restarts=2, random_state=0),
+    "noise network": EvidenceMLPRegressor(
+        (2,), noise="input_dependent", measure_evidence=False, n_restarts=1, random_state=0
+    ),
     "sampled": HMCMLPRegressor((3,), noise="constant", **SHORT),
 }
 MODELS = REGRESSORS | {
