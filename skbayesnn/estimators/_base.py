@@ -152,8 +152,6 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
             shape (n_samples, n_classes), whose rows sum to 1: such a row equals the row repeated
             once per class, with the probabilities as weights (MacKay 1992, section 5.1). Classes
             are then the names of the columns of a data frame, sorted, or 0, 1, ...
-        sample_weight : array-like of shape (n_samples,), optional
-            How often each row counts. Weight 2 repeats the row, weight 0 leaves it out.
 
         Returns
         -------
@@ -199,7 +197,7 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
             if not _are_enough(rows, problem, hidden_layer_sizes):
                 if batch is None or earlier is not None:
                     raise ValueError(TOO_FEW)
-                self._warn(self._wait_for_a_second(checked))
+                self._warn(self._wait(checked, problem, earlier))
                 return self
             result = self._infer(problem, hidden_layer_sizes, previous, batch is not None)
             with blas_threads(result.posed.posterior.network.n_weights):
@@ -333,9 +331,9 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
             )
 
     def _keep_common(self, result):
-        """Attributes that all estimators have; ``ard`` needs precisions to be set."""
-        posterior = result.posed.posterior
-        self.hidden_layer_sizes_ = posterior.network.hidden_layer_sizes
+        """Set the attributes that all estimators have."""
+        self.log_evidence_, self.log_evidence_std_ = result.log_evidence, result.log_evidence_std
+        self.hidden_layer_sizes_ = result.posed.posterior.network.hidden_layer_sizes
         if result.growth:
             self.candidates_ = result.growth
 

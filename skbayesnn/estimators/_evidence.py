@@ -18,10 +18,9 @@ from skbayesnn.estimators.inputs._combinations import PARTIAL_FIT, refusal
 from skbayesnn.estimators.inputs._parameters import check
 from skbayesnn.estimators.inputs._sequential import LEARNT, Earlier, Waiting
 from skbayesnn.estimators.inputs._settings import Solver
-from skbayesnn.estimators.reports._minimum import report_minima
+from skbayesnn.estimators.reports._minimum import REMEDIES, report_minima
 from skbayesnn.estimators.reports._predictions import Predictions
 from skbayesnn.estimators.reports._report import make_report
-from skbayesnn.estimators.reports._verdict import REMEDIES
 from skbayesnn.estimators.tasks._networks import OnDemand
 from skbayesnn.estimators.weights._posterior import GaussianPosterior
 from skbayesnn.inference import (
@@ -85,14 +84,10 @@ class EvidenceMLP(BayesianMLP):
     def _check_engine_parameters(self):
         check(self, combine=COMBINATIONS, n_restarts=1)
         check(self._solver, hessian=HESSIANS, max_iter=1, tol=float)
-        if not isinstance(self.measure_evidence, bool | np.bool_ | str):
-            raise TypeError(
-                f"measure_evidence must be True, False or 'auto', got {self.measure_evidence!r}."
-            )
-        if isinstance(self.measure_evidence, str) and self.measure_evidence != "auto":
-            raise ValueError(
-                f"measure_evidence must be True, False or 'auto', got {self.measure_evidence!r}."
-            )
+        given = self.measure_evidence
+        if not (isinstance(given, bool | np.bool_) or (isinstance(given, str) and given == "auto")):
+            kind = ValueError if isinstance(given, str) else TypeError
+            raise kind(f"measure_evidence must be True, False or 'auto', got {given!r}.")
 
     @property
     def _solver(self):
@@ -137,20 +132,17 @@ class EvidenceMLP(BayesianMLP):
         return earlier
 
     def _wait(self, rows, problem, earlier):
-        """Keep the rows of batches too small to settle the fit; return a warning, or ``None``."""
-        if earlier is None:
-            told = Waiting.after(self, rows)
-            if told is not None:
-                self._waiting = told
-            words = told and told.trouble
-        else:
-            words = earlier.trouble(problem.X, problem.y)
-        return words and (words, ConvergenceWarning)
+        """Keep the rows of batches too small to settle the fit; return a warning, or ``None``.
 
-    def _wait_for_a_second(self, rows):
-        """Keep the single row of the batches so far, unfitted; return a warning."""
-        self._waiting = Waiting.single(self, rows)
-        return self._waiting.trouble, ConvergenceWarning
+        A single row is kept unfitted.
+        """
+        if earlier is not None:
+            words = earlier.trouble(problem.X, problem.y)
+        elif (waiting := Waiting.of(self, rows)) is None:
+            return None
+        else:
+            self._waiting, words = waiting, waiting.trouble
+        return words and (words, ConvergenceWarning)
 
     def _add_up(self, earlier):
         """Sum the log evidences of all batches (chain rule)."""
@@ -161,7 +153,6 @@ class EvidenceMLP(BayesianMLP):
     def _keep(self, result, rows):
         """Set the fitted attributes."""
         self._keep_common(result)
-        self.log_evidence_, self.log_evidence_std_ = result.log_evidence, result.log_evidence_std
         self._predicts_by_draws = bool(result.drawn) and self.combine == "posterior"
         if self._predicts_by_draws:
             self._ensemble, self._left_out = ensemble_of_models(result)
@@ -171,9 +162,14 @@ class EvidenceMLP(BayesianMLP):
                 predictions = self._ensemble, self._left_out
                 self._ensemble, self._left_out = with_chains(*predictions, result)
         self._result = result if result.drawn else self._laplace.fit
-        groups = result.posed.posterior if self._predicts_by_draws else self._best
-        self.weight_group_names_ = list(groups.groups.names)
-        self.weight_precisions_ = self._typical_precisions()
+        if self._predicts_by_draws:
+            self.weight_group_names_ = list(result.posed.posterior.groups.names)
+            n_groups = len(self.weight_group_names_)  # of the means; a noise network comes after
+            logs = np.log(result.drawn[0].alpha[:, :n_groups])
+            self.weight_precisions_ = np.exp(np.mean(logs, axis=0))
+        else:
+            self.weight_group_names_ = list(self._best.groups.names)
+            self.weight_precisions_ = self._best.hyper.alpha.copy()
         if self._prior._has_relevances:
             self.feature_relevance_ = self.weight_precisions_[: self.n_features_in_] ** -0.5
         densities = self._left_out.log_density + self._log_scales(rows)
@@ -185,13 +181,6 @@ class EvidenceMLP(BayesianMLP):
             is_classifier(self),
             self._outliers,
         )
-
-    def _typical_precisions(self):
-        """Weight precisions: geometric mean over the draws, or those of the best minimum."""
-        if not self._predicts_by_draws:
-            return self._best.hyper.alpha.copy()
-        n_groups = len(self.weight_group_names_)  # of the means; a noise network comes after
-        return np.exp(np.mean(np.log(self._result.drawn[0].alpha[:, :n_groups]), axis=0))
 
     # --- Laplace's approximation ------------------------------------------------------------------
 

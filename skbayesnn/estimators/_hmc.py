@@ -119,30 +119,26 @@ class HMCMLP(BayesianMLP):
         n_bytes = float(np.dtype(self._sampler.dtype).itemsize) * numbers
         remedies = "fewer n_draws, or Sampler(dtype='float32')"
         self._warn_of_memory(n_bytes, "Keeping the draws", remedies)
+        recipe = Recipe(
+            classic_plan(self._sampler),
+            self.n_chains,
+            self.n_warmup,
+            self.n_draws,
+            None if self._sampler._thins_itself else self._sampler.thin,
+            np.dtype(self._sampler.dtype).name,
+            isinstance(self._sampler.init, str) and self._sampler.init == "prior",
+            self.measure_evidence,
+        )
         return fit_by_sampling(
             problem,
             hidden_layer_sizes,
-            self._recipe(),
+            recipe,
             self._entropy,
             self._noise_model(problem),
             self._init_fit(problem, hidden_layer_sizes),
             (self._sampler.init, self.random_state),
             previous,
             self._workers(problem),
-        )
-
-    def _recipe(self):
-        """Settings of the chains."""
-        sampler = self._sampler
-        return Recipe(
-            classic_plan(sampler),
-            self.n_chains,
-            self.n_warmup,
-            self.n_draws,
-            None if sampler._thins_itself else sampler.thin,
-            np.dtype(sampler.dtype).name,
-            isinstance(sampler.init, str) and sampler.init == "prior",
-            self.measure_evidence,
         )
 
     def _init_fit(self, problem, hidden_layer_sizes):
@@ -167,7 +163,6 @@ class HMCMLP(BayesianMLP):
         self._row_index, self._row_numbers = rows.index, rows.numbers
         self._keep_common(result)
         self._ensemble = self._gaussians = ensemble_of_draws(result)
-        self.log_evidence_, self.log_evidence_std_ = result.log_evidence, result.log_evidence_std
         self.diagnostics_ = diagnose(result)
         if self.diagnostics_.r_hat > ASTRAY:
             self.log_evidence_ = self.log_evidence_std_ = np.nan

@@ -135,11 +135,6 @@ class Regression(Predictions, RegressorMixin):
         For counts it is D2, the share of the Poisson deviance of one common rate that the predicted
         rates explain (``sklearn.metrics.d2_tweedie_score`` with ``power=1``).
 
-        Parameters
-        ----------
-        sample_weight : array-like of shape (n_samples,), optional
-            Weights of the rows.
-
         Returns
         -------
         float
