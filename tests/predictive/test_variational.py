@@ -122,16 +122,6 @@ def test_stationary_with_several_classes_and_hidden_units(to_convergence):
     np.testing.assert_allclose(covariance @ precision, np.eye(len(force)), atol=1e-4)
 
 
-def test_whole_weights_are_repetitions():
-    X, y = SEPARABLE, (SEPARABLE > 0.2).astype(float)
-    weight = np.arange(12) % 3 + 1.0
-    once = closest_gaussian(*at_minimum(X, y, 0.1, weight=weight))
-    copies = np.repeat(np.arange(12), weight.astype(int))
-    case = at_minimum(X[copies], y[copies], 0.1)
-    again = closest_gaussian(*case._replace(member=replace(once, shift=None)))
-    np.testing.assert_allclose(again.shift, once.shift, rtol=1e-6)
-
-
 def test_dual_form_is_the_dense_one():
     rng = np.random.default_rng(2)
     X = rng.standard_normal((4, 9))
