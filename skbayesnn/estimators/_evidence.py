@@ -30,7 +30,6 @@ from skbayesnn.inference import (
     gaussian_around,
     noise_posterior,
     own_posterior,
-    without_matrices,
 )
 from skbayesnn.predictive import combined, ensemble_of_models, with_chains
 
@@ -44,36 +43,6 @@ def learns_in_batches(estimator):
     if words is not None:
         raise AttributeError(words)
     return True
-
-
-class Approximation:
-    """Laplace's approximation of a fit, found on first use by a function ``search``."""
-
-    def __init__(self, search, combine):
-        self._search, self._combine = search, combine
-
-    @cached_property
-    def _found(self):
-        fit = self._search()
-        if any(minimum.precision is None for _, minimum in fit.pool):
-            raise ValueError(
-                "The posterior is numerically singular: neither the prior nor the data determine "
-                "some weights. Use a larger prior.base_precision, other units, or smaller weights."
-            )
-        self._search = None  # it holds the precision matrices of all minima
-        found = combined(fit, self._combine)
-        light = fit.without_matrices()
-        return found._replace(minima=[without_matrices(m) for m in found.minima]), light
-
-    @property
-    def combined(self):
-        """Combined predictions of the minima."""
-        return self._found[0]
-
-    @property
-    def fit(self):
-        """`EvidenceFit` without the precision matrices of its minima."""
-        return self._found[1]
 
 
 class EvidenceMLP(BayesianMLP):
@@ -119,8 +88,8 @@ class EvidenceMLP(BayesianMLP):
             self._workers(problem),
             False if in_batches else self.measure_evidence,
         )
-        search = partial(_minima_of, result, entropy, self.n_restarts)
-        self._laplace = Approximation(search, self.combine)
+        self._search = partial(_combined_minima, result, entropy, self.n_restarts, self.combine)
+        vars(self).pop("_laplace", None)  # of an earlier fit
         return result
 
     def _before_batch(self):
@@ -157,7 +126,7 @@ class EvidenceMLP(BayesianMLP):
         if self._predicts_by_draws:
             self._ensemble, self._left_out = ensemble_of_models(result)
         else:
-            self._ensemble, self._left_out = self._gaussians, self._laplace.combined.left_out
+            self._ensemble, self._left_out = self._gaussians, self._laplace.left_out
             if result.chained and self.combine == "posterior":
                 predictions = self._ensemble, self._left_out
                 self._ensemble, self._left_out = with_chains(*predictions, result)
@@ -184,15 +153,17 @@ class EvidenceMLP(BayesianMLP):
 
     # --- Laplace's approximation ------------------------------------------------------------------
 
+    @cached_property
+    def _laplace(self):
+        """Laplace's approximation of the last fit, `Combined`, searched for on first use."""
+        found = self._search()
+        self._search = None  # it holds the precision matrices of all minima
+        return found
+
     @property
     def _gaussians(self):
         """Gaussian approximations of the minima that have a share."""
-        return self._laplace.combined.gaussians
-
-    @property
-    def _shares(self):
-        """Shares of all minima in the predictions by these."""
-        return self._laplace.combined.shares
+        return self._laplace.gaussians
 
     @property
     def _best(self):
@@ -218,7 +189,7 @@ class EvidenceMLP(BayesianMLP):
         scale = self._result.problem.log_scale
         return [
             self._as_network(m.network, m.theta, float(share), m.log_evidence + scale)
-            for m, share in zip(self._laplace.combined.minima, self._shares, strict=True)
+            for m, share in zip(self._laplace.minima, self._laplace.shares, strict=True)
         ]
 
     @property
@@ -253,13 +224,13 @@ class EvidenceMLP(BayesianMLP):
     def evidence_report_(self):
         """Report on the evidence and the predictions, see `EvidenceReport`."""
         check_is_fitted(self)
-        found, scale = self._laplace.combined, self._result.problem.log_scale
+        found, scale = self._laplace, self._result.problem.log_scale
         minima = [replace(m, terms=replace(m.terms, target_scale=scale)) for m in found.minima]
         reports = report_minima(self._result, minima, found.shares, self._noise_std_of)
         noise_std = getattr(self, "noise_std_", None)
         return make_report(
             self._result,
-            self._laplace.fit,
+            found.fit,
             reports,
             self._predictions,
             len(self._ensemble.member_weights) if self._predicts_by_draws else 0,
@@ -275,12 +246,12 @@ class EvidenceMLP(BayesianMLP):
     def posterior_(self):
         """Gaussian posteriors of the weights around all distinct minima."""
         check_is_fitted(self)
-        return OnDemand(len(self._shares), self._posterior_of)
+        return OnDemand(len(self._laplace.shares), self._posterior_of)
 
     def _posterior_of(self, index):
         fit = self._laplace.fit
         (posterior, minimum), settings = fit.pool[index], fit.posed.settings
-        share = float(self._shares[index])
+        share = float(self._laplace.shares[index])
         own, noise = own_posterior(posterior, minimum), None
         if minimum.noise is not None:
             units = self._noise_units(minimum.noise.network)
@@ -342,10 +313,15 @@ class EvidenceMLP(BayesianMLP):
         return None
 
 
-def _minima_of(result, entropy, n_restarts):
-    """Search for minima under the model of highest evidence if networks were drawn instead."""
-    if not result.drawn:
-        return result
-    sizes = result.posed.posterior.network.hidden_layer_sizes
-    problem = replace(result.problem, deadline=NEVER)
-    return fit_evidence(problem, sizes, entropy, n_restarts, result.noise)
+def _combined_minima(fit, entropy, n_restarts, combine):
+    """Combine minima; those of the model of highest evidence if networks were drawn instead."""
+    if fit.drawn:
+        sizes = fit.posed.posterior.network.hidden_layer_sizes
+        problem = replace(fit.problem, deadline=NEVER)
+        fit = fit_evidence(problem, sizes, entropy, n_restarts, fit.noise)
+    if any(minimum.precision is None for _, minimum in fit.pool):
+        raise ValueError(
+            "The posterior is numerically singular: neither the prior nor the data determine "
+            "some weights. Use a larger prior.base_precision, other units, or smaller weights."
+        )
+    return combined(fit, combine)

@@ -99,10 +99,15 @@ class Pooled(Member):
 class Combined(NamedTuple):
     """Combined predictions of minima."""
 
+    fit: object  # `EvidenceFit` without the precision matrices of its minima
     gaussians: Ensemble  # Gaussian approximations of the minima that have a share, one for each
-    minima: list  # all that were considered, those of the fit's own network first
     shares: np.ndarray  # of the minima
     left_out: LeftOut  # leave-one-out predictions
+
+    @property
+    def minima(self):
+        """List of all minima that were considered, those of the fit's own network first."""
+        return [minimum for _, minimum in self.fit.pool[: len(self.shares)]]
 
 
 def combined(fit, combine):
@@ -126,7 +131,7 @@ def combined(fit, combine):
     mixed = LeftOut.mixed([left(i) for i in used], shares[used])
     parts = _pooled(fit, minima, used, member, densities)
     gaussians = Ensemble(parts, tuple(shares[[i]] for i in used))
-    return Combined(gaussians, minima, shares, mixed)
+    return Combined(fit.without_matrices(), gaussians, shares, mixed)
 
 
 def _pooled(fit, minima, used, member, densities):
