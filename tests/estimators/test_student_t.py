@@ -8,7 +8,6 @@ from scipy.special import logsumexp
 
 from skbayesnn import EvidenceMLPRegressor, Noise, Prior
 from skbayesnn.inference.noise._student_t_noise import DEGREES_OF_FREEDOM
-from skbayesnn.posterior import LogUniform
 
 pytestmark = pytest.mark.usefixtures("laplace")
 
@@ -75,28 +74,6 @@ def test_evidence_of_a_line_by_brute_force(n):
         expected, abs=0.1 if n == 30 else 0.03
     )  # falls as 1 / n
     assert model.noise_std_ == pytest.approx(0.5)
-
-
-def test_noise_occam_factor_by_quadrature():
-    """A constant and its noise level: the evidence over ln beta on a grid."""
-    rng = np.random.default_rng(5)
-    y = 0.3 * rng.standard_t(4, 200)
-    X = np.zeros((200, 1))
-    X[0] = 1e-3
-    options = {"prior": Prior(precision=1.0), "standardize": False}
-    free = fit(X, y, (), **options)
-    low, high = LogUniform().log_range
-
-    def evidence(log_beta, nu):
-        sd = np.exp(-0.5 * log_beta) * np.sqrt(nu / (nu - 2))
-        return log_evidence_linear(X[:, :1] * 0, y, 1.0, sd / np.sqrt(nu / (nu - 2)), nu, 40)
-
-    grid = np.linspace(1.0, 5.0, 25)
-    nu = free.degrees_of_freedom_
-    values = [evidence(x, nu) for x in grid]
-    exact = logsumexp(values) + np.log(grid[1] - grid[0]) - np.log(high - low)
-    terms = free.evidence_report_
-    assert free.log_evidence_ - terms.degrees_of_freedom_occam == pytest.approx(exact, abs=0.05)
 
 
 def test_report(model):
