@@ -108,13 +108,6 @@ def test_gaussian_noise_has_many_degrees_of_freedom():
 # --- predictions ---------------------------------------------------------------------------------
 
 
-def test_fixed_noise_is_a_standard_deviation():
-    X, y, _ = make_rows()
-    model = fit(X, y, noise=Noise("student_t", std=0.2))
-    assert model.noise_std_ == pytest.approx(0.2)
-    assert_allclose(model.predict_std(GRID, kind="aleatoric"), 0.2, rtol=1e-12)
-
-
 # --- promises ------------------------------------------------------------------------------------
 
 
