@@ -28,10 +28,10 @@ from skbayesnn.estimators.inputs._combinations import check_combinations
 from skbayesnn.estimators.inputs._parameters import check_parameters
 from skbayesnn.estimators.inputs._prior import (
     check_hyperpriors,
-    fixed_precisions,
     hyperpriors_of_groups,
     informed,
     out_of_bounds,
+    precision_factors,
 )
 from skbayesnn.estimators.inputs._rows import checked_weights, trouble_with_weights, validated
 from skbayesnn.estimators.inputs._sequential import earlier_of_prior
@@ -53,34 +53,28 @@ TOO_EXTREME = (
     "The values of X, y or sample_weight differ by too many orders of magnitude. Use "
     "standardize=True, other units, or smaller weights."
 )
-
-
-@contextmanager
-def _all_or_nothing(estimator):
-    """Put an estimator back as it was if anything interrupts the block, Ctrl-C included."""
-    before = vars(estimator).copy()
-    try:
-        yield
-    except BaseException:
-        vars(estimator).clear()
-        vars(estimator).update(before)
-        raise
-
-
-@contextmanager
-def _overflow_is_told():
-    """Steps that overflow are not taken, and need no warnings; what cannot go on is an error."""
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        try:
-            yield
-        except np.linalg.LinAlgError as error:
-            raise ValueError(TOO_EXTREME) from error
-
-
 TOO_FEW = (
     "Found 1 sample (distinct row of positive weight), while at least 2 are needed to infer "
     "precisions from the data."
 )
+
+
+@contextmanager
+def _all_or_nothing(estimator):
+    """Put an estimator back as it was if anything interrupts the block, Ctrl-C included.
+
+    Steps that overflow are not taken, and need no warnings; what cannot go on is an error.
+    """
+    before = vars(estimator).copy()
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        try:
+            yield
+        except BaseException as error:
+            vars(estimator).clear()
+            vars(estimator).update(before)
+            if isinstance(error, np.linalg.LinAlgError):
+                raise ValueError(TOO_EXTREME) from error
+            raise
 
 
 def _are_enough(rows, problem, hidden_layer_sizes):
@@ -167,7 +161,7 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
         ``given`` holds the weights of the rows, and what else the task knows of them. Rows of a
         batch of `partial_fit` come with the fitted attributes in ``batch``.
         """
-        with callbacks_told(self, X, y), _all_or_nothing(self), _overflow_is_told():
+        with callbacks_told(self, X, y), _all_or_nothing(self):
             check_hyperpriors(self._prior, self._noise)
             hidden_layer_sizes = check_parameters(self)
             check_combinations(self)
@@ -279,7 +273,7 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
             output_bias=bool(self.fit_intercept),
             prior="layer" if isinstance(prior.kind, BaseEstimator) else prior.kind,
             feature_names=None if names is None else list(names),
-            weight_precision=partial(fixed_precisions, prior.precision),
+            weight_precision=partial(precision_factors, prior.precision, ()),
             hyperprior=partial(hyperpriors_of_groups, prior.hyperprior or {}, n_rows),
             **self._noise_options(y_scaling, likelihood, rows),
             limits=self._limits,
