@@ -106,7 +106,8 @@ combine : str, default="posterior"
       tried (unless the noise is ``"input_dependent"`` or ``"student_t"``) and of the noise models
       that ``noise="auto"`` has tried. Their shares fall by a factor ``e`` for every 0.05 nats of
       log evidence per row; for regressors of the mean of this and the leave-one-out log density
-      per row (which counts at most as much as that of the minimum of highest evidence).
+      per row (which counts at most as much as that of the minimum of highest evidence). Noise
+      models that have a share divide 30 % of the weight equally.
     * ``"best"``: the minimum of highest evidence.
     * ``"evidence"``: the minima of the chosen network and noise model, weighted by their evidence.
     * ``"equal"``: these minima with equal weights.

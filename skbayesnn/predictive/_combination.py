@@ -38,6 +38,7 @@ SHARE_OF_CHAINS = 0.5  # largest share of short chains beside minima; .3 to .7 h
 FALL_OF_CHAINS = 0.25  # nats per row behind the minima that divide this share by e
 TEMPERATURE = 0.05  # fall of the log density in nats per row that divides a weight by e
 LEAST_SHARE = 0.01  # of the largest weight; smaller tempered weights are zero
+EQUAL_SHARE = 0.3  # part of the predictions of minima that noise models share equally
 HOPELESS = 20.0  # nats below the best evidence at which a sampled model has no share
 STEP = 1e-5  # of standardised inputs, near the best step of central differences
 
@@ -116,7 +117,8 @@ def combined(fit, combine):
     With ``"posterior"`` and ``"tempered"`` the minima of other networks and noise models take part.
     """
     settings = fit.posed.settings
-    pool = fit.pool if combine in ("posterior", "tempered") else fit.pool[: len(fit.minima)]
+    of_all_models = combine in ("posterior", "tempered")
+    pool = fit.pool if of_all_models else fit.pool[: len(fit.minima)]
     minima = [minimum for _, minimum in pool]
     member = cache(lambda i: member_of(*pool[i], settings))
     left = cache(lambda i: _left_out(*pool[i], settings, member(i)))
@@ -125,6 +127,8 @@ def combined(fit, combine):
         return left(i).log_density
 
     shares = _shares(combine, fit.posed.posterior, minima, densities)
+    if of_all_models:
+        shares = _shared_by_noise_models(shares, minima)
     if fit.problem.half_linear and combine == "posterior":
         shares = _half_linear(shares, [minimum.network for minimum in minima])
     used = np.flatnonzero(shares)
@@ -208,6 +212,20 @@ def _shares(combine, posterior, minima, densities):
         classes=not posterior.likelihood.n_levels,
     )
     return weights
+
+
+def _shared_by_noise_models(shares, minima):
+    """Mix the shares of minima with equal shares of all noise models that have any.
+
+    Noise networks predict left-out rows too well where they overfit. Their predictions have light
+    tails, so that the density of a single new target can be very low without other models.
+    """
+    names = [f"{type(m.likelihood).__name__} {m.noise is None}" for m in minima]
+    _, model = np.unique(names, return_inverse=True)
+    totals = np.bincount(model, shares)
+    equal = (totals > 0) / np.count_nonzero(totals)
+    factors = 1.0 - EQUAL_SHARE + EQUAL_SHARE * equal / np.where(totals > 0, totals, 1.0)
+    return shares * factors[model]
 
 
 def _half_linear(shares, networks):
