@@ -146,8 +146,9 @@ def thin_training_set(
     model, prepare = resolve(estimator, EVIDENCE)
     X = prepare(X)
     _check_choice(n, len(X), price)
-    ensemble, found = model._gaussians, model._laplace
-    used = [m for m, share in zip(found.minima, found.shares, strict=True) if share > 0]
+    ensemble, fit = model._gaussians, model._laplace.fit
+    pool = fit.pool[: len(model._shares)]
+    used = [m for (_, m), share in zip(pool, model._shares, strict=True) if share > 0]
     models = [
         prior_model(member, minimum.groups, minimum.hyper.alpha, log_rate(model))
         for member, minimum in zip(ensemble.parts, used, strict=True)

@@ -24,7 +24,7 @@ from skbayesnn.estimators import EvidenceMLPRegressor
 from skbayesnn.estimators._pipeline import ask, final_step, path_to_final_step
 from skbayesnn.estimators.inputs._parameters import check
 from skbayesnn.estimators.inputs._rows import checked_weights
-from skbayesnn.estimators.predictions._methods import PredictionMethods
+from skbayesnn.estimators.predictions._methods import Predictions
 
 
 def passed_weights(fit_params, n_rows):
@@ -46,9 +46,7 @@ def _functions(method):
 
 @documented()
 @dataclass(eq=False, repr=False)
-class TransformedTargetRegressor(
-    PredictionMethods, MetaEstimatorMixin, RegressorMixin, BaseEstimator
-):
+class TransformedTargetRegressor(Predictions, MetaEstimatorMixin, RegressorMixin, BaseEstimator):
     """Regression of transformed targets, with predictions in units of the original targets.
 
     The regressor is fitted to ``t = func(y)``. If the transformation of each output is monotone,

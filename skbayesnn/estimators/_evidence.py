@@ -166,6 +166,11 @@ class EvidenceMLP(BayesianMLP):
         return self._laplace.gaussians
 
     @property
+    def _shares(self):
+        """Shares of all minima in the predictions by these."""
+        return self._laplace.shares
+
+    @property
     def _best(self):
         """Minimum of highest evidence."""
         return self._laplace.fit.best
@@ -189,7 +194,7 @@ class EvidenceMLP(BayesianMLP):
         scale = self._result.problem.log_scale
         return [
             self._as_network(m.network, m.theta, float(share), m.log_evidence + scale)
-            for m, share in zip(self._laplace.minima, self._laplace.shares, strict=True)
+            for m, share in zip(self._laplace.minima, self._shares, strict=True)
         ]
 
     @property
@@ -246,12 +251,12 @@ class EvidenceMLP(BayesianMLP):
     def posterior_(self):
         """Gaussian posteriors of the weights around all distinct minima."""
         check_is_fitted(self)
-        return OnDemand(len(self._laplace.shares), self._posterior_of)
+        return OnDemand(len(self._shares), self._posterior_of)
 
     def _posterior_of(self, index):
         fit = self._laplace.fit
         (posterior, minimum), settings = fit.pool[index], fit.posed.settings
-        share = float(self._laplace.shares[index])
+        share = float(self._shares[index])
         own, noise = own_posterior(posterior, minimum), None
         if minimum.noise is not None:
             units = self._noise_units(minimum.noise.network)

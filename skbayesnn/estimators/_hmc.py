@@ -20,7 +20,7 @@ from skbayesnn.estimators.inputs._parameters import (
 )
 from skbayesnn.estimators.inputs._rows import generator
 from skbayesnn.estimators.inputs._settings import Sampler
-from skbayesnn.estimators.reports._comparison import compare
+from skbayesnn.estimators.reports._comparison import compare_classifiers, compare_regressors
 from skbayesnn.estimators.reports._diagnostics import diagnose, spread_rows
 from skbayesnn.estimators.tasks._networks import OnDemand
 from skbayesnn.estimators.weights._posterior import DrawnPosterior
@@ -177,6 +177,7 @@ class HMCMLP(BayesianMLP):
         init = thawed(self._sampler.init)
         noise_models = {getattr(model, "noise_model_", None) for model in (init, self)}
         if not isinstance(init, str) and len(noise_models) == 1:
+            compare = compare_classifiers if is_classifier(self) else compare_regressors
             self.comparison_ = compare(init, self, rows.X[spread_rows(len(rows.X))])
 
     @property

@@ -13,7 +13,7 @@ from skbayesnn.estimators.predictions._distribution import PARTS
 
 
 @documented(PARTS)
-class PredictionMethods:
+class Predictions:
     """Mixin of the predictions that are one method of ``predict_distribution(X)``."""
 
     predict_distribution: Callable[..., Any]

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.base import is_classifier
 
 LARGEST_SHIFT = 0.25  # RMS difference of predictive means, in predictive standard deviations
 LARGEST_RATIO = 1.25  # ratio of error bars, and of noise levels, in either direction
@@ -65,22 +64,8 @@ class Comparison:
         return "\n".join(lines)
 
 
-def compare(fitted, sampler, X):
-    """Compare two estimators at inputs ``(n, d)``, and their evidences, if both are known."""
-    models, classes = (fitted, sampler), is_classifier(sampler)
-    shift, quantities, doubts = (_classifiers if classes else _regressors)(*models, X)
-    errors = tuple(float(model.log_evidence_std_) for model in models)
-    evidences = tuple(model.log_evidence_ for model in models)
-    if not np.isnan(evidences).any():
-        quantities["log evidence"] = evidences
-        gap, error = abs(evidences[0] - evidences[1]), _of_difference(*errors)
-        if gap > max(LARGEST_GAP, STANDARD_ERRORS * error):
-            doubts.append(f"log evidences differ by {gap:.1f} +- {error:.1f} nats")
-    return Comparison(quantities, shift, tuple(doubts), sampler.diagnostics_.converged, errors)
-
-
-def _regressors(fitted, sampler, X):
-    """Compare predictive means, error bars and noise levels."""
+def compare_regressors(fitted, sampler, X):
+    """Compare predictive means, error bars, noise levels and evidences at inputs ``(n, d)``."""
     theirs, mine = fitted.predict(X), sampler.predict(X)
     shift = float(np.sqrt(np.mean(((theirs - mine) / sampler.predict_std(X)) ** 2)))
     quantities = {
@@ -98,20 +83,35 @@ def _regressors(fitted, sampler, X):
     for name, (a, b) in quantities.items():
         if not b / LARGEST_RATIO < a < b * LARGEST_RATIO:
             doubts.append(f"{name}: {a:.3g} instead of {b:.3g}")
-    return shift, quantities, doubts
+    return _with_evidence(fitted, sampler, quantities, shift, doubts)
 
 
-def _classifiers(fitted, sampler, X):
-    """Compare class probabilities."""
+def compare_classifiers(fitted, sampler, X):
+    """Compare class probabilities and evidences; arguments as for `compare_regressors`."""
     theirs, mine = fitted.predict_proba(X), sampler.predict_proba(X)
     shift = float(np.mean(np.abs(theirs - mine)))
-    highest = float(theirs.max(1).mean()), float(mine.max(1).mean())
+    quantities = {
+        "mean highest probability": (float(theirs.max(1).mean()), float(mine.max(1).mean()))
+    }
     doubts = []
     if shift > LARGEST_CHANGE:
         doubts.append(f"class probabilities differ by {shift:.3f} on average")
-    return shift, {"mean highest probability": highest}, doubts
+    return _with_evidence(fitted, sampler, quantities, shift, doubts)
 
 
 def _of_difference(*errors):
     """Standard error of a difference; unknown errors count as zero."""
     return float(np.hypot(*np.nan_to_num(errors)))
+
+
+def _with_evidence(fitted, sampler, quantities, shift, doubts):
+    """Add the log evidences, if both are known, and make the `Comparison`."""
+    models = fitted, sampler
+    errors = tuple(float(model.log_evidence_std_) for model in models)
+    evidences = tuple(model.log_evidence_ for model in models)
+    if not np.isnan(evidences).any():
+        quantities["log evidence"] = evidences
+        gap, error = abs(evidences[0] - evidences[1]), _of_difference(*errors)
+        if gap > max(LARGEST_GAP, STANDARD_ERRORS * error):
+            doubts.append(f"log evidences differ by {gap:.1f} +- {error:.1f} nats")
+    return Comparison(quantities, shift, tuple(doubts), sampler.diagnostics_.converged, errors)

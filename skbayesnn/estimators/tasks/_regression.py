@@ -25,7 +25,7 @@ from skbayesnn.estimators.predictions._distribution import (
     CountDistribution,
     PredictiveDistribution,
 )
-from skbayesnn.estimators.predictions._methods import PredictionMethods
+from skbayesnn.estimators.predictions._methods import Predictions
 from skbayesnn.estimators.tasks._networks import RegressionNetwork
 from skbayesnn.inference import check_memory
 from skbayesnn.predictive import CountEnsemble
@@ -35,7 +35,7 @@ COPIES = 3  # covariance matrices of rows in memory while one is computed
 
 
 @documented(PARTS)
-class Regression(PredictionMethods, RegressorMixin):
+class Regression(Predictions, RegressorMixin):
     """Mixin of the prediction methods of regressors, independent of the engine.
 
     Predictions come from ``_ensemble``, a map from rows to targets in standardised units.
