@@ -196,10 +196,8 @@ def _shares(combine, posterior, minima, densities):
     if any(m.trouble in OF_SIZE for m in minima):
         known[:], evidences = True, np.full(len(minima), np.nan)  # large ones may lack it
     free = np.array([not m.fits_everything for m in minima])
-    for choice in (known & free, known, np.ones(len(minima), dtype=bool)):
-        if np.any(choice):
-            eligible = np.flatnonzero(choice)
-            break
+    choices = known & free, known, np.ones(len(minima), dtype=bool)
+    eligible = next(np.flatnonzero(choice) for choice in choices if np.any(choice))
     weights = np.zeros(len(minima))
     if combine == "best" or len(eligible) == 1:
         weights[eligible[0]] = 1.0

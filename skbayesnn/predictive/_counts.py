@@ -117,7 +117,7 @@ class CountNoise(GaussianNoise):
         return np.log(np.maximum(rng.gamma(size) / size, np.finfo(float).tiny))
 
     def pointwise(self, y, outputs, covariances, X, known=None):
-        """Log probabilities, means, distribution functions and variances; see `GaussianNoise`.
+        """Predict as `GaussianNoise.pointwise`; ``known`` are exposures.
 
         The distribution function leaves out half of the probability of ``y``, so that it is
         centred at 1/2 for a calibrated model.
