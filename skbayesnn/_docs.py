@@ -21,7 +21,7 @@ y : array-like of shape (n_samples,) or (n_samples, n_outputs)
 y_true : array-like of shape (n_samples,) or (n_samples, n_outputs)
     Targets.
 sample_weight : array-like of shape (n_samples,), optional
-    Weight of each row.
+    Weight of each row: 2 equals repeating the row, 0 leaving it out.
 measurement_std : float or array-like of shape (n_samples,), optional
     Known standard deviations of measurement errors at these rows, in units of y, which add to the
     noise; of shape (n_samples, n_outputs) if outputs differ. Errors of the training rows do not

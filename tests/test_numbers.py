@@ -28,8 +28,8 @@ import pytest
 import skbayesnn.estimators.reports._comparison as comparison
 import skbayesnn.estimators.reports._diagnostics as diagnostics
 from skbayesnn.estimators.inputs._sequential import JOINED, MOST_WAITING
+from skbayesnn.estimators.reports._minimum import LARGEST_ERROR
 from skbayesnn.estimators.reports._predictions import DIFFERENT
-from skbayesnn.estimators.reports._verdict import LARGEST_ERROR
 from skbayesnn.inference import SIGNIFICANT, Limits
 from skbayesnn.inference.choice import _noise_choice
 from skbayesnn.inference.choice._growth import OF_MANY_ROWS

@@ -198,8 +198,7 @@ def with_ensemble(model, ensemble):
     other = copy(model)
     other._ensemble = ensemble
     if hasattr(model, "_laplace"):
-        other._laplace = laplace = copy(model._laplace)
-        laplace._found = laplace.combined._replace(gaussians=ensemble), laplace.fit
+        other._laplace = model._laplace._replace(gaussians=ensemble)
     else:
         other._gaussians = ensemble
     return other

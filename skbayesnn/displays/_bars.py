@@ -13,7 +13,7 @@ from skbayesnn._typing import Array, Axes, Estimator
 from skbayesnn.displays._display import BLUE, ORANGE, VERMILION, Display
 from skbayesnn.displays._inputs import feature_names, fitted_network, output_index
 from skbayesnn.estimators import HMCMLP
-from skbayesnn.estimators.inputs._prior import fixed_precisions
+from skbayesnn.estimators.inputs._prior import precision_factors
 from skbayesnn.metrics import sobol_indices
 
 QUANTILES = (0.1587, 0.8413)  # of a Gaussian at one standard deviation on either side
@@ -213,7 +213,7 @@ def _interval(network):
         return np.quantile(alpha**-0.5, QUANTILES, axis=(0, 1)).T
     std = np.array(list(network.evidence_report_.minima[0].log_precision_std.values()))[:n]
     groups = network.weight_group_names_
-    free = fixed_precisions(network._prior.precision, groups)[0][:n]
+    free = precision_factors(network._prior.precision, (), groups)[0][:n]
     known = free & (std <= np.sqrt(2.0))  # gamma >= 1
     half = np.where(known, 0.5 * std, np.nan)  # of ln relevance
     return network.feature_relevance_[:, None] * np.exp(half[:, None] * [-1.0, 1.0])

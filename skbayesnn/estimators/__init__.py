@@ -3,11 +3,9 @@
 from skbayesnn.estimators._average import AveragedClassifier, AveragedRegressor
 from skbayesnn.estimators._base import BayesianMLP
 from skbayesnn.estimators._conformal import conformal_interval
-from skbayesnn.estimators._evidence_classifier import EvidenceMLPClassifier
-from skbayesnn.estimators._evidence_regressor import EvidenceMLPRegressor
+from skbayesnn.estimators._evidence_estimators import EvidenceMLPClassifier, EvidenceMLPRegressor
 from skbayesnn.estimators._hmc import HMCMLP
-from skbayesnn.estimators._hmc_classifier import HMCMLPClassifier
-from skbayesnn.estimators._hmc_regressor import HMCMLPRegressor
+from skbayesnn.estimators._hmc_estimators import HMCMLPClassifier, HMCMLPRegressor
 from skbayesnn.estimators._pipeline import ask, predictive_distribution
 from skbayesnn.estimators.inputs._settings import Noise, Prior, Sampler, Solver
 from skbayesnn.estimators.predictions._categorical import CategoricalDistribution

@@ -28,10 +28,10 @@ from skbayesnn.estimators.inputs._combinations import check_combinations
 from skbayesnn.estimators.inputs._parameters import check_parameters
 from skbayesnn.estimators.inputs._prior import (
     check_hyperpriors,
-    fixed_precisions,
     hyperpriors_of_groups,
     informed,
     out_of_bounds,
+    precision_factors,
 )
 from skbayesnn.estimators.inputs._rows import checked_weights, trouble_with_weights, validated
 from skbayesnn.estimators.inputs._sequential import earlier_of_prior
@@ -53,34 +53,28 @@ TOO_EXTREME = (
     "The values of X, y or sample_weight differ by too many orders of magnitude. Use "
     "standardize=True, other units, or smaller weights."
 )
-
-
-@contextmanager
-def _all_or_nothing(estimator):
-    """Put an estimator back as it was if anything interrupts the block, Ctrl-C included."""
-    before = vars(estimator).copy()
-    try:
-        yield
-    except BaseException:
-        vars(estimator).clear()
-        vars(estimator).update(before)
-        raise
-
-
-@contextmanager
-def _overflow_is_told():
-    """Steps that overflow are not taken, and need no warnings; what cannot go on is an error."""
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        try:
-            yield
-        except np.linalg.LinAlgError as error:
-            raise ValueError(TOO_EXTREME) from error
-
-
 TOO_FEW = (
     "Found 1 sample (distinct row of positive weight), while at least 2 are needed to infer "
     "precisions from the data."
 )
+
+
+@contextmanager
+def _all_or_nothing(estimator):
+    """Put an estimator back as it was if anything interrupts the block, Ctrl-C included.
+
+    Steps that overflow are not taken, and need no warnings; what cannot go on is an error.
+    """
+    before = vars(estimator).copy()
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        try:
+            yield
+        except BaseException as error:
+            vars(estimator).clear()
+            vars(estimator).update(before)
+            if isinstance(error, np.linalg.LinAlgError):
+                raise ValueError(TOO_EXTREME) from error
+            raise
 
 
 def _are_enough(rows, problem, hidden_layer_sizes):
@@ -152,8 +146,6 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
             shape (n_samples, n_classes), whose rows sum to 1: such a row equals the row repeated
             once per class, with the probabilities as weights (MacKay 1992, section 5.1). Classes
             are then the names of the columns of a data frame, sorted, or 0, 1, ...
-        sample_weight : array-like of shape (n_samples,), optional
-            How often each row counts. Weight 2 repeats the row, weight 0 leaves it out.
 
         Returns
         -------
@@ -169,7 +161,7 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
         ``given`` holds the weights of the rows, and what else the task knows of them. Rows of a
         batch of `partial_fit` come with the fitted attributes in ``batch``.
         """
-        with callbacks_told(self, X, y), _all_or_nothing(self), _overflow_is_told():
+        with callbacks_told(self, X, y), _all_or_nothing(self):
             check_hyperpriors(self._prior, self._noise)
             hidden_layer_sizes = check_parameters(self)
             check_combinations(self)
@@ -199,7 +191,7 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
             if not _are_enough(rows, problem, hidden_layer_sizes):
                 if batch is None or earlier is not None:
                     raise ValueError(TOO_FEW)
-                self._warn(self._wait_for_a_second(checked))
+                self._warn(self._wait(checked, problem, earlier))
                 return self
             result = self._infer(problem, hidden_layer_sizes, previous, batch is not None)
             with blas_threads(result.posed.posterior.network.n_weights):
@@ -281,7 +273,7 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
             output_bias=bool(self.fit_intercept),
             prior="layer" if isinstance(prior.kind, BaseEstimator) else prior.kind,
             feature_names=None if names is None else list(names),
-            weight_precision=partial(fixed_precisions, prior.precision),
+            weight_precision=partial(precision_factors, prior.precision, ()),
             hyperprior=partial(hyperpriors_of_groups, prior.hyperprior or {}, n_rows),
             **self._noise_options(y_scaling, likelihood, rows),
             limits=self._limits,
@@ -333,9 +325,9 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
             )
 
     def _keep_common(self, result):
-        """Attributes that all estimators have; ``ard`` needs precisions to be set."""
-        posterior = result.posed.posterior
-        self.hidden_layer_sizes_ = posterior.network.hidden_layer_sizes
+        """Set the attributes that all estimators have."""
+        self.log_evidence_, self.log_evidence_std_ = result.log_evidence, result.log_evidence_std
+        self.hidden_layer_sizes_ = result.posed.posterior.network.hidden_layer_sizes
         if result.growth:
             self.candidates_ = result.growth
 

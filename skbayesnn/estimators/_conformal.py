@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import is_classifier
@@ -12,8 +14,7 @@ from skbayesnn._docs import documented
 from skbayesnn._typing import Array, Estimator
 from skbayesnn.estimators._pipeline import before_final_step, final_step
 from skbayesnn.estimators.inputs._parameters import tails
-from skbayesnn.estimators.predictions._distribution import CountDistribution, PredictiveDistribution
-from skbayesnn.predictive import CountEnsemble
+from skbayesnn.estimators.predictions._distribution import CountDistribution
 
 ROUNDING = 1e-12  # relative error of the rank of a factor
 
@@ -98,7 +99,7 @@ def conformal_interval(
     q = [low, 0.5, high]
     distribution = model.predict_distribution(X, exposure=exposure)
     low, middle, high = _central(distribution, q)
-    needed, weight = _needed(model, q), model._result.problem.sample_weight
+    needed, weight = _needed(model, distribution, q), model._result.problem.sample_weight
     factors = np.array([_smallest(some, weight, coverage) for some in needed.T])
     factors = factors[0] if model._y_is_1d else factors
     low, high = (middle + factors * (end - middle) for end in (low, high))
@@ -114,16 +115,15 @@ def _central(distribution, q):
     return low - half, middle, high + half
 
 
-def _needed(model, q):
+def _needed(model, distribution, q):
     """Factors with which intervals of left-out rows would just hold the targets, ``(n, p)``."""
-    problem, left_out, ensemble = model._result.problem, model._left_out, model._ensemble
-    kind = PredictiveDistribution
-    if model._counts:
-        kind, ensemble = CountDistribution, CountEnsemble(ensemble.parts, ensemble.weights)
+    problem, left_out = model._result.problem, model._left_out
     scaling = Scaling.none(problem.y.shape[1])
-    distribution = kind(ensemble, problem.X, scaling, one_dimensional=False, errors=problem.known)
-    low, middle, high = _central(distribution, q)
-    mean, std = distribution._mean_and_std()
+    of_rows = replace(
+        distribution, X=problem.X, scaling=scaling, one_dimensional=False, errors=problem.known
+    )
+    low, middle, high = _central(of_rows, q)
+    mean, std = of_rows._mean_and_std()
     # left-out intervals, shifted and scaled to those of all rows
     target = mean + (problem.y - left_out.mean) * std / left_out.std
     return np.maximum((target - middle) / (high - middle), (middle - target) / (middle - low))

@@ -43,6 +43,30 @@ n_features_in_ : int
 feature_names_in_ : ndarray of str
 """
 
+REGRESSORS = """Regressors.
+
+Attributes
+----------
+noise_std_ : float or ndarray of shape (n_outputs,)
+    Noise standard deviation, in units of y: typical of drawn networks (evidence estimators: the
+    median, samplers: the mean), or at the best minimum. For input-dependent noise: its geometric
+    mean over the training rows; ``predict_std(X, kind="aleatoric")`` gives it for each row.
+noise_model_ : str
+    Noise model: the ``kind`` of `Noise`; with ``"auto"`` the model of highest evidence, or the
+    model that was chosen.
+noise_log_evidences_ : dict
+    Log evidence of each noise model that was fitted (samplers: of a Gaussian approximation); only
+    with ``noise="auto"``.
+noise_correlation_ : ndarray of shape (n_outputs, n_outputs)
+    Correlation of the noise between outputs: mean over drawn networks, or at the best minimum; with
+    correlated noise.
+dispersion_ : float
+    Dispersion of negative binomial counts: mean over drawn networks, or at the best minimum.
+degrees_of_freedom_ : float
+    Degrees of freedom of Student-t noise: geometric mean over drawn networks, or at the best
+    minimum.
+"""
+
 EVIDENCE = """Evidence estimators.
 
 Parameters
@@ -158,6 +182,11 @@ posterior_ : sequence of GaussianPosterior
     The Gaussian around each minimum: mean, Hessian, covariance, well-determined directions, draws.
 n_iter_ : int
     Largest number of training steps of any start.
+
+Returns
+-------
+self : object
+    The fitted estimator; after `partial_fit` its ``log_evidence_`` is that of all batches.
 """
 
 SAMPLERS = """Sampling estimators.

@@ -18,10 +18,9 @@ from skbayesnn.estimators.inputs._combinations import PARTIAL_FIT, refusal
 from skbayesnn.estimators.inputs._parameters import check
 from skbayesnn.estimators.inputs._sequential import LEARNT, Earlier, Waiting
 from skbayesnn.estimators.inputs._settings import Solver
-from skbayesnn.estimators.reports._minimum import report_minima
+from skbayesnn.estimators.reports._minimum import REMEDIES, report_minima
 from skbayesnn.estimators.reports._predictions import Predictions
 from skbayesnn.estimators.reports._report import make_report
-from skbayesnn.estimators.reports._verdict import REMEDIES
 from skbayesnn.estimators.tasks._networks import OnDemand
 from skbayesnn.estimators.weights._posterior import GaussianPosterior
 from skbayesnn.inference import (
@@ -31,7 +30,6 @@ from skbayesnn.inference import (
     gaussian_around,
     noise_posterior,
     own_posterior,
-    without_matrices,
 )
 from skbayesnn.predictive import combined, ensemble_of_models, with_chains
 
@@ -47,36 +45,6 @@ def learns_in_batches(estimator):
     return True
 
 
-class Approximation:
-    """Laplace's approximation of a fit, found on first use by a function ``search``."""
-
-    def __init__(self, search, combine):
-        self._search, self._combine = search, combine
-
-    @cached_property
-    def _found(self):
-        fit = self._search()
-        if any(minimum.precision is None for _, minimum in fit.pool):
-            raise ValueError(
-                "The posterior is numerically singular: neither the prior nor the data determine "
-                "some weights. Use a larger prior.base_precision, other units, or smaller weights."
-            )
-        self._search = None  # it holds the precision matrices of all minima
-        found = combined(fit, self._combine)
-        light = fit.without_matrices()
-        return found._replace(minima=[without_matrices(m) for m in found.minima]), light
-
-    @property
-    def combined(self):
-        """Combined predictions of the minima."""
-        return self._found[0]
-
-    @property
-    def fit(self):
-        """`EvidenceFit` without the precision matrices of its minima."""
-        return self._found[1]
-
-
 class EvidenceMLP(BayesianMLP):
     """Base class of `EvidenceMLPRegressor` and `EvidenceMLPClassifier`."""
 
@@ -85,14 +53,10 @@ class EvidenceMLP(BayesianMLP):
     def _check_engine_parameters(self):
         check(self, combine=COMBINATIONS, n_restarts=1)
         check(self._solver, hessian=HESSIANS, max_iter=1, tol=float)
-        if not isinstance(self.measure_evidence, bool | np.bool_ | str):
-            raise TypeError(
-                f"measure_evidence must be True, False or 'auto', got {self.measure_evidence!r}."
-            )
-        if isinstance(self.measure_evidence, str) and self.measure_evidence != "auto":
-            raise ValueError(
-                f"measure_evidence must be True, False or 'auto', got {self.measure_evidence!r}."
-            )
+        given = self.measure_evidence
+        if not (isinstance(given, bool | np.bool_) or (isinstance(given, str) and given == "auto")):
+            kind = ValueError if isinstance(given, str) else TypeError
+            raise kind(f"measure_evidence must be True, False or 'auto', got {given!r}.")
 
     @property
     def _solver(self):
@@ -124,8 +88,8 @@ class EvidenceMLP(BayesianMLP):
             self._workers(problem),
             False if in_batches else self.measure_evidence,
         )
-        search = partial(_minima_of, result, entropy, self.n_restarts)
-        self._laplace = Approximation(search, self.combine)
+        self._search = partial(_combined_minima, result, entropy, self.n_restarts, self.combine)
+        vars(self).pop("_laplace", None)  # of an earlier fit
         return result
 
     def _before_batch(self):
@@ -137,20 +101,17 @@ class EvidenceMLP(BayesianMLP):
         return earlier
 
     def _wait(self, rows, problem, earlier):
-        """Keep the rows of batches too small to settle the fit; return a warning, or ``None``."""
-        if earlier is None:
-            told = Waiting.after(self, rows)
-            if told is not None:
-                self._waiting = told
-            words = told and told.trouble
-        else:
-            words = earlier.trouble(problem.X, problem.y)
-        return words and (words, ConvergenceWarning)
+        """Keep the rows of batches too small to settle the fit; return a warning, or ``None``.
 
-    def _wait_for_a_second(self, rows):
-        """Keep the single row of the batches so far, unfitted; return a warning."""
-        self._waiting = Waiting.single(self, rows)
-        return self._waiting.trouble, ConvergenceWarning
+        A single row is kept unfitted.
+        """
+        if earlier is not None:
+            words = earlier.trouble(problem.X, problem.y)
+        elif (waiting := Waiting.of(self, rows)) is None:
+            return None
+        else:
+            self._waiting, words = waiting, waiting.trouble
+        return words and (words, ConvergenceWarning)
 
     def _add_up(self, earlier):
         """Sum the log evidences of all batches (chain rule)."""
@@ -161,19 +122,23 @@ class EvidenceMLP(BayesianMLP):
     def _keep(self, result, rows):
         """Set the fitted attributes."""
         self._keep_common(result)
-        self.log_evidence_, self.log_evidence_std_ = result.log_evidence, result.log_evidence_std
         self._predicts_by_draws = bool(result.drawn) and self.combine == "posterior"
         if self._predicts_by_draws:
             self._ensemble, self._left_out = ensemble_of_models(result)
         else:
-            self._ensemble, self._left_out = self._gaussians, self._laplace.combined.left_out
+            self._ensemble, self._left_out = self._gaussians, self._laplace.left_out
             if result.chained and self.combine == "posterior":
                 predictions = self._ensemble, self._left_out
                 self._ensemble, self._left_out = with_chains(*predictions, result)
         self._result = result if result.drawn else self._laplace.fit
-        groups = result.posed.posterior if self._predicts_by_draws else self._best
-        self.weight_group_names_ = list(groups.groups.names)
-        self.weight_precisions_ = self._typical_precisions()
+        if self._predicts_by_draws:
+            self.weight_group_names_ = list(result.posed.posterior.groups.names)
+            n_groups = len(self.weight_group_names_)  # of the means; a noise network comes after
+            logs = np.log(result.drawn[0].alpha[:, :n_groups])
+            self.weight_precisions_ = np.exp(np.mean(logs, axis=0))
+        else:
+            self.weight_group_names_ = list(self._best.groups.names)
+            self.weight_precisions_ = self._best.hyper.alpha.copy()
         if self._prior._has_relevances:
             self.feature_relevance_ = self.weight_precisions_[: self.n_features_in_] ** -0.5
         densities = self._left_out.log_density + self._log_scales(rows)
@@ -186,24 +151,24 @@ class EvidenceMLP(BayesianMLP):
             self._outliers,
         )
 
-    def _typical_precisions(self):
-        """Weight precisions: geometric mean over the draws, or those of the best minimum."""
-        if not self._predicts_by_draws:
-            return self._best.hyper.alpha.copy()
-        n_groups = len(self.weight_group_names_)  # of the means; a noise network comes after
-        return np.exp(np.mean(np.log(self._result.drawn[0].alpha[:, :n_groups]), axis=0))
-
     # --- Laplace's approximation ------------------------------------------------------------------
+
+    @cached_property
+    def _laplace(self):
+        """Laplace's approximation of the last fit, `Combined`, searched for on first use."""
+        found = self._search()
+        self._search = None  # it holds the precision matrices of all minima
+        return found
 
     @property
     def _gaussians(self):
         """Gaussian approximations of the minima that have a share."""
-        return self._laplace.combined.gaussians
+        return self._laplace.gaussians
 
     @property
     def _shares(self):
         """Shares of all minima in the predictions by these."""
-        return self._laplace.combined.shares
+        return self._laplace.shares
 
     @property
     def _best(self):
@@ -229,7 +194,7 @@ class EvidenceMLP(BayesianMLP):
         scale = self._result.problem.log_scale
         return [
             self._as_network(m.network, m.theta, float(share), m.log_evidence + scale)
-            for m, share in zip(self._laplace.combined.minima, self._shares, strict=True)
+            for m, share in zip(self._laplace.minima, self._shares, strict=True)
         ]
 
     @property
@@ -264,13 +229,13 @@ class EvidenceMLP(BayesianMLP):
     def evidence_report_(self):
         """Report on the evidence and the predictions, see `EvidenceReport`."""
         check_is_fitted(self)
-        found, scale = self._laplace.combined, self._result.problem.log_scale
+        found, scale = self._laplace, self._result.problem.log_scale
         minima = [replace(m, terms=replace(m.terms, target_scale=scale)) for m in found.minima]
         reports = report_minima(self._result, minima, found.shares, self._noise_std_of)
         noise_std = getattr(self, "noise_std_", None)
         return make_report(
             self._result,
-            self._laplace.fit,
+            found.fit,
             reports,
             self._predictions,
             len(self._ensemble.member_weights) if self._predicts_by_draws else 0,
@@ -353,10 +318,15 @@ class EvidenceMLP(BayesianMLP):
         return None
 
 
-def _minima_of(result, entropy, n_restarts):
-    """Search for minima under the model of highest evidence if networks were drawn instead."""
-    if not result.drawn:
-        return result
-    sizes = result.posed.posterior.network.hidden_layer_sizes
-    problem = replace(result.problem, deadline=NEVER)
-    return fit_evidence(problem, sizes, entropy, n_restarts, result.noise)
+def _combined_minima(fit, entropy, n_restarts, combine):
+    """Combine minima; those of the model of highest evidence if networks were drawn instead."""
+    if fit.drawn:
+        sizes = fit.posed.posterior.network.hidden_layer_sizes
+        problem = replace(fit.problem, deadline=NEVER)
+        fit = fit_evidence(problem, sizes, entropy, n_restarts, fit.noise)
+    if any(minimum.precision is None for _, minimum in fit.pool):
+        raise ValueError(
+            "The posterior is numerically singular: neither the prior nor the data determine "
+            "some weights. Use a larger prior.base_precision, other units, or smaller weights."
+        )
+    return combined(fit, combine)

@@ -20,6 +20,7 @@ from skbayesnn.estimators.inputs._parameters import (
 )
 from skbayesnn.estimators.inputs._rows import generator
 from skbayesnn.estimators.inputs._settings import Sampler
+from skbayesnn.estimators.reports._comparison import compare_classifiers, compare_regressors
 from skbayesnn.estimators.reports._diagnostics import diagnose, spread_rows
 from skbayesnn.estimators.tasks._networks import OnDemand
 from skbayesnn.estimators.weights._posterior import DrawnPosterior
@@ -118,30 +119,26 @@ class HMCMLP(BayesianMLP):
         n_bytes = float(np.dtype(self._sampler.dtype).itemsize) * numbers
         remedies = "fewer n_draws, or Sampler(dtype='float32')"
         self._warn_of_memory(n_bytes, "Keeping the draws", remedies)
+        recipe = Recipe(
+            classic_plan(self._sampler),
+            self.n_chains,
+            self.n_warmup,
+            self.n_draws,
+            None if self._sampler._thins_itself else self._sampler.thin,
+            np.dtype(self._sampler.dtype).name,
+            isinstance(self._sampler.init, str) and self._sampler.init == "prior",
+            self.measure_evidence,
+        )
         return fit_by_sampling(
             problem,
             hidden_layer_sizes,
-            self._recipe(),
+            recipe,
             self._entropy,
             self._noise_model(problem),
             self._init_fit(problem, hidden_layer_sizes),
             (self._sampler.init, self.random_state),
             previous,
             self._workers(problem),
-        )
-
-    def _recipe(self):
-        """Settings of the chains."""
-        sampler = self._sampler
-        return Recipe(
-            classic_plan(sampler),
-            self.n_chains,
-            self.n_warmup,
-            self.n_draws,
-            None if sampler._thins_itself else sampler.thin,
-            np.dtype(sampler.dtype).name,
-            isinstance(sampler.init, str) and sampler.init == "prior",
-            self.measure_evidence,
         )
 
     def _init_fit(self, problem, hidden_layer_sizes):
@@ -166,7 +163,6 @@ class HMCMLP(BayesianMLP):
         self._row_index, self._row_numbers = rows.index, rows.numbers
         self._keep_common(result)
         self._ensemble = self._gaussians = ensemble_of_draws(result)
-        self.log_evidence_, self.log_evidence_std_ = result.log_evidence, result.log_evidence_std
         self.diagnostics_ = diagnose(result)
         if self.diagnostics_.r_hat > ASTRAY:
             self.log_evidence_ = self.log_evidence_std_ = np.nan
@@ -179,8 +175,10 @@ class HMCMLP(BayesianMLP):
         best = self._draws.theta[self._draws.best].astype(float)
         self.coefs_, self.intercepts_ = self._in_user_units(self._draws.network, best)
         init = thawed(self._sampler.init)
-        if not isinstance(init, str) and self._is_same_model(init):
-            self.comparison_ = self._compare(init, rows.X[spread_rows(len(rows.X))])
+        noise_models = {getattr(model, "noise_model_", None) for model in (init, self)}
+        if not isinstance(init, str) and len(noise_models) == 1:
+            compare = compare_classifiers if is_classifier(self) else compare_regressors
+            self.comparison_ = compare(init, self, rows.X[spread_rows(len(rows.X))])
 
     @property
     def _draws(self):
@@ -344,7 +342,3 @@ class HMCMLP(BayesianMLP):
             "posterior_predictive": {n: by_chain(v, shape) for n, v in predicted.items()},
             "observed_data": observed,
         }
-
-    def _is_same_model(self, fitted):
-        """Return True if an evidence fit has the same model, and so the same posterior."""
-        return True

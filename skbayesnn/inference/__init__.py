@@ -1,7 +1,7 @@
 """Inference: modes, the Laplace approximation and its evidence, and posterior sampling."""
 
 from skbayesnn.inference._drawn_fit import sampled_sizes
-from skbayesnn.inference._evidence_fit import fit_evidence, without_matrices
+from skbayesnn.inference._evidence_fit import fit_evidence
 from skbayesnn.inference._sampled_fit import Recipe, fit_by_sampling
 from skbayesnn.inference._sequential import Learnt, learnt
 from skbayesnn.inference.choice._noise_choice import SIGNIFICANT
@@ -54,5 +54,4 @@ __all__ = [
     "readable",
     "sampled_sizes",
     "well_determined",
-    "without_matrices",
 ]

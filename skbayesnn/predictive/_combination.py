@@ -60,17 +60,16 @@ class Pooled(Member):
 
     @property
     def doubles_per_row(self):
-        """Memory that a row to predict takes."""
         return super().doubles_per_row + self.others.doubles_per_row
 
     def outputs(self, X):
         """Pooled means ``(1, n, n_outputs)``."""
-        return self.mean_and_covariance(X)[0][None]
+        return self.moments(X)[0]
 
-    def mean_and_covariance(self, X):
+    def moments(self, X):
         """Pooled means, and the covariances of the network itself."""
-        mean, covariance = super().mean_and_covariance(X)
-        return self._pooled(mean, covariance, X), covariance
+        mean, covariance = super().moments(X)
+        return self._pooled(mean[0], covariance[0], X)[None], covariance
 
     def linearised(self, X):
         """Pooled means ``(n, n_outputs)``, and the derivatives of the network itself."""
@@ -101,10 +100,15 @@ class Pooled(Member):
 class Combined(NamedTuple):
     """Combined predictions of minima."""
 
+    fit: object  # `EvidenceFit` without the precision matrices of its minima
     gaussians: Ensemble  # Gaussian approximations of the minima that have a share, one for each
-    minima: list  # all that were considered, those of the fit's own network first
     shares: np.ndarray  # of the minima
     left_out: LeftOut  # leave-one-out predictions
+
+    @property
+    def minima(self):
+        """List of all minima that were considered, those of the fit's own network first."""
+        return [minimum for _, minimum in self.fit.pool[: len(self.shares)]]
 
 
 def combined(fit, combine):
@@ -131,7 +135,7 @@ def combined(fit, combine):
     mixed = LeftOut.mixed([left(i) for i in used], shares[used])
     parts = _pooled(fit, minima, used, member, densities)
     gaussians = Ensemble(parts, tuple(shares[[i]] for i in used))
-    return Combined(gaussians, minima, shares, mixed)
+    return Combined(fit.without_matrices(), gaussians, shares, mixed)
 
 
 def _pooled(fit, minima, used, member, densities):
@@ -139,7 +143,8 @@ def _pooled(fit, minima, used, member, densities):
 
     They are pooled with the means of all minima under constant noise, if there are any.
     """
-    plain = [i for i, minimum in enumerate(minima) if _is_plain(fit, minimum)]
+    law = type(fit.problem.likelihood)
+    plain = [i for i, m in enumerate(minima) if m.noise is None and type(m.likelihood) is law]
     if not plain or all(minima[i].noise is None for i in used):
         return tuple(map(member, used))
     some = [minima[i] for i in plain]
@@ -158,18 +163,12 @@ def member_of(posterior, minimum, settings):
 
     The posterior is that of the network before pruning, with the training rows.
     """
-    beta, network = minimum.hyper.beta[None], minimum.noise
-    if network is None:
+    beta, found = minimum.hyper.beta[None], minimum.noise
+    if found is None:
         noise = noise_of(minimum.likelihood, beta)
     else:
-        noise = noise_of(
-            minimum.likelihood,
-            beta,
-            state=network.theta[None],
-            network=network.network,
-            log_range=settings.free.beta_prior.log_range,
-            precision=network.precision,
-        )
+        state, log_range = found.theta[None], settings.free.beta_prior.log_range
+        noise = noise_of(minimum.likelihood, beta, state, found.network, log_range, found.precision)
     member = Member(minimum.network, minimum.theta, minimum.precision, noise)
     if noise is not None:
         return member
@@ -197,10 +196,8 @@ def _shares(combine, posterior, minima, densities):
     if any(m.trouble in OF_SIZE for m in minima):
         known[:], evidences = True, np.full(len(minima), np.nan)  # large ones may lack it
     free = np.array([not m.fits_everything for m in minima])
-    for choice in (known & free, known, np.ones(len(minima), dtype=bool)):
-        if np.any(choice):
-            eligible = np.flatnonzero(choice)
-            break
+    choices = known & free, known, np.ones(len(minima), dtype=bool)
+    eligible = next(np.flatnonzero(choice) for choice in choices if np.any(choice))
     weights = np.zeros(len(minima))
     if combine == "best" or len(eligible) == 1:
         weights[eligible[0]] = 1.0
@@ -378,10 +375,7 @@ def ensemble_of_models(fit):
     parts = [
         parts[i].first(int(np.ceil(share * most))) for i, share in zip(kept, shares, strict=True)
     ]
-    weights = [
-        np.full(part.size, share / part.size) for part, share in zip(parts, shares, strict=True)
-    ]
-    return Ensemble(tuple(parts), tuple(weights)), LeftOut.mixed(left, shares)
+    return Ensemble.of_draws(parts, shares), LeftOut.mixed(left, shares)
 
 
 def with_chains(gaussians, left_out, fit):
@@ -402,11 +396,10 @@ def with_chains(gaussians, left_out, fit):
     chains = LeftOut.mixed(left, shares)
     lead = np.average(chains.log_density - left_out.log_density, weights=problem.sample_weight)
     share = SHARE_OF_CHAINS * np.exp(min(lead, 0.0) / FALL_OF_CHAINS)
-    shares, rest = share * shares, 1.0 - share
-    weights = [rest * some for some in gaussians.weights]
-    weights += [np.full(part.size, s / part.size) for part, s in zip(parts, shares, strict=True)]
-    ensemble = Ensemble((*gaussians.parts, *parts), tuple(weights))
-    return ensemble, LeftOut.mixed([left_out, chains], np.array([rest, share]))
+    drawn = Ensemble.of_draws(parts, share * shares)
+    weights = (*((1.0 - share) * some for some in gaussians.weights), *drawn.weights)
+    ensemble = Ensemble((*gaussians.parts, *parts), weights)
+    return ensemble, LeftOut.mixed([left_out, chains], np.array([1.0 - share, share]))
 
 
 def noise_of_drawn(drawn):
@@ -430,11 +423,6 @@ def _draws_of_chains(joint, draws):
     return _draws_of(joint, theta, beta, state, int(np.argmin(draws.energy)))
 
 
-def _is_plain(fit, minimum):
-    """Return True if a minimum has constant noise, or belongs to a classifier."""
-    return minimum.noise is None and type(minimum.likelihood) is type(fit.problem.likelihood)
-
-
 def ensemble_of_draws(fit):
     """Make the ensemble of the drawn networks."""
-    return Ensemble.of_draws(_draws_of_chains(fit.sampled.joint, fit.draws))
+    return Ensemble.of_draws([_draws_of_chains(fit.sampled.joint, fit.draws)])

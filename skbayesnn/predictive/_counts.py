@@ -117,7 +117,7 @@ class CountNoise(GaussianNoise):
         return np.log(np.maximum(rng.gamma(size) / size, np.finfo(float).tiny))
 
     def pointwise(self, y, outputs, covariances, X, known=None):
-        """Log probabilities, means, distribution functions and variances; see `GaussianNoise`.
+        """Predict as `GaussianNoise.pointwise`; ``known`` are exposures.
 
         The distribution function leaves out half of the probability of ``y``, so that it is
         centred at 1/2 for a calibrated model.
@@ -221,9 +221,6 @@ class CountEnsemble(Ensemble):
         while np.any(short := (self._mixed(laws.cdf(high)) < probability) & (high < LARGEST)):
             low, high = np.where(short, high, low), np.where(short, 2.0 * high, high)
         return low, high
-
-    def _mixed(self, values):
-        return np.tensordot(self.member_weights, values, 1)
 
     def _over_laws(self, function, X, exposures, *arrays):
         """Apply a function of `CountLaws`, and of further arrays, to blocks of rows."""

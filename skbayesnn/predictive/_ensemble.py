@@ -26,9 +26,10 @@ class Ensemble:
     weights: tuple  # of the networks of every part, (m,); all sum to 1
 
     @classmethod
-    def of_draws(cls, draws):
-        """Make an ensemble of equally weighted draws."""
-        return cls((draws,), (np.full(draws.size, 1.0 / draws.size),))
+    def of_draws(cls, parts, shares=(1.0,)):
+        """Make an ensemble of `Draws` with given shares, equal ones of the networks of each."""
+        pairs = zip(parts, shares, strict=True)
+        return cls(tuple(parts), tuple(np.full(p.size, share / p.size) for p, share in pairs))
 
     @property
     def member_weights(self):
@@ -69,11 +70,7 @@ class Ensemble:
 
     def mean(self, X, errors=None):
         """Mean of targets, ``(n, p)``; ``errors`` as in `moments`, which do not change it."""
-
-        def mean(X):
-            return np.tensordot(self.member_weights, self.outputs(X), 1)
-
-        return self._by_rows(mean, X)
+        return self._by_rows(lambda X: self._mixed(self.outputs(X)), X)
 
     def moments(self, X, kind="total", errors=None):
         """Mean ``(n, p)`` and covariance ``(n, p, p)`` of the outputs of every row.
@@ -82,7 +79,7 @@ class Ensemble:
         ``errors`` ``(n, p)`` are variances of known errors, which belong to the noise.
         """
 
-        def moments(X, errors=None):
+        def moments(X, errors):
             mean, covariance = mixture_moments(self.member_weights, *self.member_moments(X, kind))
             if errors is not None and kind != "epistemic":
                 covariance = covariance + errors[..., None] * np.eye(mean.shape[-1])
@@ -104,19 +101,17 @@ class Ensemble:
 
     def quantiles(self, X, probabilities, errors=None):
         """Quantiles of targets, an array ``(n, p)`` per probability; ``errors`` as in `moments`."""
-
-        def quantiles(X, errors=None):
-            return mixture_quantiles(self._marginals(X, errors), probabilities)
-
-        return self._by_rows(quantiles, X, errors)
+        return self._by_rows(
+            lambda X, errors: mixture_quantiles(self._marginals(X, errors), probabilities),
+            X,
+            errors,
+        )
 
     def entropy(self, X, errors=None):
         """Differential entropies of targets ``(n, p)``; ``errors`` as in `moments`."""
-
-        def entropy(X, errors=None):
-            return mixture_entropy(self._marginals(X, errors))
-
-        return self._by_rows(entropy, X, errors)
+        return self._by_rows(
+            lambda X, errors: mixture_entropy(self._marginals(X, errors)), X, errors
+        )
 
     @property
     def with_moments(self):
@@ -139,7 +134,7 @@ class Ensemble:
         `with_moments`.
         """
 
-        def moments(X, errors=None):
+        def moments(X, errors):
             marginals = self._marginals(X, errors)
             mean = _mean_over(marginals, function)
             return mean, _mean_over(marginals, lambda y: (function(y) - mean) ** 2)
@@ -148,16 +143,17 @@ class Ensemble:
 
     def cdf(self, X, y, errors=None):
         """Probability of targets no larger than ``y``, ``(n, p)``; ``errors`` as for `moments`."""
-
-        def cdf(X, y, errors=None):
-            return sum(some.cdf(y) for some in self._marginals(X, errors))
-
-        return self._by_rows(cdf, X, y, errors)
+        return self._by_rows(
+            lambda X, y, errors: sum(some.cdf(y) for some in self._marginals(X, errors)),
+            X,
+            y,
+            errors,
+        )
 
     def log_density(self, X, y, errors=None):
         """Log density of targets, jointly over outputs, ``(n,)``; ``errors`` as in `moments`."""
 
-        def log_density(X, y, errors=None):
+        def log_density(X, y, errors):
             densities = np.concatenate([part.log_densities(X, y, errors) for part in self.parts])
             return logsumexp(densities + np.log(self.member_weights)[:, None], axis=0)
 
@@ -168,7 +164,7 @@ class Ensemble:
         if self.n_outputs == 1:
             return self.log_density(X, y, errors)[:, None]
 
-        def log_density(X, y, errors=None):
+        def log_density(X, y, errors):
             return logsumexp([some.log_density(y) for some in self._marginals(X, errors)], axis=0)
 
         return self._by_rows(log_density, X, y, errors)
@@ -201,8 +197,7 @@ class Ensemble:
         """Mean of the derivatives of the outputs by the inputs, ``(n, p, d)``."""
 
         def gradient(X):
-            slopes = np.concatenate([part.gradients(X) for part in self.parts])
-            return np.tensordot(self.member_weights, slopes, 1)
+            return self._mixed(np.concatenate([part.gradients(X) for part in self.parts]))
 
         return self._by_rows(gradient, X, width=X.shape[1])
 
@@ -212,11 +207,8 @@ class Ensemble:
         def moments(X):
             parts = [part.gradient_moments(X) for part in self.parts]
             means, variances = (np.concatenate(some) for some in zip(*parts, strict=True))
-            mean = np.tensordot(self.member_weights, means, 1)
-            means -= mean
-            np.square(means, out=means)
-            means += variances
-            return mean, np.tensordot(self.member_weights, means, 1)
+            mean = self._mixed(means)
+            return mean, self._mixed((means - mean) ** 2 + variances)
 
         return self._by_rows(moments, X, width=X.shape[1])
 
@@ -237,7 +229,11 @@ class Ensemble:
         mean = np.tensordot(totals, means, 1)
         return mean, np.tensordot(totals, variances + (means - mean) ** 2, 1)
 
-    def _marginals(self, X, errors=None):
+    def _mixed(self, values):
+        """Weighted mean over the networks, the first axis."""
+        return np.tensordot(self.member_weights, values, 1)
+
+    def _marginals(self, X, errors):
         """Marginals of targets; known errors require Gaussian `Marginals`."""
         pairs = zip(self.parts, self.weights, strict=True)
         marginals = [some for part, weights in pairs for some in part.marginals(X, weights)]
@@ -249,14 +245,16 @@ class Ensemble:
         return blas_threads(max(part.network.n_weights for part in self.parts))
 
     def _by_rows(self, function, *arrays, width=1):
-        """Apply a function to blocks of rows, so that all networks fit in memory.
+        """Apply a function to blocks of rows of arrays or ``None``, so that all networks fit.
 
         An output of a row has ``width`` values.
         """
-        arrays = [array for array in arrays if array is not None]
         blocks = row_blocks(len(arrays[0]), width * self.doubles_per_row)
         with self._threads():
-            parts = [function(*(array[rows] for array in arrays)) for rows in blocks]
+            parts = [
+                function(*(None if array is None else array[rows] for array in arrays))
+                for rows in blocks
+            ]
         if isinstance(parts[0], tuple):
             return [np.concatenate(some) for some in zip(*parts, strict=True)]
         return np.concatenate(parts)
@@ -286,11 +284,6 @@ class Rescaled(Part):
         return self.part.network
 
     @property
-    def size(self):
-        """Number of networks."""
-        return self.part.size
-
-    @property
     def doubles_per_row(self):
         """Memory per row to predict, in doubles."""
         return self.part.doubles_per_row
@@ -313,10 +306,11 @@ class Rescaled(Part):
         return self.part.joint_covariances(X[:, self.columns]) * scale**2
 
     def marginals(self, X, weights):
-        found, (inverse, scale) = [], (self.scaling.inverse, self.scaling.scale)
-        for some in self.part.marginals(X[:, self.columns], weights):
-            found.append(some._replace(means=inverse(some.means), scales=some.scales * scale))
-        return found
+        inverse, scale = self.scaling.inverse, self.scaling.scale
+        return [
+            some._replace(means=inverse(some.means), scales=some.scales * scale)
+            for some in self.part.marginals(X[:, self.columns], weights)
+        ]
 
     def log_densities(self, X, y, errors=None):
         if errors is not None:

@@ -10,6 +10,7 @@ from skbayesnn.predictive._members import class_probabilities
 from skbayesnn.predictive._moderation import (
     MANY_CLASSES,
     activation_moments,
+    covariance_root,
     moderated_sigmoid,
     moderated_softmax,
 )
@@ -107,7 +108,7 @@ def left_out(member, posterior, beta):
     means, cdf, std = np.zeros((3, len(X), n_outputs))
     width = n_outputs * (member.network.n_weights + 4 * member.doubles_per_row)
     for rows in row_blocks(len(X), width):
-        f, V = member.mean_and_covariance(X[rows])
+        (f,), (V,) = member.moments(X[rows])
         if member.shift is None:
             targets = posterior.targets(rows)._replace(weight=np.ones(len(f)))
             r, L = posterior.likelihood.derivatives(f, targets, beta, exact=False)
@@ -137,8 +138,7 @@ def _gain_of_uncertainty(V, L):
         v, curvature = (np.diagonal(some, axis1=1, axis2=2) for some in (V, L))
         gain = v**2 * curvature / np.maximum(1.0 - v * curvature, LEAST_REST)
         return gain[..., None] * np.eye(V.shape[-1])
-    values, vectors = np.linalg.eigh(L)
-    root = (vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]) @ np.swapaxes(vectors, 1, 2)
+    root = covariance_root(L)
     leverage, directions = np.linalg.eigh(root @ V @ root)
     reach = V @ root @ directions
     rest = np.maximum(1.0 - leverage, LEAST_REST)

@@ -128,19 +128,10 @@ def mixture_quantiles(tables, probabilities):
 
 
 def mixture_entropy(tables):
-    """Differential entropies ``-int p ln p`` of the rows of a mixture, in nats.
+    """Differential entropies ``-int p ln p`` of a list of `Marginals`, ``(n, ...)``, in nats.
 
-    The integral is a sum over nodes about the mean, whose spacing grows away from it.
-
-    Parameters
-    ----------
-    tables : list of Marginals
-        Laws with location and scale; all weights sum to 1.
-
-    Returns
-    -------
-    ndarray of shape (n, ...)
-        Accurate to some 1e-5, if components are not far narrower than the mixture.
+    The integral is a sum over nodes about the mean, whose spacing grows away from it: accurate to
+    some 1e-5, if components are not far narrower than the mixture. All weights sum to 1.
     """
     found = np.empty(tables[0].means.shape[1:])
     end = FARTHEST_NODES[all(table.law is NORMAL for table in tables)]

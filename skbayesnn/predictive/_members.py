@@ -39,7 +39,7 @@ def class_probabilities(activations):
 class Part:
     """Protocol of ``m`` networks of one layout, each with its own weights.
 
-    Parts have a ``network``, a ``size`` ``m`` and a ``noise``, which is ``None`` for classifiers.
+    Parts have a ``network`` and a ``noise``, which is ``None`` for classifiers.
     """
 
     def outputs(self, X):
@@ -106,8 +106,6 @@ class Member(Part):
     shift: np.ndarray | None = None  # from theta, where the network is linearised, to the mean
     free: slice | None = None  # weights with the Gaussian posterior; the others are certain
 
-    size = 1
-
     @property
     def n_unknowns(self):
         """Number of weights with a Gaussian posterior."""
@@ -119,12 +117,8 @@ class Member(Part):
         n_gaussians = 1 if self.noise is None else self.noise.n_gaussians
         return n_gaussians * self.network.n_outputs**2
 
-    def mean_and_covariance(self, X):
-        """Outputs and their covariance ``g^T A^-1 g`` due to the weights (Bishop 5.172-5.173).
-
-        Their shapes are ``(n, n_outputs)`` and ``(n, n_outputs, n_outputs)``, without noise. Rows
-        are treated in blocks of bounded memory.
-        """
+    def moments(self, X):
+        """Outputs and their covariance ``g^T A^-1 g`` due to the weights (Bishop 5.172-5.173)."""
         n_outputs = self.network.n_outputs
         mean = np.empty((len(X), n_outputs))
         covariance = np.empty((len(X), n_outputs, n_outputs))
@@ -132,7 +126,7 @@ class Member(Part):
             trace = forward(self.network, self.theta, X[rows], order=1)
             mean[rows] = self._mean(trace)
             covariance[rows] = self.precision.output_covariances(trace, self._free)
-        return mean, covariance
+        return mean[None], covariance[None]
 
     def linearised(self, X):
         """Mean outputs ``(n, n_outputs)`` and derivatives ``(n, n_outputs, k)`` by free weights."""
@@ -155,17 +149,13 @@ class Member(Part):
     def outputs(self, X):
         return outputs(self.network, self.theta, X)[None]
 
-    def moments(self, X):
-        mean, covariance = self.mean_and_covariance(X)
-        return mean[None], covariance[None]
-
     def joint_covariances(self, X):
         J = np.moveaxis(self.linearised(X)[1], 1, 0)
         return np.stack([self.precision.project(part[None])[0] for part in J])[None]
 
     def marginals(self, X, weights):
         """Gaussian marginals, one for each Gaussian of the noise."""
-        mean, covariance = self.mean_and_covariance(X)
+        (mean,), (covariance,) = self.moments(X)
         (shares,), (noise,) = self.noise.mixture(X)
         scales = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2) + noise)
         means = np.broadcast_to(mean, scales.shape)
@@ -225,7 +215,7 @@ class Member(Part):
         if not moderated:
             p = class_probabilities(self.outputs(X)[0])
             return p, np.zeros_like(p)
-        mean, covariance = self.mean_and_covariance(X)
+        (mean,), (covariance,) = self.moments(X)
         if mean.shape[1] > 1:
             if moderated == "closed_form":
                 raise ValueError("moderated='closed_form' exists for two classes only.")
@@ -304,7 +294,7 @@ class Draws(Part):
         return f + self.noise.of(chosen).draw(X, f.shape, rng) if noisy else f
 
     def gradients(self, X):
-        return self._slopes(self.theta.astype(float), X)
+        return self._slopes(self.theta, X)
 
     def gradient_moments(self, X):
         """Derivatives, and zeros for their variances."""
@@ -313,11 +303,11 @@ class Draws(Part):
 
     def draw_gradients(self, X, rng, size):
         chosen = rng.integers(len(self.theta), size=size)
-        return self._slopes(self.theta[chosen].astype(float), X)
+        return self._slopes(self.theta[chosen], X)
 
     def _slopes(self, theta, X):
-        slopes = of_networks(input_jacobian, self.network, theta, X, order=1)
-        return self._relative(slopes)
+        found = of_networks(input_jacobian, self.network, theta.astype(float), X, order=1)
+        return self._relative(found)
 
     def probabilities(self, X, moderated):
         """Mean class probabilities; ``moderated=False``: those of the draw of highest density."""

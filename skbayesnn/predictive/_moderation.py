@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 from scipy.linalg import helmert
-from scipy.special import entr, expit, ndtr, ndtri, roots_hermitenorm
+from scipy.special import entr, expit, ndtr, ndtri, roots_hermitenorm, softmax
 from scipy.stats import qmc
 
 from skbayesnn.network import row_blocks
@@ -33,7 +33,7 @@ def moderated_sigmoid(mean, variance, method="quadrature"):
 
 def sigmoid_variance(mean, variance):
     """Variance of ``sigmoid(x)`` for ``x ~ N(mean, variance)``."""
-    first, slope = _sigmoid_moments(mean, variance)
+    first, slope = moderated_sigmoid(mean, variance), _average(_slope, mean, variance)
     return np.maximum(first - slope - first**2, 0.0)  # sigmoid^2 = sigmoid - sigmoid'
 
 
@@ -46,11 +46,6 @@ def sigmoid_information(mean, variance):
     entropy = _average(_binary_entropy, mean, variance)
     p, q = moderated_sigmoid(mean, variance), moderated_sigmoid(-mean, variance)
     return np.maximum(entr(p) + entr(q) - entropy, 0.0)
-
-
-def _sigmoid_moments(mean, variance):
-    """Expectations of ``sigmoid`` and of its derivative under ``N(mean, variance)``."""
-    return moderated_sigmoid(mean, variance), _average(_slope, mean, variance)
 
 
 def _average(function, mean, variance, wide=None):
@@ -134,10 +129,7 @@ def _independent_softmax(mean, covariance):
     points = np.concatenate([points[:FEW_POINTS], -points[:FEW_POINTS]]).T
     first, squares = np.empty(mean.shape), np.empty(mean.shape)
     for rows in row_blocks(len(mean), SOFTMAX_CACHE * points.size):
-        p = mean[rows, :, None] + sd[rows, :, None] * points
-        p -= p.max(axis=1, keepdims=True)
-        np.exp(p, out=p)
-        p /= p.sum(axis=1, keepdims=True)
+        p = softmax(mean[rows, :, None] + sd[rows, :, None] * points, axis=1)
         first[rows], squares[rows] = p.mean(axis=2), np.mean(p**2, axis=2)
     return first, np.sqrt(np.maximum(squares - first**2, 0.0))
 
@@ -149,8 +141,9 @@ def activation_moments(mean, covariance):
     """
     if mean.shape[1] > 1:
         return softmax_slopes(mean, covariance)
-    probability, slope = _sigmoid_moments(mean[:, 0], np.maximum(covariance[:, 0, 0], 0.0))
-    return probability[:, None], slope[:, None, None]
+    variance = np.maximum(covariance[:, 0, 0], 0.0)
+    probability = moderated_sigmoid(mean[:, 0], variance)
+    return probability[:, None], _average(_slope, mean[:, 0], variance)[:, None, None]
 
 
 def softmax_slopes(mean, covariance):
@@ -195,10 +188,7 @@ def _softmax_points(mean, covariance):
     root, points = _softmax_roots(covariance)
     for rows in row_blocks(n, SOFTMAX_CACHE * SOFTMAX_POINTS * n_classes):
         # points on the last axis: sums over classes are fast
-        p = mean[rows, :, None] + root[rows] @ points.T
-        p -= p.max(axis=1, keepdims=True)
-        np.exp(p, out=p)
-        p /= p.sum(axis=1, keepdims=True)
+        p = softmax(mean[rows, :, None] + root[rows] @ points.T, axis=1)
         yield rows, np.swapaxes(p, 1, 2)
 
 

@@ -316,9 +316,9 @@ class _Censored:
     """Noise of training rows of which some are limits."""
 
     def pointwise(self, y, outputs, covariances, X, known=None):
-        """Log probabilities, means, distribution functions and variances; see `GaussianNoise`.
+        """Predict as `GaussianNoise.pointwise`; ``known`` are sides, see `CensoredGaussian`.
 
-        ``known`` are the sides of limits, see `CensoredGaussian`. A limit has the log probability
+        A limit has the log probability
         of the values that it allows, and the distribution function in their middle. A mean among
         these values is put at the limit, where it has no error. Outputs of a row with a limit count
         as independent.

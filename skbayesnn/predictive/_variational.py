@@ -103,7 +103,7 @@ def _closest(member, posterior, settings, hyper):
 def _activations(member, X):
     """Mean and covariance of activations.
 
-    This is faster than `Member.mean_and_covariance`, especially with many classes. Its loss of
+    This is faster than `Member.moments`, especially with many classes. Its loss of
     digits is harmless during the iteration.
     """
     p, widest = member.network.n_outputs, max(member.network.layer_sizes[1:])
@@ -126,13 +126,9 @@ class _Sites(Likelihood):
 
     def derivatives(self, outputs, targets, beta, exact=False):
         """Gradient ``(..., n, p)`` and curvature ``(..., n, p, p)``, as given."""
-        gradient = targets.y * targets.weight[:, None]
-        curvature = targets.factors * targets.weight[:, None, None]
-        lead = outputs.shape[:-2]
-        return (
-            np.broadcast_to(gradient, (*lead, *gradient.shape)),
-            np.broadcast_to(curvature, (*lead, *curvature.shape)),
-        )
+        lead, weight = outputs.shape[:-2], targets.weight[:, None]
+        gradient, curvature = targets.y * weight, targets.factors * weight[..., None]
+        return tuple(np.broadcast_to(a, (*lead, *a.shape)) for a in (gradient, curvature))
 
 
 def _squared_norm(matrices):

@@ -80,7 +80,6 @@ class Numbered(Part):
     V : ndarray of shape (n, n_outputs, r)
     """
 
-    size = 1
     noise = None
 
     def __init__(self, mean, V):

@@ -214,6 +214,9 @@ def test_several_outputs():
     assert model.sample_y(GRID, 3).shape == (7, 2, 3)
     cdf = model.predictive_cdf(GRID, interval[:, :, 1, 0])
     assert_allclose(cdf, 0.05, rtol=1e-6)
+    drawn = model.predict_distribution(GRID).rvs(4000)
+    share = np.mean(drawn < interval[:, :, 0, 1], axis=0)
+    assert np.all(np.abs(share - 0.75) < 4 * np.sqrt(0.75 * 0.25 / 4000))
     slopes = -T - np.log(y[:, 1] - 1.0)
     density = inner.log_predictive_density(X, forward(y)) + slopes
     assert_allclose(model.log_predictive_density(X, y), density, atol=1e-8)
@@ -309,6 +312,10 @@ def test_bad_data(linear):
         linear.predictive_cdf(GRID[:1], [[1.0, 2.0]])
     with pytest.raises(ValueError, match="must return finite numbers"):
         linear.predict_expectation(GRID, lambda y: y[:1])
+    with pytest.raises(ValueError, match="kind must be 'total'"):
+        linear.predict_std(GRID, "epistemic")
+    with pytest.raises(ValueError, match="measurement_std and exposure are not supported"):
+        linear.predict_interval(GRID, measurement_std=1.0)
 
 
 def test_check_estimator():

@@ -60,16 +60,6 @@ class TestProbabilities:
         densities = model.log_predictive_density(X, table)
         assert_allclose(densities, other.log_predictive_density(X, LABELS), rtol=1e-14)
 
-    def test_order_and_repetition_do_not_matter(self, model):
-        shares = RNG.dirichlet(np.ones(3), 24)
-        index = np.random.default_rng(1).permutation(np.repeat(np.arange(24), WEIGHT))
-        other = clone(model).fit(X[index], shares[index])
-        assert_allclose(
-            model.fit(X, shares, sample_weight=WEIGHT).predict_proba(GRID),
-            other.predict_proba(GRID),
-            rtol=1e-6,  # multiples of shares are not their sums, in the last bit
-        )
-
     def test_leave_one_out_is_the_mean_over_the_classes(self):
         shares = RNG.dirichlet(np.ones(3), 24)
         model = EvidenceMLPClassifier((), prior=Prior(precision=1.0), random_state=0)

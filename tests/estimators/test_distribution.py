@@ -207,30 +207,6 @@ def test_averages_searches_and_pipelines():
         conformal_interval(search, GRID)
 
 
-@pytest.mark.parametrize("sign", [1.0, -1.0])
-@pytest.mark.parametrize("n_outputs", [1, 2])
-def test_transformed_targets(sign, n_outputs):
-    functions = {"func": lambda y: sign * np.log(y), "inverse_func": lambda t: np.exp(sign * t)}
-    inner = make_pipeline(StandardScaler(), clone(EVIDENCE).set_params(noise="constant"))
-    y = np.exp(0.3 * Y) if n_outputs == 2 else np.exp(0.3 * Y[:, 0])
-    model = TransformedTargetRegressor(inner, **functions, prediction="mean").fit(X, y)
-    at = predictive_distribution(make_pipeline("passthrough", model), GRID)
-    check_identities(at, 3)
-    assert_array_equal(model.predict(GRID), at.mean())
-    assert_array_equal(model.log_predictive_density(GRID, y[:3]), at.joint_logpdf(y[:3]))
-    for output in range(n_outputs) if n_outputs > 1 else [...]:
-        assert_allclose(integral(at, 1, np.ones_like, output), 1.0, rtol=1e-6)
-        assert_allclose(integral(at, 1, lambda y: y, output), at.mean()[1][output], rtol=1e-6)
-        median = at.ppf(0.5)[1][output]
-        assert_allclose(integral(at, 1, lambda y, m=median: y < m, output), 0.5, rtol=1e-6)
-    drawn = at.rvs(4000)
-    assert np.all(np.abs(np.mean(drawn < at.ppf(0.3), axis=0) - 0.3) < 4 * np.sqrt(0.21 / 4000))
-    with pytest.raises(ValueError, match="kind must be 'total'"):
-        model.predict_std(GRID, "epistemic")
-    with pytest.raises(ValueError, match="measurement_std and exposure are not supported"):
-        model.predict_interval(GRID, measurement_std=1.0)
-
-
 @pytest.mark.parametrize(
     "engine",
     [

@@ -156,38 +156,6 @@ def test_relevance_determination(n, coefs, n_inputs):
     assert abs(model.log_evidence_ - log_evidence_orthogonal(X, 20.0 * y)) < NEAR
 
 
-def log_evidence_two_inputs(X, y, weight):
-    """As `log_evidence_orthogonal`, for two correlated inputs and weighted rows, one output."""
-    n = weight.sum()
-    Z = standardised(X, weight)[0]
-    T, _, scale = standardised(y, weight)
-    t = T[:, 0]
-    G, b = (Z.T * weight) @ Z, (Z.T * weight) @ t
-    log_beta, cell = likely_noise(T, np.array([n - b @ np.linalg.solve(G, b)]))
-    beta = np.exp(log_beta[:, 0])
-    log_alpha, share = log_uniform_grid(301)
-    first, second = log_alpha[:, None, None], log_alpha[:, None]
-    a11, a22 = np.exp(first) + beta * G[0, 0], np.exp(second) + beta * G[1, 1]
-    det = a11 * a22 - (beta * G[0, 1]) ** 2
-    squares = beta**2 * (a22 * b[0] ** 2 + a11 * b[1] ** 2 - 2 * beta * G[0, 1] * b[0] * b[1]) / det
-    table = 0.5 * (first + second - np.log(det) + squares) + share[:, None, None] + share[:, None]
-    bias = 0.5 * (second - np.log(np.exp(second) + beta * n)) + share[:, None]
-    value = 0.5 * n * (log_beta[:, 0] - np.log(2 * np.pi) - beta)
-    value += logsumexp(table, axis=(0, 1)) + logsumexp(bias, axis=0)
-    return logsumexp(value) + cell - n * np.sum(np.log(scale))
-
-
-@pytest.mark.parametrize(("correlation", "weighted"), [(0.7, True), (0.95, False)])
-def test_relevance_of_correlated_inputs(correlation, weighted):
-    rng = np.random.default_rng(4)
-    X = rng.standard_normal((120, 2))
-    X[:, 1] = correlation * X[:, 0] + np.sqrt(1 - correlation**2) * X[:, 1]
-    y = X[:, :1] + 0.5 * rng.standard_normal((120, 1))
-    weight = rng.uniform(0.5, 2.0, 120) if weighted else np.ones(120)
-    model = fit(X, y, weight, prior="ard")
-    assert abs(model.log_evidence_ - log_evidence_two_inputs(X, y, weight)) < NEAR
-
-
 @pytest.mark.parametrize("n_outputs", [1, 2])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("prior", ["single", "ard"])

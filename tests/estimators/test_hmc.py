@@ -280,14 +280,6 @@ def test_shared_noise_is_equal_in_units_of_y():
     assert list(model.diagnostics_.hyper_r_hat)[-1] == "noise_0"
 
 
-def test_without_standardisation_nothing_is_scaled():
-    X, y = make_rows()
-    model = fit(X=X, y=y, standardize=False, **QUICK)
-    theta = draws_of(model).theta.reshape(30, -1)[4]
-    assert_allclose(model.networks_[4].coefs[0].ravel(), theta[:6], rtol=1e-12)
-    assert_allclose(model.networks_[4].coefs[1].ravel(), theta[9:12], rtol=1e-12)
-
-
 def test_relevance_is_a_mean_over_draws():
     model = fit(prior="ard", **QUICK)
     alpha = draws_of(model).alpha[..., :2]

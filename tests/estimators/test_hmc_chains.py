@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from skbayesnn import EvidenceMLPRegressor, HMCMLPClassifier, HMCMLPRegressor, Noise, Prior, Sampler
 from skbayesnn.posterior import JointPosterior
-from tests.estimators.common import KINDS, make_rows
+from tests.estimators.common import make_rows
 from tests.tools import draws_of, result_of
 
 pytestmark = [
@@ -49,39 +49,6 @@ def differ(model, other):
 
 
 # --- what must not matter ------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("kind", "sampler", "options"),
-    [
-        *(
-            (kind, sampler, {})
-            for kind, sampler in zip(KINDS, ["auto", "langevin"] * 2, strict=True)
-        ),
-        ("one output", "auto", {"noise": "student_t"}),
-        ("one output", "langevin", {"noise": "input_dependent"}),
-        ("two outputs", "auto", {"noise": "correlated", "hidden_layer_sizes": (2,)}),
-    ],
-)
-def test_integer_weights_are_repeated_rows_in_any_order(kind, sampler, options):
-    X, y = make_rows(kind)
-    weight = np.random.default_rng(1).integers(0, 4, len(X))
-    weighted = make(kind, sampler=sampler, **options).fit(X, y, sample_weight=weight)
-    order = np.random.default_rng(2).permutation(weight.sum())
-    repeated = make(kind, sampler=sampler, **options)
-    repeated.fit(np.repeat(X, weight, axis=0)[order], np.repeat(y, weight, axis=0)[order])
-    assert_same_draws(weighted, repeated)
-    plain = make(kind, sampler=sampler, **options).fit(X, y)
-    assert differ(weighted, plain)
-
-
-@pytest.mark.parametrize(
-    ("kind", "options"),
-    [("one output", {}), ("three classes", {"sampler": "hmc"}), ("one output", LINEAR)],
-)
-def test_number_of_processes(kind, options):
-    options = {"n_chains": 3} | options
-    assert_same_draws(fit(kind, n_jobs=1, **options), fit(kind, n_jobs=2, **options))
 
 
 @pytest.mark.parametrize("options", [{}, QUICK], ids=["auto", "langevin"])

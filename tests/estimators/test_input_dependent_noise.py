@@ -185,21 +185,6 @@ def assert_same_bits(model, other):
         assert_array_equal(mine, its)
 
 
-def test_units():
-    X, y = make_rows(seed=1)
-    model = fit(X, y)
-    scaled = fit(1e3 * X - 5.0, 1e6 * y + 1e7)
-    mean, std, noise, evidence = predictions(model)
-    scaled_mean, scaled_std, scaled_noise, scaled_evidence = predictions(scaled, 1e3 * GRID - 5.0)
-    assert_allclose((scaled_mean - 1e7) / 1e6, mean, atol=1e-6)
-    assert_allclose(scaled_std / 1e6, std, rtol=1e-6)
-    assert_allclose(scaled_noise / 1e6, noise, rtol=1e-6)
-    change = len(y) * np.log(1e6)
-    assert scaled_evidence + change == pytest.approx(evidence, abs=1e-3)
-    best, scaled_best = (m.evidence_report_.minima[0].log_evidence for m in (model, scaled))
-    assert scaled_best + change == pytest.approx(best, abs=1e-4)
-
-
 def test_the_prior_of_drawn_networks_is_that_of_the_means(as_users_fit):
     X, y = make_rows(20)
     precision = {"hidden1_weights": 1.0, "hidden1_biases": 4.0, "output": 0.25}

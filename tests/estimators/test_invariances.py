@@ -9,10 +9,20 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import load_diabetes
 
-from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, Solver
-from tests.estimators.common import make_rows
+from skbayesnn import (
+    EvidenceMLPClassifier,
+    EvidenceMLPRegressor,
+    HMCMLPClassifier,
+    HMCMLPRegressor,
+    Solver,
+)
+from tests.estimators.common import KINDS, make_rows
+from tests.tools import BRIEF, draws_of
 
-pytestmark = pytest.mark.usefixtures("laplace")
+pytestmark = [
+    pytest.mark.usefixtures("laplace"),
+    pytest.mark.filterwarnings("ignore:The chains have not converged"),
+]
 
 
 def integer_weights(X):
@@ -21,14 +31,19 @@ def integer_weights(X):
 
 
 def make_model(kind, **options):
-    options = {"hidden_layer_sizes": (3,), "n_restarts": 2, "random_state": 0} | options
+    """Evidence estimator; a sampling one if ``options`` name a sampler."""
+    sampled = "sampler" in options
+    few = BRIEF if sampled else {"n_restarts": 2, "random_state": 0}
+    options = {"hidden_layer_sizes": (3,)} | few | options
     if "classes" in kind:
-        return EvidenceMLPClassifier(**options)
-    return EvidenceMLPRegressor(**{"noise": "constant"} | options)
+        return (HMCMLPClassifier if sampled else EvidenceMLPClassifier)(**options)
+    return (HMCMLPRegressor if sampled else EvidenceMLPRegressor)(**{"noise": "constant"} | options)
 
 
 def predictions(model, X):
-    """Everything that a model says about rows, and its evidence."""
+    """Everything that a model says about rows, and its evidence; the draws of a sampler."""
+    if hasattr(model, "diagnostics_"):
+        return list(draws_of(model))
     if hasattr(model, "classes_"):
         return [model.predict_proba(X), model.predict_std(X), model.log_evidence_]
     return [*model.predict(X, return_std=True), model.log_evidence_]
@@ -50,6 +65,10 @@ VARIANTS = [
     ("one output", {"noise": "input_dependent", "n_restarts": 1}),
     ("one output", {"noise": "auto", "n_restarts": 1}),
     ("two outputs", {"noise": "correlated", "hidden_layer_sizes": (2,)}),
+    *((kind, {"sampler": s}) for kind, s in zip(KINDS, ["auto", "langevin"] * 2, strict=True)),
+    ("one output", {"sampler": "auto", "noise": "student_t"}),
+    ("one output", {"sampler": "langevin", "noise": "input_dependent"}),
+    ("two outputs", {"sampler": "auto", "noise": "correlated", "hidden_layer_sizes": (2,)}),
 ]
 
 
@@ -64,11 +83,20 @@ def test_integer_weights_are_repeated_rows_in_any_order(kind, options):
     assert_same_bits(weighted, repeated, GRID)
 
 
-@pytest.mark.parametrize("kind", ["two outputs", "two classes"])
-def test_number_of_processes(kind):
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [
+        ("two outputs", {"n_restarts": 3, "combine": "equal"}),
+        ("two classes", {"n_restarts": 3, "combine": "equal"}),
+        ("one output", {"sampler": "auto", "n_chains": 3}),
+        ("three classes", {"sampler": "hmc", "n_chains": 3}),
+        ("one output", {"sampler": "auto", "n_chains": 3, "hidden_layer_sizes": ()}),
+    ],
+    ids=str,
+)
+def test_number_of_processes(kind, options):
     X, y = make_rows(kind)
-    model = make_model(kind, n_restarts=3, n_jobs=1, combine="equal").fit(X, y)
-    parallel = make_model(kind, n_restarts=3, n_jobs=2, combine="equal").fit(X, y)
+    model, parallel = (make_model(kind, n_jobs=n, **options).fit(X, y) for n in (1, 2))
     assert_same_bits(model, parallel, GRID)
 
 

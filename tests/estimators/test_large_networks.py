@@ -6,8 +6,7 @@ from sklearn.exceptions import ConvergenceWarning
 from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, Noise, Prior, Solver
 from skbayesnn.inference import Method
 from skbayesnn.inference.curvature._method import Curvature
-from skbayesnn.inference.curvature._precision_kronecker import KroneckerPrecision
-from tests.tools import parts_of, result_of, set_limits
+from tests.tools import result_of, set_limits
 
 pytestmark = pytest.mark.usefixtures("laplace")
 
@@ -78,25 +77,6 @@ def test_kronecker_path_agrees_with_the_gauss_newton_one(monkeypatch, std):
     assert model.n_effective_weights_ == pytest.approx(
         usual.n_effective_weights_, rel=0.25
     )  # signs
-
-
-def test_predictions_with_kronecker_factors(monkeypatch):
-    X, y = rows(400)
-    set_limits(monkeypatch, **KRONECKER)
-    model = EvidenceMLPRegressor((12,), noise="constant", n_restarts=1, random_state=0)
-    with pytest.warns(
-        ConvergenceWarning, match="log_evidence_ is nan.* Kronecker factors.* fewer hidden units"
-    ):
-        model.fit(X, y)
-    assert isinstance(parts_of(model)[0].precision, KroneckerPrecision)
-    assert 15 < model.n_effective_weights_ < 150
-    assert model.noise_std_ == pytest.approx(0.1, rel=0.15)  # gamma is approximate, of 400 rows
-    X_new, y_new = rows(400, seed=1)
-    low, high = model.predict_interval(X_new, 0.9).T
-    assert 0.85 < np.mean((low < y_new) & (y_new < high)) < 0.95
-    draws = model.sample_y(X[:5], 2000, random_state=0)
-    std = model.predict_std(X[:5], kind="epistemic")
-    np.testing.assert_allclose(draws.std(axis=1), std, rtol=4 / np.sqrt(2 * 2000))
 
 
 BY_GRADIENTS = [{"softmax_work": 0}, KRONECKER]

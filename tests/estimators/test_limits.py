@@ -167,17 +167,6 @@ def test_report_counts_only_errors_beyond_a_limit():
     assert 0.9 < inside <= 1.0
 
 
-def test_limits_that_say_nothing_change_nothing():
-    X, y, sides = make_rows()
-    X, y, sides = (some[sides == 0] for some in (X, y, sides))
-    limits = X[:10], np.full(10, 60.0), np.full(10, -1)
-    far = [np.concatenate(pair) for pair in zip((X, y, sides), limits, strict=True)]
-    model = fit(far, noise=0.5, **FIXED | LAPLACE)
-    plain = EvidenceMLPRegressor((), noise=0.5, **FIXED).fit(X, y)
-    assert_allclose(model.predict(X), plain.predict(X), atol=1e-6)
-    assert model.log_evidence_ == pytest.approx(plain.log_evidence_, abs=1e-4)
-
-
 def test_networks_with_several_outputs():
     rng = np.random.default_rng(0)
     X = rng.uniform(-2, 2, (250, 1))

@@ -131,22 +131,6 @@ def test_noise_that_errors_explain_goes_away():
     assert model.log_evidence_ > plain.log_evidence_ + 50.0
 
 
-@each_regressor
-def test_equal_errors_alone_are_a_given_level(kind):
-    X, y, _ = make_rows()
-    options = {"hidden": (2,)}
-    measured = fit(kind, (X, y, 0.4), noise=0, **options)
-    given = fit(kind, (X, y, None), noise=0.4, **options)
-    assert_allclose(measured.predict_std(X, kind="aleatoric"), 0.0, atol=1e-7)
-    if kind is EvidenceMLPRegressor:
-        assert_allclose(measured.predict(X), given.predict(X), rtol=1e-4, atol=1e-5)
-        assert measured.log_evidence_ == pytest.approx(given.log_evidence_, abs=1e-3)
-        found = measured.predict_std(X, measurement_std=0.4)
-        assert_allclose(found, given.predict_std(X), rtol=1e-4)
-        found = measured.leave_one_out_log_density_
-        assert_allclose(found, given.leave_one_out_log_density_, atol=1e-3)
-
-
 def test_leave_one_out_is_the_fall_of_the_evidence():
     rows = make_rows(n=15)
     model = fit(EvidenceMLPRegressor, rows, noise=0.3, **FIXED)

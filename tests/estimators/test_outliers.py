@@ -148,21 +148,6 @@ def test_drawn_fits(size, seed):
     assert [part.network.hidden_layer_sizes for part in parts_of(model)] == [(16,)]
 
 
-def test_units_of_y_follow():
-    X, y, _ = make_rows(100, 0.15)
-    given = {"measure_evidence": False, **SMALL}
-    one = EvidenceMLPRegressor(**given).fit(X, y)
-    other = EvidenceMLPRegressor(**given).fit(X, 1000 * y + 5e4)
-    grid = X[:10]
-    assert_allclose(other.predict(grid), 1000 * one.predict(grid) + 5e4, rtol=1e-9)
-    assert_allclose(other.predict_std(grid), 1000 * one.predict_std(grid), rtol=1e-9)
-    interval = 1000 * one.predict_interval(grid) + 5e4
-    assert_allclose(other.predict_interval(grid), interval, rtol=1e-9)
-    assert other.log_evidence_ == pytest.approx(one.log_evidence_ - 100 * np.log(1000))
-    density = one.log_predictive_density(grid, y[:10]) - np.log(1000)
-    assert_allclose(other.log_predictive_density(grid, 1000 * y[:10] + 5e4), density, atol=1e-8)
-
-
 def test_one_output_of_two():
     X, y, _ = make_rows(100, 0.1)
     y = np.column_stack([y, np.cos(3 * X[:, 1])])

@@ -365,17 +365,6 @@ def test_large_linear_softmax_model(monkeypatch):
     assert model.score(X, y) > 0.9
 
 
-@pytest.mark.parametrize("noise", ["input_dependent", "student_t"])
-def test_noise_of_large_networks(monkeypatch, noise):
-    set_limits(monkeypatch, **REGIMES["largest"].limits)
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((100, 3))
-    y = X[:, 0] + 0.3 * rng.standard_normal(100)
-    model = make_model("one output", noise, (6,), solver=Solver(max_iter=30))
-    check(model, "largest", X, y)
-    assert model.score(X, y) > 0.8
-
-
 @pytest.mark.parametrize("limits", [{}, {"dual_work": 0}, {"dense": 0, "dual": 0}], ids=str)
 @pytest.mark.parametrize("precision", ["auto", 1.0])
 def test_inputs_whose_squares_are_lost_in_rounding(monkeypatch, limits, precision):

@@ -254,16 +254,6 @@ def test_shared_noise_is_equal_in_units_of_y():
     assert_allclose(fixed.noise_std_, 2.0, rtol=1e-12)
 
 
-def test_without_standardisation_nothing_is_scaled():
-    X, y = make_rows()
-    X = (X - X.mean(axis=0)) / X.std(axis=0)
-    y = (y - y.mean()) / y.std()
-    inside, outside = fit(X=X, y=y), fit(X=X, y=y, standardize=False)
-    assert_allclose(outside.predict(X), inside.predict(X), rtol=1e-6, atol=1e-8)
-    assert outside.log_evidence_ == pytest.approx(inside.log_evidence_, abs=1e-6)
-    assert outside.evidence_report_.target_scale == 0.0
-
-
 @pytest.mark.parametrize("combine", ["best", "evidence", "equal", "stacking"])
 def test_shares_of_the_minima(combine):
     model = several_minima(combine)
@@ -379,15 +369,6 @@ def test_rotatable_hidden_units_have_no_evidence():
     mean, std = model.predict(GRID, return_std=True)
     assert np.all(np.isfinite(mean))
     assert np.all(std > 0)
-
-
-def test_gauss_newton_says_so():
-    model = fit(solver="gauss_newton")
-    assert "Gauss-Newton" in model.evidence_report_.minima[0].verdict
-    exact = fit(solver="exact")
-    assert "Gauss-Newton" not in exact.evidence_report_.minima[0].verdict
-    assert model.log_evidence_ != exact.log_evidence_
-    assert fit(solver="auto").log_evidence_ == exact.log_evidence_
 
 
 def test_relevance_tells_live_from_dead_inputs():

@@ -12,9 +12,9 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor, Prior
+from skbayesnn.estimators.reports._minimum import overall, verdict_of_minimum
 from skbayesnn.estimators.reports._predictions import Predictions
 from skbayesnn.estimators.reports._printed import WIDTH
-from skbayesnn.estimators.reports._verdict import overall, verdict_of_minimum
 from skbayesnn.predictive import LeftOut
 from tests.tools import BRIEF
 

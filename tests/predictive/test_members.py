@@ -40,7 +40,7 @@ def log_precision(x, sd=SD):
 @pytest.mark.parametrize("residual", [0.0, 1.0, -4.0])
 def test_density_averages_over_the_log_precision(residual):
     member = make_member()
-    _, covariance = member.mean_and_covariance(X)
+    _, (covariance,) = member.moments(X)
     found = log_density(member, np.full((2, 1), residual))
     for i, x in enumerate(X[:, 0]):
         centre, sd = log_precision(x)

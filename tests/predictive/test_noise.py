@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 
 from skbayesnn.inference import DensePrecision
-from skbayesnn.network import Network, outputs
+from skbayesnn.network import Network
 from skbayesnn.posterior import squared_scales
 from skbayesnn.predictive import GaussianNoise, NoiseNetworks, StudentTNoise
 
@@ -39,21 +39,6 @@ def residuals(noise, seed=2):
 def covariances(noise):
     root = np.random.default_rng(3).standard_normal((len(noise.squared_scales), len(X), 2, 2))
     return root @ np.swapaxes(root, -1, -2)
-
-
-def scales_by_hand(kind, noise):
-    """At every row, ``(m, n, n_outputs)``."""
-    if kind in ("gaussian", "student_t"):
-        return np.sqrt(np.tile(SQUARED_SCALES[:, None], (1, len(X), 1)))
-    h = np.stack([outputs(noise.network, theta, X) for theta in noise.theta])
-    return np.exp(-0.5 * np.clip(h, -2.0, 2.0))
-
-
-@each_kind
-def test_scales(kind):
-    noise = make(kind)
-    expected = scales_by_hand(kind, noise)
-    assert_allclose(np.broadcast_to(noise.scales(X), expected.shape), expected, rtol=1e-13)
 
 
 @each_kind
@@ -89,15 +74,6 @@ def test_variances_are_those_of_the_mixture(kind):
     expected = np.sum(shares[..., None, None] * variances, axis=1)
     # few Gaussians leave out some of the far tails of Student-t noise
     assert_allclose(noise.variances(X), expected, rtol=0.02 if kind == "student_t" else 1e-12)
-
-
-def test_laws_of_the_residuals():
-    ((law, networks),) = make("gaussian").laws
-    assert_allclose(law.cdf(1.3), stats.norm.cdf(1.3))
-    assert_array_equal(np.arange(3)[networks], [0, 1, 2])
-    laws = make("student_t").laws
-    found = {law.degrees_of_freedom: list(np.flatnonzero(networks)) for law, networks in laws}
-    assert found == {nu: [i] for i, nu in enumerate(DEGREES)}
 
 
 def test_typical_variances():

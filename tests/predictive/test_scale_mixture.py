@@ -3,11 +3,7 @@ import pytest
 from scipy import stats
 from scipy.integrate import quad
 
-from skbayesnn.inference import DensePrecision
 from skbayesnn.inference.noise._student_t_noise import DEGREES_OF_FREEDOM
-from skbayesnn.network import Network
-from skbayesnn.posterior import Posterior, StudentT, weight_groups
-from skbayesnn.predictive import Member, StudentTNoise, left_out
 from skbayesnn.predictive._noise import log_scale_mixture_density, noise_scales
 
 FAR = np.concatenate([[0.0, 0.5, 1.0, 2.0, 4.0], 10.0 ** np.arange(1, 4)])
@@ -24,14 +20,6 @@ def test_without_uncertainty_it_is_the_student_t_density(degrees):
     found = density(FAR[:, None], np.zeros((n, 1, 1)), np.full((n, 1), 4.0), degrees)
     np.testing.assert_allclose(found, stats.t.logpdf(FAR, degrees, scale=2.0), atol=1e-4)
     np.testing.assert_allclose(found[:6], stats.t.logpdf(FAR[:6], degrees, scale=2.0), atol=1e-6)
-
-
-@each_degree
-def test_moments_of_the_scales(degrees):
-    weights, factors = noise_scales(degrees)
-    assert weights.sum() == pytest.approx(1.0, abs=1e-12)
-    assert weights @ factors == pytest.approx(degrees / (degrees - 2.0), rel=0.02)
-    assert weights @ factors**-1 == pytest.approx(1.0, abs=1e-6)
 
 
 @pytest.mark.parametrize("degrees", [2.5, 10.0])
@@ -65,29 +53,3 @@ def test_several_outputs_share_their_scale():
         for u in factors
     ]
     np.testing.assert_allclose(found, np.log(weights @ np.array(parts)), atol=1e-9)
-
-
-def test_leave_one_out():
-    """At fixed row weights: the refit without a row is a weighted linear regression."""
-    rng = np.random.default_rng(1)
-    X = rng.uniform(-2, 2, (12, 1))
-    y = X + 0.3 * rng.standard_normal((12, 1))
-    y[3] += 4.0
-    network = Network((1, 1))
-    likelihood, beta = StudentT.per_output(1), np.array([9.0])
-    posterior = Posterior(network, likelihood, weight_groups(network, "layer"), X, y, np.ones(12))
-    Phi, theta = np.column_stack([X, np.ones(12)]), np.zeros(2)
-    for _ in range(200):  # expectation maximisation
-        tau = 9.0 * 5.0 / (4.0 + 9.0 * (Phi @ theta - y[:, 0]) ** 2)
-        theta = np.linalg.solve(Phi.T * tau @ Phi + np.eye(2), Phi.T @ (tau * y[:, 0]))
-    A = Phi.T * tau @ Phi + np.eye(2)
-    noise = StudentTNoise(np.array([[1 / 9.0]]), degrees_of_freedom=np.array([4.0]))
-    member = Member(network, theta, DensePrecision(A), noise)
-    found = left_out(member, posterior, beta).log_density
-    for i in range(12):
-        rest = np.arange(12) != i
-        A = Phi[rest].T * tau[rest] @ Phi[rest] + np.eye(2)
-        mean = Phi[i] @ np.linalg.solve(A, Phi[rest].T @ (tau * y[:, 0])[rest])
-        variance = Phi[i] @ np.linalg.solve(A, Phi[i])
-        exact = density([[y[i, 0] - mean]], [[[variance]]], [[1 / 9.0]], 4.0)
-        assert found[i] == pytest.approx(exact[0], abs=1e-6)

@@ -75,17 +75,13 @@ def hyperpriors_of_noise(noise, free):
     return tuple(p if f else LogUniform() for p, f in zip(priors, free, strict=True))
 
 
-def fixed_precisions(given, names):
-    """Find the groups whose precision is given, and its value, see `fixed_values`."""
-    return fixed_values(given, names, "prior.precision", inferred=("auto", "inferred"))
-
-
 def precision_factors(given, settled, names):
-    """Find `fixed_precisions` where some groups, by name, already have a precision.
+    """Find the groups whose precision is given, and its value, see `fixed_values`.
 
-    These have the factor 1 unless another one is given, or ``"inferred"``.
+    Some groups, by name, may already have a precision. These have the factor 1 unless another one
+    is given, or ``"inferred"``.
     """
-    free, values = fixed_precisions(given, names)
+    free, values = fixed_values(given, names, "prior.precision", inferred=("auto", "inferred"))
     if isinstance(given, str) and given == "inferred":
         return free, values
     return free & ~np.isin(names, settled), values

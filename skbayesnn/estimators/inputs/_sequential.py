@@ -30,29 +30,26 @@ class Waiting(NamedTuple):
     reason: str | None
 
     @classmethod
-    def single(cls, estimator, rows):
-        """Keep a single row, which cannot be fitted."""
-        return cls(rows, _row_attributes(estimator), "a single row determines no precisions")
-
-    @classmethod
-    def after(cls, fitted, rows):
-        """Keep rows after a fit that does not settle scaling, network or precisions.
+    def of(cls, estimator, rows):
+        """Keep a single row, or rows of a fit that settles no scaling, network or precisions.
 
         Few rows settle nothing if precisions are inferred: batches may be in some order, and show
         a part of the function each. ``None`` if all is settled.
         """
-        free = bool(np.any(fitted._result.posed.settings.free.alpha))
-        y = rows[1]
-        if np.any(np.ptp(y, axis=0) == 0) and (free or fitted.standardize):
-            target = "class" if is_classifier(fitted) else "value of a target"
+        if not estimator.__sklearn_is_fitted__():
+            reason = "a single row determines no precisions"
+            return cls(rows, _row_attributes(estimator), reason)
+        free, y = bool(np.any(estimator._result.posed.settings.free.alpha)), rows[1]
+        if np.any(np.ptp(y, axis=0) == 0) and (free or estimator.standardize):
+            target = "class" if is_classifier(estimator) else "value of a target"
             reason = f"the batches so far hold only one {target}"
-        elif free and len(y) <= MOST_WAITING and fitted.n_effective_weights_ < LEARNT:
+        elif free and len(y) <= MOST_WAITING and estimator.n_effective_weights_ < LEARNT:
             reason = "the inputs explain nothing of the targets so far"
         elif free and len(y) <= JOINED:
             reason = None
         else:
             return None
-        return cls(rows, _row_attributes(fitted), reason)
+        return cls(rows, _row_attributes(estimator), reason)
 
     def joined(self, rows):
         """Join the rows with those of the next batch."""

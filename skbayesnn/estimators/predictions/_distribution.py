@@ -23,29 +23,38 @@ from skbayesnn.predictive import CountEnsemble, Ensemble
 KINDS = ("total", "epistemic", "aleatoric")
 NODES, SHARES = hermegauss(15)  # averages over the standard normal, for the entropy
 
-NUMBERS = """Distributions of numbers, at rows.
+PARTS = """Parts of predictive distributions.
 
 Parameters
 ----------
-y : float or array-like of shape (n_samples,) or (n_samples, n_outputs)
-    Targets.
 kind : {"total", "epistemic", "aleatoric"}, default="total"
     The total; the part of the weights; the part of the noise. Their variances add up.
-ensemble : Ensemble
-    Networks that predict, in standardised units.
-X : ndarray of shape (n_samples, n_features)
-    Inputs, standardised.
-one_dimensional : bool
-    Whether arrays have no axis of outputs.
+coverage : float or array-like of shape (n_coverages,), default=0.95
+    Probability inside, between 0 and 1.
+q : float or array-like, default=0.5
+    Lower-tail probabilities, between 0 and 1; 0.5 is the median.
 
 Returns
 -------
 ndarray of shape (n_samples,) or (n_samples, n_outputs)
     Values of all targets.
 """
+NUMBERS = """Distributions of numbers, at rows.
+
+Parameters
+----------
+y : float or array-like of shape (n_samples,) or (n_samples, n_outputs)
+    Targets.
+ensemble : Ensemble
+    Networks that predict, in standardised units.
+X : ndarray of shape (n_samples, n_features)
+    Inputs, standardised.
+one_dimensional : bool
+    Whether arrays have no axis of outputs.
+"""
 
 
-@documented(NUMBERS)
+@documented(PARTS, NUMBERS)
 class Distribution:
     """Methods that follow from others of a predictive distribution of numbers.
 
@@ -79,11 +88,6 @@ class Distribution:
     def interval(self, coverage: ArrayLike = 0.95) -> Array:
         """Compute central intervals.
 
-        Parameters
-        ----------
-        coverage : float or array-like of shape (n_coverages,), default=0.95
-            Probability inside, between 0 and 1.
-
         Returns
         -------
         ndarray of shape (n_samples, 2) or (n_samples, n_outputs, 2)
@@ -92,7 +96,7 @@ class Distribution:
         return self.ppf(tails(coverage))
 
 
-@documented(NUMBERS)
+@documented(PARTS, NUMBERS)
 @dataclass(frozen=True, repr=False, eq=False)
 class PredictiveDistribution(Distribution):
     """Predictive distribution of the targets of given rows: a mixture over networks.
@@ -179,17 +183,14 @@ class PredictiveDistribution(Distribution):
         return self._shaped(self.ensemble.cdf(self.X, self._targets(y), self.errors))
 
     def ppf(self, q: ArrayLike) -> Array:
-        """Compute quantiles, the inverse of `cdf`.
+        """Compute quantiles, the inverse of `cdf`, in units of y.
+
+        They are those of each output by itself. The axes of ``q`` come last.
 
         Parameters
         ----------
         q : float or array-like
             Lower-tail probabilities, between 0 and 1.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            Quantiles, in units of y, for each output by itself; the axes of ``q`` come last.
         """
         q = probabilities(q, "q")
         found = self.ensemble.quantiles(self.X, q.ravel(), self.errors)
@@ -197,13 +198,7 @@ class PredictiveDistribution(Distribution):
         return found.reshape(*found.shape[:-1], *q.shape)
 
     def entropy(self) -> Array:
-        """Compute the differential entropy, by a sum over nodes about the mean.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            Entropy in nats, y in its own units.
-        """
+        """Compute the differential entropy in nats, by a sum over nodes about the mean."""
         found = self.ensemble.entropy(self.X, self.errors)
         return self._shaped(found + np.log(self.scaling.scale))
 
@@ -300,7 +295,7 @@ class PredictiveDistribution(Distribution):
         return values[:, 0] if self.one_dimensional else values
 
 
-@documented(NUMBERS)
+@documented(PARTS, NUMBERS)
 @dataclass(frozen=True, init=False, repr=False, eq=False)
 class CountDistribution(PredictiveDistribution):
     """Predictive distribution of counts at given rows: a mixture over networks.

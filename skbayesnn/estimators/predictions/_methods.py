@@ -9,9 +9,10 @@ from numpy.typing import ArrayLike
 
 from skbayesnn._docs import documented
 from skbayesnn._typing import Array
+from skbayesnn.estimators.predictions._distribution import PARTS
 
 
-@documented()
+@documented(PARTS)
 class Predictions:
     """Mixin of the predictions that are one method of ``predict_distribution(X)``."""
 
@@ -24,18 +25,7 @@ class Predictions:
         measurement_std: float | ArrayLike | None = None,
         exposure: float | ArrayLike | None = None,
     ) -> Array:
-        """Predict the standard deviation, or one of its parts.
-
-        Parameters
-        ----------
-        kind : {"total", "epistemic", "aleatoric"}, default="total"
-            Part of the uncertainty: the total; the part of the weights; the part of the noise.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            Standard deviation, in units of y. The squares of the parts sum to that of the total.
-        """
+        """Predict the standard deviation, or one of its parts, in units of y."""
         return self.predict_distribution(X, measurement_std, exposure).std(kind)
 
     def predict_interval(
@@ -46,11 +36,6 @@ class Predictions:
         exposure: float | ArrayLike | None = None,
     ) -> Array:
         """Predict a central interval of the predictive distribution.
-
-        Parameters
-        ----------
-        coverage : float or array-like of shape (n_coverages,), default=0.95
-            Probability inside, between 0 and 1.
 
         Returns
         -------
@@ -66,17 +51,9 @@ class Predictions:
         measurement_std: float | ArrayLike | None = None,
         exposure: float | ArrayLike | None = None,
     ) -> Array:
-        """Predict quantiles of the predictive distribution.
+        """Predict quantiles of the predictive distribution, in units of y.
 
-        Parameters
-        ----------
-        q : float or array-like, default=0.5
-            Lower-tail probabilities, between 0 and 1; 0.5 is the median.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            Quantiles, in units of y, for each output by itself; the axes of ``q`` come last.
+        They are those of each output by itself. The axes of ``q`` come last.
         """
         return self.predict_distribution(X, measurement_std, exposure).ppf(q)
 
@@ -145,10 +122,5 @@ class Predictions:
 
         At the true targets of a calibrated model these values, the probability integral transform,
         are uniform (Dawid 1984).
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            Probabilities between 0 and 1, for each output by itself.
         """
         return self.predict_distribution(X, measurement_std, exposure).cdf(y)

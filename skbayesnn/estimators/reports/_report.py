@@ -4,10 +4,9 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
-from skbayesnn.estimators.reports._minimum import n_targets_of, table_of_groups
+from skbayesnn.estimators.reports._minimum import n_targets_of, overall, table_of_groups
 from skbayesnn.estimators.reports._predictions import Predictions
 from skbayesnn.estimators.reports._printed import Printed, Table
-from skbayesnn.estimators.reports._verdict import overall
 from skbayesnn.inference import SIGNIFICANT
 
 SUSPICIONS = {

@@ -20,7 +20,11 @@ from skbayesnn.estimators.inputs._rows import (
     generator,
 )
 from skbayesnn.estimators.inputs._settings import COUNTS
-from skbayesnn.estimators.predictions._distribution import CountDistribution, PredictiveDistribution
+from skbayesnn.estimators.predictions._distribution import (
+    PARTS,
+    CountDistribution,
+    PredictiveDistribution,
+)
 from skbayesnn.estimators.predictions._methods import Predictions
 from skbayesnn.estimators.tasks._networks import RegressionNetwork
 from skbayesnn.inference import check_memory
@@ -30,7 +34,7 @@ NO_NOISE = 0.99e16  # precision (standardised units) that represents zero noise
 COPIES = 3  # covariance matrices of rows in memory while one is computed
 
 
-@documented()
+@documented(PARTS)
 class Regression(Predictions, RegressorMixin):
     """Mixin of the prediction methods of regressors, independent of the engine.
 
@@ -131,11 +135,6 @@ class Regression(Predictions, RegressorMixin):
         For counts it is D2, the share of the Poisson deviance of one common rate that the predicted
         rates explain (``sklearn.metrics.d2_tweedie_score`` with ``power=1``).
 
-        Parameters
-        ----------
-        sample_weight : array-like of shape (n_samples,), optional
-            Weights of the rows.
-
         Returns
         -------
         float
@@ -186,11 +185,6 @@ class Regression(Predictions, RegressorMixin):
         measurement_std: float | ArrayLike | None = None,
     ) -> Array:
         """Predict the covariance between the outputs of each row (MacKay 1992, figure 3.1).
-
-        Parameters
-        ----------
-        kind : {"total", "epistemic", "aleatoric"}, default="total"
-            Part of the uncertainty, as in `predict_std`.
 
         Returns
         -------

@@ -66,8 +66,6 @@ class RegressionFit(Regression):
 
         Parameters
         ----------
-        sample_weight : array-like of shape (n_samples,), optional
-            Weight of each row: 2 equals repeating the row, 0 leaving it out.
         measurement_std : float or array-like of shape (n_samples,), optional
             Known standard deviations of the measurement errors of ``y``, in its units; of shape
             (n_samples, n_outputs) if outputs differ. The variance of a target is then

@@ -1,4 +1,4 @@
-"""Regression by networks drawn from their posterior with Hamiltonian Monte Carlo."""
+"""Regression and classification by networks drawn from their posterior."""
 
 from __future__ import annotations
 
@@ -10,14 +10,16 @@ from numpy.typing import ArrayLike
 
 from skbayesnn._docs import documented
 from skbayesnn._typing import Estimator, LayerSizes, RandomState
-from skbayesnn.estimators._descriptions import ESTIMATORS, SAMPLERS
+from skbayesnn.estimators._descriptions import ESTIMATORS, REGRESSORS, SAMPLERS
 from skbayesnn.estimators._hmc import HMCMLP, by_chain
 from skbayesnn.estimators.inputs._settings import Noise, Prior, Sampler
-from skbayesnn.estimators.reports._comparison import compare_regressors
+from skbayesnn.estimators.predictions._categorical import TINY
+from skbayesnn.estimators.tasks._classification import Classification
 from skbayesnn.estimators.tasks._regression_fit import RegressionFit
+from skbayesnn.predictive import class_probabilities
 
 
-@documented(SAMPLERS, ESTIMATORS)
+@documented(SAMPLERS, REGRESSORS, ESTIMATORS)
 @dataclass(eq=False, repr=False)
 class HMCMLPRegressor(RegressionFit, HMCMLP):
     """Regression that averages over networks drawn from the posterior.
@@ -42,21 +44,6 @@ class HMCMLPRegressor(RegressionFit, HMCMLP):
     weight_group_names_ : list of str
         Groups of a noise network come last, or ``"noise_correlation"``, the standard normal
         coordinates of correlations, whose precision is 1.
-    noise_std_ : float or ndarray of shape (n_outputs,)
-        Posterior mean of the noise standard deviation, in units of y. For input-dependent noise: of
-        its geometric mean over the training rows; ``predict_std(X, kind="aleatoric")`` gives it for
-        each row.
-    noise_model_ : str
-        Noise model: the ``kind`` of `Noise`, or the model that ``"auto"`` has chosen.
-    noise_log_evidences_ : dict
-        Log evidence of a Gaussian approximation for each noise model that was fitted; only with
-        ``noise="auto"``.
-    noise_correlation_ : ndarray of shape (n_outputs, n_outputs)
-        Posterior mean of the correlation of the noise between outputs; with correlated noise.
-    dispersion_ : float
-        Posterior mean of the dispersion of negative binomial counts.
-    degrees_of_freedom_ : float
-        Geometric posterior mean of the degrees of freedom of Student-t noise.
 
     References
     ----------
@@ -113,13 +100,6 @@ class HMCMLPRegressor(RegressionFit, HMCMLP):
     def _noise_of_networks(self):
         return self._draws.noise
 
-    def _is_same_model(self, fitted):
-        models = [(m.noise_model_, m._result.noise) for m in (fitted, self)]
-        return models[0] == models[1]
-
-    def _compare(self, fitted, X):
-        return compare_regressors(fitted, self, X)
-
     def _target_names(self, n_outputs):
         return ["y"] if n_outputs == 1 else [f"y{i}" for i in range(n_outputs)]
 
@@ -148,3 +128,74 @@ class HMCMLPRegressor(RegressionFit, HMCMLP):
             dict(zip(names, drawn, strict=True)),
             dict(zip(names, scaling.inverse(y).T, strict=True)),
         )
+
+
+@documented(SAMPLERS, ESTIMATORS)
+@dataclass(eq=False, repr=False)
+class HMCMLPClassifier(Classification, HMCMLP):
+    """Classification that averages over networks drawn from the posterior.
+
+    Weights and prior precisions are sampled by Hamiltonian Monte Carlo (Neal 1992, 1996). Use it to
+    check the Gaussian approximation of `EvidenceMLPClassifier`. Class probabilities are averages
+    over the sampled networks.
+
+    Most fits need no more than the first six parameters:
+    ``HMCMLPClassifier((8, 4), prior="ard", class_weight="balanced", activation="silu",
+    random_state=0, max_time=60)``.
+
+    Parameters
+    ----------
+    hidden_layer_sizes : tuple of int or "auto", default=(16,)
+        Units of each hidden layer; ``()`` is Bayesian logistic regression. ``"auto"`` takes those
+        of the estimator given as ``init`` of the `Sampler`. Without one it chooses them as
+        `EvidenceMLPClassifier` does. With ``warm_start`` the choice of the last fit is kept.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Labels, sorted.
+
+    References
+    ----------
+    R. M. Neal (1992), "Bayesian learning via stochastic dynamics", Advances in Neural Information
+    Processing Systems 5; (1996), Bayesian Learning for Neural Networks, Springer.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from skbayesnn import HMCMLPClassifier
+    >>> X, y = (part[50:] for part in load_iris(return_X_y=True))  # two of the species
+    >>> few = {"n_chains": 2, "n_draws": 200, "measure_evidence": False}
+    >>> model = HMCMLPClassifier((), random_state=1, **few).fit(X, y)
+    >>> model.predict_proba(X[:1]).round(1)
+    array([[1., 0.]])
+    >>> print(f"{model.score(X, y):.0%} right")
+    9...% right
+    """
+
+    hidden_layer_sizes: LayerSizes = (16,)
+    _: KW_ONLY
+    prior: str | ArrayLike | Estimator | Prior = "layer"
+    class_weight: Any = None
+    activation: str = "tanh"
+    random_state: RandomState = None
+    max_time: float | None = None
+    fit_intercept: bool = True
+    standardize: bool = True
+    n_chains: int = 4
+    n_warmup: int = 150
+    n_draws: int = 500
+    measure_evidence: bool = True
+    sampler: str | Sampler = "auto"
+    n_jobs: int | None = None
+    verbose: int = 0
+    warm_start: bool = False
+
+    def _rows_to_inference_data(self, f, X, y, rng):
+        """Log likelihood, drawn classes and classes of some rows, by their numbers."""
+        p = class_probabilities(f)
+        observed = (y[:, 0] if y.shape[1] == 1 else np.argmax(y, axis=1)).astype(int)
+        of_class = np.take_along_axis(p, observed[None, :, None], axis=-1)[..., 0]
+        below = np.cumsum(p[..., :-1], axis=-1)
+        drawn = np.sum(rng.uniform(size=(*p.shape[:-1], 1)) > below, axis=-1)
+        return {"y": np.log(np.maximum(of_class, TINY))}, {"y": drawn}, {"y": observed}
