@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import entr, rel_entr
 from sklearn.base import is_classifier
 
 from skbayesnn._docs import documented
 from skbayesnn._threads import blas_threads
 from skbayesnn._typing import Array, Estimator
-from skbayesnn.active_learning._information import (
-    class_information,
-    noise_entropy,
-    spread_information,
-    table_information,
-)
+from skbayesnn.active_learning._formulas import table_information
 from skbayesnn.active_learning._inputs import QUESTION, SAMPLERS, pose, resolve
 from skbayesnn.active_learning._linear import Candidates, LinearModel
 from skbayesnn.network import row_blocks
 from skbayesnn.predictive import class_probabilities
+
+STEPS_PER_SD = 2.5  # grid points per smallest standard deviation
+REACH = 8.0  # standard deviations beyond which a Gaussian counts as zero
+LONGEST = 2**20  # grid points
 
 
 @documented(QUESTION)
@@ -81,7 +81,7 @@ def information_gain(
     -----
     *Several minima.* Gains are averaged over the minima with their shares in the predictions. This
     is the gain about the weights given which minimum is right. The gain about the choice of the
-    minimum is not included (`model_discrimination` computes it).
+    minimum is not included.
 
     *Samplers.* Gains are the mutual information between the prediction and the drawn networks.
     Classification: from the joint class probabilities over the draws. Regression: the total gain of
@@ -153,7 +153,9 @@ def _gains_by_draws(model, question, X):
             noise = np.broadcast_to(draws.noise.variances(X[rows]), f.shape)
             gains.append(_total_of_regression(f, noise))
         elif question.kind == "total":
-            gains.append(class_information(class_probabilities(f), np.full(len(f), 1 / len(f))))
+            p = class_probabilities(f)  # H[E p] - E H[p] (Houlsby et al. 2011, equation 2)
+            information = np.sum(rel_entr(p, p.mean(axis=0)), axis=2).mean(axis=0)
+            gains.append(np.maximum(information, 0.0))
         else:
             marginal = _about_classes(class_probabilities(f), np.concatenate(p_points, axis=1))
             is_all = question.kind == "marginal"
@@ -168,15 +170,32 @@ def _total_of_regression(f, noise_variances):
     shape (m, n, n_outputs): for one output by quadrature; for several the mixture's entropy is
     replaced by that of the Gaussian of the same covariance, which is an upper bound.
     """
-    m, n, n_outputs = f.shape
-    if n_outputs == 1:
-        f, sds, weights = f[..., 0], np.sqrt(noise_variances[..., 0]), np.full(m, 1.0 / m)
-        return np.array([spread_information(f[:, i], sds[:, i], weights) for i in range(n)])
+    if f.shape[2] == 1:
+        rows = zip(f[..., 0].T, np.sqrt(noise_variances[..., 0]).T, strict=True)
+        return np.array([_mixture_information(*row) for row in rows])
     apart = np.moveaxis(f - f.mean(axis=0), 0, -1)
-    noise = noise_variances.mean(axis=0)[..., None] * np.eye(n_outputs)
-    covariance = apart @ np.swapaxes(apart, 1, 2) / m + noise
-    entropy = 0.5 * np.linalg.slogdet(2.0 * np.pi * np.e * covariance)[1]
-    return entropy - np.mean(np.sum(noise_entropy(noise_variances), axis=-1), axis=0)
+    noise = noise_variances.mean(axis=0)[..., None] * np.eye(f.shape[2])
+    log_det = np.linalg.slogdet(apart @ np.swapaxes(apart, 1, 2) / len(f) + noise)[1]
+    return 0.5 * (log_det - np.mean(np.sum(np.log(noise_variances), axis=-1), axis=0))
+
+
+def _mixture_information(means, sds):
+    """Mutual information between a number and its component ``(m,)`` of a mixture of Gaussians.
+
+    The entropy of the mixture is a sum over a grid, exact to about 1e-9, on which every component
+    is evaluated near its mean only. Where components lie further apart than `LONGEST` grid points,
+    they are widened to fit, and the result is a lower bound close to its limit ``log m``.
+    """
+    sds = np.maximum(sds, np.ptp(means) * STEPS_PER_SD / LONGEST)
+    step = np.min(sds) / STEPS_PER_SD
+    start, reach = np.min(means), int(np.ceil(REACH * np.max(sds) / step))
+    nearest = np.rint((means - start) / step).astype(int)
+    offset = start + step * nearest - means
+    z = (offset[:, None] + step * np.arange(-reach, reach + 1)) / sds[:, None]
+    values = np.exp(-0.5 * z * z) / (len(means) * np.sqrt(2.0 * np.pi) * sds[:, None])
+    places = nearest[:, None] + np.arange(2 * reach + 1)  # shifted: none is negative
+    entropy = step * np.sum(entr(np.bincount(places.ravel(), values.ravel())))
+    return max(entropy - np.mean(0.5 * np.log(2.0 * np.pi * np.e * sds**2)), 0.0)
 
 
 def _about_classes(p, p_points):
