@@ -10,8 +10,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skbayesnn._typing import Array, Axes, Estimator
-from skbayesnn.displays._display import BLUE, ORANGE, VERMILION, Display
-from skbayesnn.displays._inputs import feature_names, fitted_network, output_index
+from skbayesnn.displays._display import (
+    BLUE,
+    ORANGE,
+    VERMILION,
+    Display,
+    feature_names,
+    fitted_network,
+    output_index,
+)
 from skbayesnn.estimators import HMCMLP
 from skbayesnn.estimators.inputs._prior import fixed_precisions
 from skbayesnn.metrics import sobol_indices

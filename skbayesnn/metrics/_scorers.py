@@ -247,6 +247,8 @@ def predictor(estimator, X):
     while True:
         if isinstance(estimator, Pipeline):
             X, estimator = before_final_step(estimator, X), final_step(estimator)
+        elif hasattr(estimator, "predictor_"):  # perhaps an average of candidates
+            estimator = estimator.predictor_
         elif hasattr(estimator, "best_estimator_"):
             estimator = estimator.best_estimator_
         else:
