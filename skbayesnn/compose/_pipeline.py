@@ -9,11 +9,6 @@ from skbayesnn.estimators import EvidenceMLPRegressor
 from skbayesnn.estimators._pipeline import delegated, final_step
 
 
-def _delegated(method):
-    """Delegate a method to the last step, if that has it."""
-    return delegated(method, lambda pipeline: pipeline)
-
-
 def _attribute(name, summary):
     """Delegate an attribute to the last step."""
 
@@ -72,17 +67,17 @@ class Pipeline(sklearn.pipeline.Pipeline):
     log_evidence_std_ = _attribute("log_evidence_std_", "Its standard error, in nats.")
     evidence_report_ = _attribute("evidence_report_", "`EvidenceReport` of the last step.")
 
-    predict_distribution = _delegated(EvidenceMLPRegressor.predict_distribution)
-    predict_std = _delegated(EvidenceMLPRegressor.predict_std)
-    predict_output_cov = _delegated(EvidenceMLPRegressor.predict_output_cov)
-    predict_interval = _delegated(EvidenceMLPRegressor.predict_interval)
-    predict_quantiles = _delegated(EvidenceMLPRegressor.predict_quantiles)
-    predict_expectation = _delegated(EvidenceMLPRegressor.predict_expectation)
-    predictive_cdf = _delegated(EvidenceMLPRegressor.predictive_cdf)
-    log_predictive_density = _delegated(EvidenceMLPRegressor.log_predictive_density)
-    novelty = _delegated(EvidenceMLPRegressor.novelty)
-    sample_y = _delegated(EvidenceMLPRegressor.sample_y)
-    sample_prior = _delegated(EvidenceMLPRegressor.sample_prior)
+    predict_distribution = delegated(EvidenceMLPRegressor.predict_distribution)
+    predict_std = delegated(EvidenceMLPRegressor.predict_std)
+    predict_output_cov = delegated(EvidenceMLPRegressor.predict_output_cov)
+    predict_interval = delegated(EvidenceMLPRegressor.predict_interval)
+    predict_quantiles = delegated(EvidenceMLPRegressor.predict_quantiles)
+    predict_expectation = delegated(EvidenceMLPRegressor.predict_expectation)
+    predictive_cdf = delegated(EvidenceMLPRegressor.predictive_cdf)
+    log_predictive_density = delegated(EvidenceMLPRegressor.log_predictive_density)
+    novelty = delegated(EvidenceMLPRegressor.novelty)
+    sample_y = delegated(EvidenceMLPRegressor.sample_y)
+    sample_prior = delegated(EvidenceMLPRegressor.sample_prior)
 
 
 def make_pipeline(

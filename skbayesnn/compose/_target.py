@@ -21,7 +21,12 @@ from skbayesnn._typing import Estimator
 from skbayesnn.compose._distribution import TransformedDistribution, as_targets
 from skbayesnn.compose._monotone import monotone_map
 from skbayesnn.estimators import EvidenceMLPRegressor
-from skbayesnn.estimators._pipeline import ask, final_step, path_to_final_step
+from skbayesnn.estimators._pipeline import (
+    final_step,
+    path_to_final_step,
+    predictive_distribution,
+    predictor,
+)
 from skbayesnn.estimators.inputs._parameters import check
 from skbayesnn.estimators.inputs._rows import checked_weights
 from skbayesnn.estimators.predictions._methods import Predictions
@@ -38,7 +43,9 @@ def _functions(method):
 
     @wraps(method)
     def draw(self, X, n_samples=1, random_state=0):
-        t = self._ask(method.__name__, X, n_samples, random_state)
+        check_is_fitted(self)
+        model, rows = predictor(self.regressor_, X)
+        t = getattr(model, method.__name__)(rows, n_samples, random_state)
         return np.moveaxis(self._map.back(np.moveaxis(t, -1, 0)), 0, -1)
 
     return draw
@@ -211,8 +218,8 @@ class TransformedTargetRegressor(Predictions, MetaEstimatorMixin, RegressorMixin
                 "measurement_std and exposure are not supported for transformed targets. Leave "
                 "them out, or fit the targets as they are."
             )
-        inner = self._ask("predict_distribution", X)
-        return TransformedDistribution(inner, self._map)
+        check_is_fitted(self)
+        return TransformedDistribution(predictive_distribution(self.regressor_, X), self._map)
 
     sample_y = _functions(EvidenceMLPRegressor.sample_y)
     sample_prior = _functions(EvidenceMLPRegressor.sample_prior)
@@ -287,11 +294,6 @@ class TransformedTargetRegressor(Predictions, MetaEstimatorMixin, RegressorMixin
         check_is_fitted(self)
         report = final_step(self.regressor_).evidence_report_
         return report.of_transformed_targets(self._total_log_slope)
-
-    def _ask(self, method, X, *args):
-        """Call a method of the regressor, which may be a pipeline."""
-        check_is_fitted(self)
-        return ask(self.regressor_, method, X, *args)
 
     def __sklearn_is_fitted__(self):
         """Return True if `fit` was completed."""

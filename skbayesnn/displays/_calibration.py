@@ -14,8 +14,9 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from skbayesnn._typing import Axes, Estimator
 from skbayesnn.displays._display import COLORS, MARKERS, NETWORKS, SKY, Display
+from skbayesnn.estimators._pipeline import predictor
 from skbayesnn.estimators.inputs._parameters import count
-from skbayesnn.metrics._scorers import distribution, predictor, probability_integral
+from skbayesnn.metrics._scorers import distribution, probability_integral
 
 DIAGONAL = "calibrated"
 LEVELS = np.linspace(0.0, 1.0, 41)

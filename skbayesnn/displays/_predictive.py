@@ -14,7 +14,8 @@ from sklearn.utils.validation import check_consistent_length
 
 from skbayesnn._typing import Array, Axes, Estimator, RandomState
 from skbayesnn.displays._display import BLUE, NETWORKS, Display, feature_names, output_index
-from skbayesnn.metrics._scorers import moments, predictor
+from skbayesnn.estimators._pipeline import predictor
+from skbayesnn.metrics._scorers import moments
 
 BANDS = ("#CFE6F5", "#8EC3E6")  # light: total; dark: weights alone
 

@@ -8,7 +8,7 @@ from skbayesnn.estimators._evidence_regressor import EvidenceMLPRegressor
 from skbayesnn.estimators._hmc import HMCMLP
 from skbayesnn.estimators._hmc_classifier import HMCMLPClassifier
 from skbayesnn.estimators._hmc_regressor import HMCMLPRegressor
-from skbayesnn.estimators._pipeline import ask, predictive_distribution
+from skbayesnn.estimators._pipeline import predictive_distribution
 from skbayesnn.estimators.inputs._settings import Noise, Prior, Sampler, Solver
 from skbayesnn.estimators.predictions._categorical import CategoricalDistribution
 from skbayesnn.estimators.predictions._distribution import CountDistribution, PredictiveDistribution
@@ -35,7 +35,6 @@ __all__ = [
     "RegressionNetwork",
     "Sampler",
     "Solver",
-    "ask",
     "conformal_interval",
     "predictive_distribution",
 ]

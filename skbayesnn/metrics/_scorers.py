@@ -12,12 +12,11 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtr
 from scipy.stats import norm
 from sklearn.base import is_classifier
-from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import MetadataRequest
 
 from skbayesnn._docs import documented
 from skbayesnn._typing import Array
-from skbayesnn.estimators._pipeline import before_final_step, final_step
+from skbayesnn.estimators._pipeline import predictor
 from skbayesnn.estimators.inputs._parameters import probabilities
 from skbayesnn.estimators.predictions._distribution import CountDistribution, Distribution
 from skbayesnn.metrics._calibration import (
@@ -240,19 +239,6 @@ def _coverage_score(estimator, X, y, sample_weight=None, exposure=None, *, cover
 def _interval_score(estimator, X, y, sample_weight=None, exposure=None, *, coverage):
     interval = distribution(estimator, X, exposure).interval(coverage)
     return -mean_over_rows(interval_score(y, interval, coverage=coverage), sample_weight)
-
-
-def predictor(estimator, X):
-    """Find the model that predicts inside pipelines and searches, and its transformed rows."""
-    while True:
-        if isinstance(estimator, Pipeline):
-            X, estimator = before_final_step(estimator, X), final_step(estimator)
-        elif hasattr(estimator, "predictor_"):  # perhaps an average of candidates
-            estimator = estimator.predictor_
-        elif hasattr(estimator, "best_estimator_"):
-            estimator = estimator.best_estimator_
-        else:
-            return estimator, X
 
 
 def distribution(estimator, X, exposure=None):

@@ -8,7 +8,7 @@ from scipy.stats import qmc
 from sklearn.utils import check_array
 
 from skbayesnn._typing import Array, Estimator, RandomState
-from skbayesnn.estimators._pipeline import ask, before_final_step, final_step, named
+from skbayesnn.estimators._pipeline import named, predictor
 
 
 def sobol_indices(
@@ -65,9 +65,9 @@ def sobol_indices(
     points = [np.quantile(X[:, j % d], unit[:, j], method="inverted_cdf") for j in range(2 * d)]
     A, B = np.stack(points[:d], axis=1), np.stack(points[d:], axis=1)
     mixed = [np.where(np.arange(d) == j, B, A) for j in range(d)]
-    rows = named(estimator, np.concatenate([A, B, *mixed]))
-    draws = ask(estimator, "sample_y", rows, n_draws, random_state)
-    f = np.concatenate([ask(estimator, "predict", rows)[..., None], draws], axis=-1)
+    model, rows = predictor(estimator, named(estimator, np.concatenate([A, B, *mixed])))
+    draws = model.sample_y(rows, n_draws, random_state)
+    f = np.concatenate([model.predict(rows)[..., None], draws], axis=-1)
     f = f.reshape(d + 2, n_points, *f.shape[1:])
     f = f - f[:2].mean(axis=(0, 1))
     variance = np.maximum(f[:2].var(axis=(0, 1)), np.finfo(float).tiny)
@@ -116,7 +116,7 @@ def derivative_indices(
     >>> bool(np.all(abs(index - [4.0, 1.0] * np.var(X / [1.0, 10.0], axis=0)) < 3 * std))
     True
     """
-    X, model = before_final_step(estimator, X), final_step(estimator)
+    model, X = predictor(estimator, X)
     draws = model.sample_gradient(X, n_draws, random_state)
     slopes = np.concatenate([model.predict_gradient(X)[..., None], draws], axis=-1)
     index = np.moveaxis(np.mean(slopes**2, axis=0), -2, 0)

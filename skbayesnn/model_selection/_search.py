@@ -52,7 +52,7 @@ SAMPLERS = (HMCMLPClassifier, HMCMLPRegressor)
 
 def _delegated(method):
     """Delegate a method to the predictor of the search, if that has it."""
-    return delegated(method, lambda search: search._asked)
+    return delegated(method, lambda search: final_step(search._asked))
 
 
 @documented()
