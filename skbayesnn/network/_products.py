@@ -10,13 +10,14 @@ def transposed(network, weights, layer):
     return np.swapaxes(network.without_biases(weights, layer), -1, -2)
 
 
-def back_propagate(trace, cotangent):
+def back_propagate(trace, cotangent, top=None):
     """Gradients ``d (r . f) / d a_l`` in the summed inputs of every layer, ``(..., n, fan_out)``.
 
-    The cotangent ``r`` has the shape ``(..., n, n_outputs)`` (Rumelhart, Hinton & Williams 1986).
+    The cotangent ``r`` has the shape ``(..., n, n_outputs)`` (Rumelhart, Hinton & Williams 1986),
+    or is that gradient in the layer ``top``.
     """
     deltas = [cotangent]
-    for layer in range(len(trace.layers) - 1, 0, -1):
+    for layer in range(len(trace.layers) - 1 if top is None else top, 0, -1):
         back = transposed(trace.network, trace.layers[layer], layer)
         deltas.append(deltas[-1] @ back * trace.slopes[layer - 1])
     return deltas[::-1]
@@ -27,10 +28,7 @@ def vector_jacobian(trace, cotangent):
 
     It is the gradient of ``sum_n r_n^T f_n``, for a trace of order 1 at least.
     """
-    deltas = back_propagate(trace, cotangent)
-    return trace.network.pack(
-        [np.swapaxes(z, -1, -2) @ delta for z, delta in zip(trace.inputs, deltas, strict=True)]
-    )
+    return _weight_gradient(trace, trace.inputs, back_propagate(trace, cotangent))
 
 
 def hidden_gradient(trace, cotangent):
@@ -39,17 +37,18 @@ def hidden_gradient(trace, cotangent):
     The cotangent ``r`` ``(..., n, width + 1)`` belongs to the last layer's inputs ``z``; its entry
     for the constant is ignored. The shape of the gradient is ``(..., n_hidden_weights)``.
     """
-    lead = trace.outputs.shape[:-2]
     if not trace.slopes:
-        return np.zeros((*lead, 0))
-    width = trace.network.hidden_layer_sizes[-1]
-    delta, parts = cotangent[..., :width] * trace.slopes[-1], []
-    for layer in range(len(trace.slopes) - 1, -1, -1):
-        parts.append((np.swapaxes(trace.inputs[layer], -1, -2) @ delta).reshape(*lead, -1))
-        if layer > 0:
-            back = transposed(trace.network, trace.layers[layer], layer)
-            delta = delta @ back * trace.slopes[layer - 1]
-    return np.concatenate(parts[::-1], axis=-1)
+        return np.zeros((*trace.outputs.shape[:-2], 0))
+    delta = cotangent[..., : trace.slopes[-1].shape[-1]] * trace.slopes[-1]
+    deltas = back_propagate(trace, delta, len(trace.slopes) - 1)
+    return _weight_gradient(trace, trace.inputs[:-1], deltas)
+
+
+def _weight_gradient(trace, inputs, deltas):
+    """Gradient by the weights of the given layers, flat."""
+    return trace.network.pack(
+        [np.swapaxes(z, -1, -2) @ delta for z, delta in zip(inputs, deltas, strict=True)]
+    )
 
 
 def tangents(trace, vector):
@@ -193,13 +192,6 @@ class MixedFactors(NamedTuple):
     sensitivities: np.ndarray  # df/da, (..., n, n_outputs, fan_out)
     bends: np.ndarray  # d2 f / dx_j da, (..., n, n_outputs, n_features, fan_out)
 
-    @property
-    def moving(self):
-        """Tangents and bends side by side, ``(..., n_features, fan_in + fan_out)``."""
-        shape = *self.bends.shape[:-1], self.tangents.shape[-1]
-        tangents = np.broadcast_to(self.tangents[..., None, :, :], shape)
-        return np.concatenate([tangents, self.bends], axis=-1)
-
     def relative(self):
         """Factors of the outputs less their mean over all outputs."""
         return self._replace(
@@ -258,37 +250,8 @@ def mixed_product(factors, vector):
 
 
 def mixed_variances(factors, covariance):
-    """Variances ``g^T S g`` of the derivatives by the inputs, ``(n, n_outputs, n_features)``.
-
-    The covariance ``S`` of the weights of two layers is contracted with the factors that all inputs
-    share. What is left for each input is a quadratic form in its tangents and bends.
-    """
-    shapes = [(some.inputs.shape[-1], some.sensitivities.shape[-1]) for some in factors]
-    ends = np.cumsum([fan_in * fan_out for fan_in, fan_out in shapes])
-    slices = [slice(end - i * o, end) for end, (i, o) in zip(ends, shapes, strict=True)]
-    moving = [some.moving for some in factors]
-    result = 0.0
-    for upper in range(len(factors)):
-        for lower in range(upper + 1):
-            block = covariance[slices[upper], slices[lower]].reshape(*shapes[upper], *shapes[lower])
-            inner = _contracted(factors[upper], factors[lower], block)
-            part = np.sum((moving[upper] @ inner) * moving[lower], axis=-1)
-            result = result + (part if upper == lower else 2.0 * part)
-    return np.maximum(result, 0.0)
-
-
-def _contracted(upper, lower, block):
-    """Matrix between the tangents and bends of two layers, ``(n, n_outputs, p, q)``.
-
-    Each quarter is one matrix product, of pairs of factors with pairs of weights.
-    """
-    quarters, ends = [], [(some.inputs[:, None], some.sensitivities) for some in (upper, lower)]
-    kept = [(some.tangents.shape[-1], None) for some in (upper, lower)]
-    for i, j in ((1, 1), (1, 0), (0, 1), (0, 0)):  # 1: contract the units, 0: the inputs
-        pairs = ends[0][i][..., :, None] * ends[1][j][..., None, :]
-        weights = block.transpose(i, 2 + j, 1 - i, 3 - j)
-        flat = pairs.reshape(-1, pairs[0, 0].size) @ weights.reshape(pairs[0, 0].size, -1)
-        quarter = flat.reshape(*pairs.shape[:2], *weights.shape[2:])
-        quarters.append(quarter[..., : kept[0][1 - i], : kept[1][1 - j]])
-    quarters[3] = np.broadcast_to(quarters[3], (*quarters[0].shape[:2], *quarters[3].shape[2:]))
-    return np.block([quarters[:2], quarters[2:]])
+    """Variances ``g^T S g`` of the derivatives by the inputs, ``(n, n_outputs, n_features)``."""
+    G = mixed_jacobian(factors)
+    flat = G.reshape(-1, G.shape[-1])
+    variances = np.einsum("ij,ij->i", flat @ covariance, flat).reshape(G.shape[:-1])
+    return np.maximum(variances, 0.0)
