@@ -291,20 +291,15 @@ class EvidenceSearch(MetaEstimatorMixin, BaseEstimator):
             return weights
         densities, counts = None, None
         if self.combine in BY_DENSITIES:
-            densities, counts = self._leave_one_out(known, fit_params)
+            models = [final_step(self.estimators_[i]) for i in known]
+            densities = np.stack([model.leave_one_out_log_density_ for model in models])
+            counts = passed_weights(fit_params, densities.shape[1])
+            densities, counts = densities[:, counts > 0], counts[counts > 0]
         classes = is_classifier(self.best_estimator_)
         weights[known] = combination_weights(
             self.combine, evidences[known], counts, lambda: densities, classes
         )
         return weights
-
-    def _leave_one_out(self, known, fit_params):
-        """Leave-one-out log densities, a row per candidate, and the weight of every column."""
-        models = [final_step(self.estimators_[i]) for i in known]
-        densities = np.stack([model.leave_one_out_log_density_ for model in models])
-        counts = passed_weights(fit_params, densities.shape[1])
-        some = counts > 0
-        return densities[:, some], counts[some]
 
     @property
     def _asked(self):
