@@ -5,8 +5,7 @@ for regression and classification, from the error bars of fitted estimators. `su
 best value of a function instead (Bayesian optimisation).
 """
 
-from skbayesnn.active_learning._gain import information_gain
-from skbayesnn.active_learning._selection import select, thin_training_set
+from skbayesnn.active_learning._gain import information_gain, select, thin_training_set
 from skbayesnn.active_learning._suggest import (
     Straddle,
     log_expected_improvement,

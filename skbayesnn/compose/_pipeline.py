@@ -5,6 +5,7 @@ from typing import Any
 
 import sklearn.pipeline
 
+from skbayesnn._docs import documented
 from skbayesnn.estimators import EvidenceMLPRegressor
 from skbayesnn.estimators._pipeline import delegated, final_step
 
@@ -80,6 +81,7 @@ class Pipeline(sklearn.pipeline.Pipeline):
     sample_prior = delegated(EvidenceMLPRegressor.sample_prior)
 
 
+@documented(Pipeline.__doc__ or "")
 def make_pipeline(
     *steps: Any,
     memory: Any = None,
@@ -92,12 +94,6 @@ def make_pipeline(
     ----------
     *steps : estimator
         Transformers, and an estimator of this package as the last one.
-    memory : str or object, optional
-        Cache of fitted transformers, as in scikit-learn.
-    transform_input : list of str, optional
-        Parameter of scikit-learn's pipeline.
-    verbose : bool, default=False
-        Print the time of each step.
 
     Returns
     -------

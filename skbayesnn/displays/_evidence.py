@@ -81,17 +81,15 @@ class EvidenceDisplay(Display):
 
     Examples
     --------
-    >>> from types import SimpleNamespace
     >>> import numpy as np
     >>> from skbayesnn import EvidenceMLPRegressor
     >>> from skbayesnn.displays import EvidenceDisplay
+    >>> from skbayesnn.model_selection import EvidenceSearch
     >>> X = np.linspace(-2, 2, 30)[:, None]
     >>> y = np.sin(2 * X[:, 0]) + 0.1 * np.random.default_rng(0).standard_normal(30)
-    >>> params = [{"hidden_layer_sizes": (width,)} for width in (1, 2, 3)]
-    >>> fits = [EvidenceMLPRegressor(**p, n_restarts=1, random_state=0).fit(X, y) for p in params]
-    >>> results = {"params": params, "log_evidence": [fit.log_evidence_ for fit in fits]}
-    >>> search = SimpleNamespace(results_=results, estimators_=fits)  # as of EvidenceSearch
-    >>> display = EvidenceDisplay.from_estimator(search, "hidden_layer_sizes")
+    >>> model = EvidenceMLPRegressor(measure_evidence=False, n_restarts=1, random_state=0)
+    >>> search = EvidenceSearch(model, {"hidden_layer_sizes": [(1,), (2,), (3,)]}).fit(X, y)
+    >>> display = EvidenceDisplay.from_estimator(search)
     >>> display.ax_.get_xlabel()
     'hidden units'
     """

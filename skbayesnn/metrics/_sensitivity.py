@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 from scipy.stats import qmc
 from sklearn.utils import check_array
 
+from skbayesnn._docs import documented
 from skbayesnn._typing import Array, Estimator, RandomState
 from skbayesnn.estimators._pipeline import named, predictor
 
@@ -76,6 +77,7 @@ def sobol_indices(
     return *_with_std(first), *_with_std(total)
 
 
+@documented(sobol_indices.__doc__ or "")
 def derivative_indices(
     estimator: Estimator, X: ArrayLike, *, n_draws: int = 100, random_state: RandomState = 0
 ) -> tuple[Array, Array]:
@@ -92,10 +94,6 @@ def derivative_indices(
         The inputs of a pipeline are those of its last step.
     X : array-like of shape (n_samples, n_features)
         Rows over which the mean is taken.
-    n_draws : int, default=100
-        Number of functions drawn from the posterior.
-    random_state : int, RandomState instance or None, default=0
-        Seed of the functions.
 
     Returns
     -------
