@@ -90,7 +90,7 @@ class EvidenceDisplay(Display):
     >>> model = EvidenceMLPRegressor(measure_evidence=False, n_restarts=1, random_state=0)
     >>> search = EvidenceSearch(model, {"hidden_layer_sizes": [(1,), (2,), (3,)]}).fit(X, y)
     >>> display = EvidenceDisplay.from_estimator(search)
-    >>> display.ax_.get_xlabel()
+    >>> display.axes_[-1].get_xlabel()
     'hidden units'
     """
 
