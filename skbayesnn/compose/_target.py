@@ -169,7 +169,10 @@ class TransformedTargetRegressor(Predictions, MetaEstimatorMixin, RegressorMixin
         """
         regressor = self._checked_regressor()
         y, one_dimensional = as_targets(y)
-        weight, fit_params = self._weights(regressor, y, sample_weight, fit_params)
+        if sample_weight is not None:
+            name = "__".join([*path_to_final_step(regressor), "sample_weight"])
+            fit_params = {**fit_params, name: sample_weight}
+        weight = passed_weights(fit_params, len(y))
         transformer = self._fitted_transformer(y, weight)
         mapping = monotone_map(transformer, y[weight > 0], one_dimensional)
         t = mapping.forward(y)
@@ -245,13 +248,6 @@ class TransformedTargetRegressor(Predictions, MetaEstimatorMixin, RegressorMixin
         """Regressor before the fit."""
         return EvidenceMLPRegressor() if self.regressor is None else self.regressor
 
-    def _weights(self, regressor, y, sample_weight, fit_params):
-        """Row weights, and the parameters of the regressor's ``fit`` that hold them."""
-        if sample_weight is not None:
-            name = "__".join([*path_to_final_step(regressor), "sample_weight"])
-            fit_params = {**fit_params, name: sample_weight}
-        return passed_weights(fit_params, len(y)), fit_params
-
     def _fitted_transformer(self, y, weight):
         """Fit the transformer to the targets."""
         if self.transformer is None:
@@ -266,9 +262,6 @@ class TransformedTargetRegressor(Predictions, MetaEstimatorMixin, RegressorMixin
 
     def _keep(self, log_slopes, weight):
         """Set the fitted attributes, in units of y."""
-        for name in list(vars(self)):
-            if name in ("leave_one_out_log_density_", "feature_names_in_"):
-                delattr(self, name)  # attributes of an earlier fit
         inner, counts = final_step(self.regressor_), weight > 0
         self.log_slopes_ = log_slopes
         total = float(weight[counts] @ log_slopes[counts])
@@ -282,11 +275,13 @@ class TransformedTargetRegressor(Predictions, MetaEstimatorMixin, RegressorMixin
                 stacklevel=3,
             )
         self._total_log_slope = total
-        if hasattr(inner, "leave_one_out_log_density_"):
-            self.leave_one_out_log_density_ = inner.leave_one_out_log_density_ + log_slopes
+        for name in ("n_features_in_", "feature_names_in_", "leave_one_out_log_density_"):
+            vars(self).pop(name, None)  # of an earlier fit
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.regressor_, name):
                 setattr(self, name, getattr(self.regressor_, name))
+        if hasattr(inner, "leave_one_out_log_density_"):
+            self.leave_one_out_log_density_ = inner.leave_one_out_log_density_ + log_slopes
 
     @property
     def evidence_report_(self):
@@ -294,10 +289,6 @@ class TransformedTargetRegressor(Predictions, MetaEstimatorMixin, RegressorMixin
         check_is_fitted(self)
         report = final_step(self.regressor_).evidence_report_
         return report.of_transformed_targets(self._total_log_slope)
-
-    def __sklearn_is_fitted__(self):
-        """Return True if `fit` was completed."""
-        return hasattr(self, "log_slopes_")
 
     def __sklearn_tags__(self):
         """Return the tags of the regressor."""

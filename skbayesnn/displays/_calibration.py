@@ -21,6 +21,7 @@ from skbayesnn.metrics._scorers import distribution, probability_integral
 DIAGONAL = "calibrated"
 LEVELS = np.linspace(0.0, 1.0, 41)
 CONFIDENCE = 0.95
+TAILS = (1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2
 
 
 class Calibration(NamedTuple):
@@ -255,8 +256,7 @@ class CalibrationDisplay(Display):
             axes.plot([0, 1], [0, 1], color="gray", lw=0.8, label=DIAGONAL)
         self._n_before = sum(not label.startswith(DIAGONAL) for label in drawn)
         if self.kind == "coverage" and self._is_first:
-            tails = (1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2
-            low, high = (binom.ppf(tail, n, LEVELS) / n for tail in tails)
+            low, high = (binom.ppf(tail, n, LEVELS) / n for tail in TAILS)
             label = f"calibrated, {CONFIDENCE:.0%} range ({n} rows)"
             axes.fill_between(LEVELS, low, high, color=SKY, alpha=0.35, lw=0, label=label)
         self.lines_ = []
@@ -297,8 +297,7 @@ class CalibrationDisplay(Display):
         if not self._is_first:
             return
         axes.axhline(n / 10, color="gray", lw=0.8)
-        low, high = binom.ppf([(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2], n, 0.1)
-        axes.axhspan(low, high, color=SKY, alpha=0.35, lw=0, zorder=0)
+        axes.axhspan(*binom.ppf(TAILS, n, 0.1), color=SKY, alpha=0.35, lw=0, zorder=0)
 
 
 def _position(label, classes, name):

@@ -192,7 +192,15 @@ class EvidenceSearch(MetaEstimatorMixin, BaseEstimator):
                 warnings.filterwarnings("ignore", "The fit has reached max_time")
             fits = self._fitted(candidates, labels, X, y, fit_params, deadline)
         report_failures(fits)
-        self._warn_of_time(deadline, fits)
+        if deadline.passed:
+            n_tried = sum(not fit.late for fit in fits)
+            warnings.warn(
+                f"The search has reached max_time={self.max_time:g} seconds: {n_tried} of "
+                f"{len(fits)} candidates were tried, and the last of them may be incomplete. "
+                "Raise max_time, or try fewer candidates.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
         self.estimators_ = [fit.model for fit in fits]
         self.results_ = results_table(params, fits)
         self._choose(fit_params)
@@ -230,18 +238,6 @@ class EvidenceSearch(MetaEstimatorMixin, BaseEstimator):
                 fit_some("candidates that could win", again, held)
             noise = getattr(final_step(fits[near[0]].model), "noise_model_", None) if near else None
         return list(fits.values())
-
-    def _warn_of_time(self, deadline, fits):
-        """Warn if the search was stopped early."""
-        if deadline.passed:
-            n_tried = sum(not fit.late for fit in fits)
-            warnings.warn(
-                f"The search has reached max_time={self.max_time:g} seconds: {n_tried} of "
-                f"{len(fits)} candidates were tried, and the last of them may be incomplete. "
-                "Raise max_time, or try fewer candidates.",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
 
     def _check_averaging(self, candidates):
         check(self, combine=AVERAGING)
