@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
-from itertools import cycle
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -174,24 +173,30 @@ class EvidenceDisplay(Display):
             if shown and len(axes) == n:
                 self._draw_terms(axes[1], line_kw or {}, best, shown)
             if with_error and len(axes) == n:
-                self._draw_errors(axes[-1], line_kw or {})
+                self.error_lines_ = self._draw(axes[-1], "test_error", line_kw or {})
+                axes[-1].set_ylabel(self.error_name)
             self._label(axes[-1])
         return self
 
+    def _draw(self, axes, quantity, line_kw):
+        """Draw a line per hill."""
+        lines = []
+        for i, hill in enumerate(self.hills):
+            style = {"color": COLORS[i % len(COLORS)], "marker": MARKERS[i % len(MARKERS)]}
+            style |= {"ms": 4, "lw": 1.2, "label": hill.name or "log evidence"} | line_kw
+            lines += axes.plot(hill.position, getattr(hill, quantity), **style)
+        return lines
+
     def _draw_evidence(self, axes, line_kw):
         """Draw lines with error bars; open markers where the verdict of the fit is doubtful."""
-        self.lines_ = []
-        for hill, color, marker in self._looks():
-            style = {"color": color, "marker": marker, "ms": 4, "lw": 1.2}
-            style |= {"label": hill.name or "log evidence"} | line_kw
-            self.lines_ += axes.plot(hill.position, hill.log_evidence, **style)
-            if np.any(hill.log_evidence_std > 0):
-                std = hill.log_evidence_std
-                axes.errorbar(hill.position, hill.log_evidence, std, fmt="none", ecolor=color)
-            x, y, absent = hill.position, hill.log_evidence, np.isnan(hill.log_evidence)
-            style = {"color": color, "ls": "", "ms": 4}
-            axes.plot(x[hill.doubtful], y[hill.doubtful], marker, mfc="white", **style)
-            foot = axes.get_xaxis_transform()
+        self.lines_ = self._draw(axes, "log_evidence", line_kw)
+        for hill, line in zip(self.hills, self.lines_, strict=True):
+            x, y, std = hill.position, hill.log_evidence, hill.log_evidence_std
+            style = {"color": line.get_color(), "ls": "", "ms": 4}
+            if np.any(std > 0):
+                axes.errorbar(x, y, std, fmt="none", ecolor=line.get_color())
+            some, absent, foot = hill.doubtful, np.isnan(y), axes.get_xaxis_transform()
+            axes.plot(x[some], y[some], line.get_marker(), mfc="white", **style)
             axes.plot(x[absent], np.full(absent.sum(), 0.04), "x", transform=foot, **style)
         axes.set_ylabel("log evidence (nats)")
         keys = [
@@ -216,16 +221,6 @@ class EvidenceDisplay(Display):
         axes.set_ylabel("change from\nthe top (nats)")
         title = f"terms at {best.name}" if best.name else None
         legend_above(axes, title=title, title_fontsize="small", alignment="left")
-
-    def _draw_errors(self, axes, line_kw):
-        for hill, color, marker in self._looks():
-            style = {"color": color, "marker": marker, "ms": 4, "lw": 1.2} | line_kw
-            self.error_lines_ += axes.plot(hill.position, hill.test_error, **style)
-        axes.set_ylabel(self.error_name)
-
-    def _looks(self):
-        """Pair every hill with its colour and marker."""
-        return zip(self.hills, cycle(COLORS), cycle(MARKERS), strict=False)
 
     def _all(self, name):
         return np.concatenate([getattr(hill, name) for hill in self.hills])
