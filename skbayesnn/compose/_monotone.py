@@ -45,9 +45,11 @@ class MonotoneMap:
         """Map any ``t`` of shape (..., n_outputs) back to ``g(t)``."""
         return inverted(self.transformer, np.clip(t, self.lower, self.upper))
 
-    def back(self, t):
-        """Map values, whose last axis is that of the outputs if y has one, back to targets."""
-        return self.inverse(t[..., None])[..., 0] if self.one_dimensional else self.inverse(t)
+    def back(self, t, axis=-1):
+        """Map values, whose ``axis`` is that of the outputs if y has one, back to targets."""
+        if self.one_dimensional:
+            return self.inverse(t[..., None])[..., 0]
+        return np.moveaxis(self.inverse(np.moveaxis(t, axis, -1)), -1, axis)
 
     def shaped(self, t):
         """Drop the axis of outputs of ``(n, n_outputs)`` if y had none."""

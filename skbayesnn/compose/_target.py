@@ -46,7 +46,7 @@ def _functions(method):
         check_is_fitted(self)
         model, rows = predictor(self.regressor_, X)
         t = getattr(model, method.__name__)(rows, n_samples, random_state)
-        return np.moveaxis(self._map.back(np.moveaxis(t, -1, 0)), 0, -1)
+        return self._map.back(t, axis=1)
 
     return draw
 

@@ -131,8 +131,12 @@ class PredictiveDisplay(Display):
         mean, std = (some.reshape(len(x), -1) for some in moments(model, rows))
         n_outputs = mean.shape[1]
         output = output_index(output, n_outputs)
-        epistemic, functions = _of_weights(model, rows, output, n_functions, random_state)
-        x_data, y_data = None, None
+        epistemic, functions, x_data, y_data = None, None, None, None
+        if isinstance(model, NETWORKS):  # draws by others may include the noise
+            epistemic = model.predict_std(rows, kind="epistemic").reshape(mean.shape)[:, output]
+            if n_functions:
+                functions = model.sample_y(rows, n_functions, random_state)
+                functions = functions.reshape(*mean.shape, n_functions)[:, output]
         if y is not None:
             check_consistent_length(X, y)
             x_data = column(X, index).astype(float)
@@ -203,20 +207,6 @@ class PredictiveDisplay(Display):
             return [(self.total_std, BANDS[0], "predictive")]
         stds, names = (self.total_std, self.epistemic_std), ("weights and noise", "weights alone")
         return zip(stds, BANDS, names, strict=True)
-
-
-def _of_weights(model, rows, output, n_functions, random_state):
-    """Standard deviations ``(n,)`` due to the weights, and drawn functions ``(n, n_functions)``.
-
-    They are ``None`` for estimators of others, whose draws may include the noise.
-    """
-    if not isinstance(model, NETWORKS):
-        return None, None
-    std = model.predict_std(rows, kind="epistemic").reshape(len(rows), -1)[:, output]
-    if not n_functions:
-        return std, None
-    draws = model.sample_y(rows, n_functions, random_state)
-    return std, draws.reshape(len(rows), -1, n_functions)[:, output]
 
 
 def _target(y, output, n_outputs):

@@ -78,8 +78,8 @@ def conformal_interval(
     """
     model, X = predictor(model, X)
     if hasattr(model, "regressor_"):  # transformed target
-        ends = np.moveaxis(conformal_interval(model.regressor_, X, coverage), -1, 0)
-        return np.sort(np.moveaxis(model._map.back(ends), 0, -1), axis=-1)
+        ends = model._map.back(conformal_interval(model.regressor_, X, coverage), axis=1)
+        return np.sort(ends, axis=-1)
     if hasattr(model, "fit"):  # averages have none
         check_is_fitted(model)
     if is_classifier(model) or not hasattr(model, "_left_out"):
