@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from functools import wraps
 from typing import Any
 
 from numpy.typing import ArrayLike
 from sklearn.pipeline import Pipeline
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
 from skbayesnn._typing import Array, Estimator
 
@@ -96,21 +92,3 @@ def predictive_distribution(model: Estimator, X: ArrayLike, **kwargs: Any) -> An
     """
     model, X = predictor(model, X)
     return model.predict_distribution(X, **kwargs)
-
-
-def delegated(method: Any, unfitted: Callable[..., Any] = final_step) -> Any:
-    """Delegate a method to the `predictor` of a pipeline or search, available if that has it.
-
-    ``unfitted`` maps the pipeline or search to its last step, fitted or not.
-    """
-
-    def has_it(meta):
-        return hasattr(unfitted(meta), method.__name__)
-
-    @wraps(method)
-    def call(self, X, *args, **kwargs):
-        check_is_fitted(self)
-        model, X = predictor(self, X)
-        return getattr(model, method.__name__)(X, *args, **kwargs)
-
-    return available_if(has_it)(call)

@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skbayesnn._docs import documented
 from skbayesnn._typing import Estimator
+from skbayesnn.compose._pipeline import Delegating, delegated
 from skbayesnn.compose._target import passed_weights
 from skbayesnn.estimators import (
     AveragedClassifier,
@@ -29,7 +30,7 @@ from skbayesnn.estimators import (
     HMCMLPClassifier,
     HMCMLPRegressor,
 )
-from skbayesnn.estimators._pipeline import delegated, final_step
+from skbayesnn.estimators._pipeline import final_step
 from skbayesnn.estimators.inputs._parameters import check
 from skbayesnn.inference import Deadline, Progress, in_order
 from skbayesnn.model_selection._candidates import (
@@ -50,14 +51,9 @@ BY_DENSITIES = ("stacking", "tempered")  # need leave-one-out densities, which s
 SAMPLERS = (HMCMLPClassifier, HMCMLPRegressor)
 
 
-def _delegated(method):
-    """Delegate a method to the predictor of the search, if that has it."""
-    return delegated(method, lambda search: final_step(search._asked))
-
-
 @documented()
 @dataclass(eq=False, repr=False)
-class EvidenceSearch(MetaEstimatorMixin, BaseEstimator):
+class EvidenceSearch(Delegating, MetaEstimatorMixin, BaseEstimator):
     """Search over parameter values by evidence, with all rows in every fit.
 
     The evidence of a model is the probability of the training targets under it (MacKay 1992,
@@ -324,18 +320,8 @@ class EvidenceSearch(MetaEstimatorMixin, BaseEstimator):
             setattr(tags, name, deepcopy(getattr(inner, name)))
         return tags
 
-    predict = _delegated(EvidenceMLPRegressor.predict)
-    predict_distribution = _delegated(EvidenceMLPRegressor.predict_distribution)
-    predict_std = _delegated(EvidenceMLPRegressor.predict_std)
-    predict_output_cov = _delegated(EvidenceMLPRegressor.predict_output_cov)
-    predict_quantiles = _delegated(EvidenceMLPRegressor.predict_quantiles)
-    predict_expectation = _delegated(EvidenceMLPRegressor.predict_expectation)
-    predict_interval = _delegated(EvidenceMLPRegressor.predict_interval)
-    predictive_cdf = _delegated(EvidenceMLPRegressor.predictive_cdf)
-    log_predictive_density = _delegated(EvidenceMLPRegressor.log_predictive_density)
-    sample_y = _delegated(EvidenceMLPRegressor.sample_y)
-    sample_prior = _delegated(EvidenceMLPRegressor.sample_prior)
-    predict_proba = _delegated(EvidenceMLPClassifier.predict_proba)
-    predict_log_proba = _delegated(EvidenceMLPClassifier.predict_log_proba)
-    decision_function = _delegated(EvidenceMLPClassifier.decision_function)
-    score = _delegated(EvidenceMLPRegressor.score)
+    predict = delegated(EvidenceMLPRegressor.predict)
+    predict_proba = delegated(EvidenceMLPClassifier.predict_proba)
+    predict_log_proba = delegated(EvidenceMLPClassifier.predict_log_proba)
+    decision_function = delegated(EvidenceMLPClassifier.decision_function)
+    score = delegated(EvidenceMLPRegressor.score)
