@@ -113,7 +113,7 @@ def crps_samples(y_true: ArrayLike, samples: ArrayLike, *, fair: bool = False) -
     array([0.])
     """
     y = finite(y_true, "y_true")
-    samples = with_last_axis(samples, "samples", y)
+    samples = like_targets(samples, "samples", y, "n_draws")
     n_draws = samples.shape[-1]
     if n_draws < 1 + bool(fair):
         raise ValueError(f"samples must hold at least {1 + bool(fair)} draws, got {n_draws}.")
@@ -309,7 +309,7 @@ def _classes_and_probabilities(y_true, y_proba, labels):
 def ends(y_true, interval):
     """Check targets and intervals; return targets, lower ends and upper ends."""
     y = finite(y_true, "y_true")
-    interval = with_last_axis(interval, "interval", y, length=2)
+    interval = like_targets(interval, "interval", y, 2)
     low, high = interval[..., 0], interval[..., 1]
     if np.any(low > high):
         raise ValueError("The lower end of an interval lies above its upper end.")
@@ -318,7 +318,8 @@ def ends(y_true, interval):
 
 def _gaussian(y_true, mean, std):
     y = finite(y_true, "y_true")
-    mean, std = as_targets(mean, "mean", y), as_targets(std, "std", y)
+    mean, std = (np.full(y.shape, v) if np.ndim(v) == 0 else v for v in (mean, std))
+    mean, std = like_targets(mean, "mean", y), like_targets(std, "std", y)
     if np.any(std <= 0):
         raise ValueError("std must be positive everywhere.")
     return y, mean, std
@@ -331,23 +332,13 @@ def finite(values, name):
     return check_array(values, dtype=np.float64, ensure_2d=False, allow_nd=True, input_name=name)
 
 
-def as_targets(values, name, y):
-    """Convert to a finite array of the shape of the targets, or to a single number for all."""
-    if np.ndim(values) == 0:
-        values = np.full(y.shape, values)
-    array = finite(values, name)
-    if array.shape != y.shape:
-        raise ValueError(f"{name} must have the shape of y_true, {y.shape}; got {array.shape}.")
-    return array
-
-
-def with_last_axis(values, name, y, length=None):
-    """Convert to a finite array of the shape of the targets with one more axis at the end."""
-    array = finite(values, name)
-    if array.shape[:-1] != y.shape or length not in (None, array.shape[-1]):
+def like_targets(values, name, y, *last):
+    """Convert to a finite array ``(*y.shape, *last)``; a word in ``last`` stands for any length."""
+    array, expected = finite(values, name), (*y.shape, *last)
+    known = [length for length in expected if not isinstance(length, str)]
+    if array.ndim != len(expected) or list(array.shape[: len(known)]) != known:
         raise ValueError(
-            f"{name} must have shape {(*y.shape, length or 'n_draws')} for y_true of shape "
-            f"{y.shape}; got {array.shape}."
+            f"{name} must have shape {expected} for y_true of shape {y.shape}; got {array.shape}."
         )
     return array
 
