@@ -22,7 +22,6 @@ from scipy.stats import spearmanr
 from sklearn.exceptions import ConvergenceWarning
 
 from skbayesnn import EvidenceMLPClassifier, Prior
-from skbayesnn.displays import EvidenceVersusTestDisplay
 from skbayesnn.model_selection import EvidenceSearch
 
 CENTRES = np.array(
@@ -137,13 +136,17 @@ plt.show()
 # Agreement
 # ---------
 # The picture shows evidence and test error of all fits. If they do not agree,
-# the model is wrong (MacKay's warning bell). Open markers are fits whose
-# verdict is doubtful.
+# the model is wrong (MacKay's warning bell).
 
-display = EvidenceVersusTestDisplay.from_estimator(
-    search, X_test, y_test, group_by="hidden_layer_sizes", error=log_loss
-)
-display.ax_.set_ylabel("test log loss (nats)")
+fig, ax = plt.subplots(figsize=(3.54, 2.6), layout="constrained")
+for row, loss, colour, marker, sizes in zip(
+    evidence, losses, (BLUE, ORANGE, GREEN), "os^", order, strict=True
+):
+    label = f"{sizes[0]} hidden units"
+    ax.plot(row, loss, marker, color=colour, ms=4, label=label)
+ax.set(xlabel="log evidence (nats)", ylabel="test log loss (nats)")
+ax.legend(frameon=False)
+ax.spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %%
@@ -152,12 +155,11 @@ plt.show()
 # for six Gaussians, and their evidence is lower. The agreement is poorest where
 # the weight decay is very weak and the starts end in different minima.
 
-together = spearmanr(display.log_evidence, display.test_error).statistic
+together = spearmanr(evidence.ravel(), losses.ravel()).statistic
 chosen = losses.ravel()[evidence.argmax()]
-print(
-    f"rank correlation over {evidence.size} fits: {together:.2f}; "
-    f"{display.correlations_}"
-)
+print(f"rank correlation over {evidence.size} fits: {together:.2f}; by width:")
+for sizes, row, loss in zip(order, evidence, losses, strict=True):
+    print(f"  {sizes[0]} units: {spearmanr(row, loss).statistic:.2f}")
 print(
     f"test log loss: {chosen:.3f} at the highest evidence, {losses.min():.3f} "
     "smallest, "

@@ -17,7 +17,7 @@ from scipy.stats import spearmanr
 from sklearn.exceptions import ConvergenceWarning
 
 from skbayesnn import EvidenceMLPRegressor
-from skbayesnn.displays import EvidenceDisplay, EvidenceVersusTestDisplay
+from skbayesnn.displays import EvidenceDisplay
 from skbayesnn.model_selection import EvidenceSearch
 
 NOISE = 0.05  # m
@@ -120,9 +120,18 @@ one_start = EvidenceMLPRegressor(
     noise="shared", n_restarts=1, measure_evidence=False
 )
 many = EvidenceSearch(one_start, grid).fit(X, y)
-display = EvidenceVersusTestDisplay.from_estimator(
-    many, X_test, y_test, group_by="prior", error=error_in_cm
-)
+evidence, priors = many.results_["log_evidence"], many.results_["param_prior"]
+errors = np.array([error_in_cm(m, X_test, y_test) for m in many.estimators_])
+plt.rcParams.update({"font.size": 8, "legend.fontsize": 7})
+fig, ax = plt.subplots(figsize=(3.5, 2.6), layout="constrained")
+agreement = {}
+for prior, marker in [("layer", "o"), ("single", "s")]:
+    mine = priors == prior
+    ax.plot(evidence[mine], errors[mine], marker, ms=4, label=prior)
+    agreement[prior] = spearmanr(evidence[mine], errors[mine]).statistic
+ax.set(xlabel="log evidence (nats)", ylabel="test error (cm)")
+ax.legend(title="prior", frameon=False)
+ax.spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %%
@@ -131,9 +140,6 @@ plt.show()
 # few for the arm. Among the other fits with this prior the errors are nearly
 # equal, and the order by evidence means little.
 
-together = spearmanr(display.log_evidence, display.test_error).statistic
-print(
-    f"rank correlation of evidence and test error over "
-    f"{len(display.test_error)} fits:"
-)
-print(f"  {together:.2f}; by prior: {display.correlations_}")
+together = spearmanr(evidence, errors).statistic
+print(f"rank correlation of evidence and test error: {together:.2f} over all")
+print(", ".join(f"{rho:.2f} with {prior}" for prior, rho in agreement.items()))

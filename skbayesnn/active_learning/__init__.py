@@ -1,13 +1,11 @@
-"""Active data selection: next measurements, thinning of training sets, model discrimination.
+"""Active data selection: next measurements, thinning of training sets.
 
 The objective functions are those of MacKay (1992, chapters 4 and 5): expected information gains,
 for regression and classification, from the error bars of fitted estimators. `suggest` looks for the
 best value of a function instead (Bayesian optimisation).
 """
 
-from skbayesnn.active_learning._discrimination import model_discrimination
-from skbayesnn.active_learning._gain import information_gain
-from skbayesnn.active_learning._selection import select, thin_training_set
+from skbayesnn.active_learning._gain import information_gain, select, thin_training_set
 from skbayesnn.active_learning._suggest import (
     Straddle,
     log_expected_improvement,
@@ -19,7 +17,6 @@ __all__ = [
     "Straddle",
     "information_gain",
     "log_expected_improvement",
-    "model_discrimination",
     "select",
     "suggest",
     "thin_training_set",

@@ -8,10 +8,9 @@ of interest are those about the class there.
 """
 
 import numpy as np
-from scipy.special import expit, ndtr, softmax
+from scipy.special import expit, ndtr, rel_entr, softmax
 from scipy.stats import norm
 
-from skbayesnn.active_learning._information import table_information
 from skbayesnn.basis._polynomials import hermite
 from skbayesnn.network import row_blocks
 from skbayesnn.predictive import (
@@ -177,6 +176,12 @@ def _categorical_marginal(interest):
         return table_information(table / len(points))
 
     return lambda mean, S, C: np.stack([row(*one) for one in zip(mean, S, C, strict=True)])
+
+
+def table_information(table):
+    """Mutual information, in nats, of joint probabilities ``(..., C, C)``: shape (...)."""
+    rows, columns = table.sum(axis=-1, keepdims=True), table.sum(axis=-2, keepdims=True)
+    return np.maximum(np.sum(rel_entr(table, rows * columns), axis=(-2, -1)), 0.0)
 
 
 def _binary_marginal(interest):

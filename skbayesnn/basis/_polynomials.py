@@ -6,6 +6,7 @@ from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 from numpy.polynomial.legendre import legvander
+from numpy.polynomial.polynomial import polyvander
 from numpy.typing import ArrayLike
 
 from skbayesnn.basis._base import ColumnFeatures, middle_and_reach
@@ -15,14 +16,23 @@ MOST_HERMITE = 500  # more extend beyond 38.6, where the first function underflo
 
 
 class _Polynomials(ColumnFeatures):
-    """Polynomials of degree 1 to ``degree``; a subclass provides ``_polynomials(X)`` from 0 on."""
+    """Polynomials of degree 1 to ``degree`` of mapped inputs.
+
+    A subclass provides ``_vander(z, degree)``, which evaluates them and the constant.
+    """
+
+    def _learn(self, X):
+        self.middle_, self.reach_ = middle_and_reach(X)
+
+    def _mapped(self, X):
+        return (X - self.middle_) / self.reach_
 
     def _check_parameters(self):
         check(self, degree=1)
 
     def _functions(self, X):
         with np.errstate(over="ignore", invalid="ignore"):
-            values = self._polynomials(X)[..., 1:]
+            values = self._vander(self._mapped(X), self.degree)[..., 1:]
         if not np.all(np.isfinite(values)):
             raise ValueError(
                 f"X lies so far outside the training data that polynomials of degree {self.degree} "
@@ -34,18 +44,8 @@ class _Polynomials(ColumnFeatures):
         return [f"{self._label}{i}" for i in range(1, self.degree + 1)]
 
 
-class _OnInterval(_Polynomials):
-    """Polynomials of inputs that are mapped to [-1, 1]."""
-
-    def _learn(self, X):
-        self.middle_, self.reach_ = middle_and_reach(X)
-
-    def _mapped(self, X):
-        return (X - self.middle_) / self.reach_
-
-
 @dataclass(eq=False, repr=False)
-class LegendreFeatures(_OnInterval):
+class LegendreFeatures(_Polynomials):
     """Legendre polynomials on the interval of the training data.
 
     Every input is mapped to [-1, 1] by its smallest and largest training value. The polynomials are
@@ -90,7 +90,7 @@ class LegendreFeatures(_OnInterval):
            [ 1. ,  1. ]])
     """
 
-    _label = "legendre"
+    _label, _vander = "legendre", staticmethod(legvander)
 
     degree: int = 10
     _: KW_ONLY
@@ -100,15 +100,13 @@ class LegendreFeatures(_OnInterval):
         super()._check_parameters()
         check(self, orthonormal=bool)
 
-    def _polynomials(self, X):
-        values = legvander(self._mapped(X), self.degree)
-        if self.orthonormal:
-            values = values * np.sqrt(2.0 * np.arange(self.degree + 1) + 1.0)
-        return values
+    def _functions(self, X):
+        degrees = np.arange(1, self.degree + 1)
+        return super()._functions(X) * np.sqrt(2.0 * degrees + 1.0) ** self.orthonormal
 
 
 @dataclass(eq=False, repr=False)
-class PowerFeatures(_OnInterval):
+class PowerFeatures(_Polynomials):
     """Ordinary polynomials: powers of the inputs, on the interval of the training data.
 
     Every input is mapped to [-1, 1] by its smallest and largest training value ``z``. The functions
@@ -141,12 +139,9 @@ class PowerFeatures(_OnInterval):
            [ 1.   ,  1.   ,  1.   ]])
     """
 
-    _label = "power"
+    _label, _vander = "power", staticmethod(polyvander)
 
     degree: int = 10
-
-    def _polynomials(self, X):
-        return self._mapped(X)[..., None] ** np.arange(self.degree + 1)
 
 
 class _Centred(ColumnFeatures):
@@ -230,9 +225,8 @@ class HermitePolynomialFeatures(_Centred, _Polynomials):
     def _automatic_scale(self, reach):
         return reach / np.sqrt(3.0)
 
-    def _polynomials(self, X):
-        z = self._mapped(X)
-        return np.stack(list(hermite(np.ones_like(z), z, self.degree + 1)), axis=-1)
+    def _vander(self, z, degree):
+        return np.stack(list(hermite(np.ones_like(z), z, degree + 1)), axis=-1)
 
 
 @dataclass(eq=False, repr=False)

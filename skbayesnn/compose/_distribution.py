@@ -77,9 +77,7 @@ class TransformedDistribution(Distribution):
             increasing = self.map.increasing.reshape(-1, *(1,) * q.ndim)
             increasing = increasing[0] if self.map.one_dimensional else increasing
             t = np.where(increasing, t, self.inner.ppf(1.0 - q))
-        if self.map.one_dimensional:
-            return self.map.back(t)
-        return np.moveaxis(self.map.back(np.moveaxis(t, 1, -1)), -1, 1)
+        return self.map.back(t, axis=1)
 
     def logpdf(self, y: ArrayLike) -> Array:
         """Compute the log density at targets, for each output by itself, in nats.

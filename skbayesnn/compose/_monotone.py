@@ -45,9 +45,11 @@ class MonotoneMap:
         """Map any ``t`` of shape (..., n_outputs) back to ``g(t)``."""
         return inverted(self.transformer, np.clip(t, self.lower, self.upper))
 
-    def back(self, t):
-        """Map values, whose last axis is that of the outputs if y has one, back to targets."""
-        return self.inverse(t[..., None])[..., 0] if self.one_dimensional else self.inverse(t)
+    def back(self, t, axis=-1):
+        """Map values, whose ``axis`` is that of the outputs if y has one, back to targets."""
+        if self.one_dimensional:
+            return self.inverse(t[..., None])[..., 0]
+        return np.moveaxis(self.inverse(np.moveaxis(t, axis, -1)), -1, axis)
 
     def shaped(self, t):
         """Drop the axis of outputs of ``(n, n_outputs)`` if y had none."""
@@ -134,12 +136,15 @@ def monotone_map(transformer, y, one_dimensional=False):
     _check_inverse(transformer, y, t, spread)
     above = np.where(high > low, high, high + ROUND_TRIP * spread)
     increasing = inverted(transformer, above[None])[0] >= inverted(transformer, low[None])[0]
-    ends, y_ends = np.empty((2, len(low))), np.empty((2, len(low)))
-    for output in range(len(low)):
-        for side, (edge, sign) in enumerate([(low[output], -1), (high[output], 1)]):
-            ends[side, output], y_ends[side, output] = _end(
-                transformer, t[0], output, edge, sign * spread[output], increasing[output]
-            )
+    ends = np.array(
+        [
+            [_end(transformer, t[0], i, edge[i], reach[i], increasing[i]) for i in range(len(low))]
+            for edge, reach in ((low, -spread), (high, spread))
+        ]
+    )
+    finite = np.isfinite(ends)
+    y_ends = inverted(transformer, np.where(finite, ends, t[0]))
+    y_ends = np.where(finite, y_ends, np.where(increasing, ends, -ends))
     return MonotoneMap(
         transformer,
         spread,
@@ -171,21 +176,18 @@ def _check_inverse(transformer, y, t, spread):
 
 
 def _end(transformer, others, output, edge, spread, increasing):
-    """Find the farthest value of an output from the edge that can be inverted, and its target.
+    """Find the farthest value of an output from the edge that can be inverted, perhaps infinite.
 
-    Both are infinite if there is none. The search goes in the direction of the sign of ``spread``;
-    values ``others`` of the other outputs have no influence.
+    The search goes in the direction of the sign of ``spread``; values ``others`` of the other
+    outputs have no influence.
     """
-
-    def targets(*values):
-        t = np.tile(others, (len(values), 1))
-        t[:, output] = values
-        return inverted(transformer, t)
 
     def leads_back(good, value):
         """Return True if a value can be inverted, in the right order relative to a valid one."""
         try:
-            y = targets(good, value)
+            t = np.tile(others, (2, 1))
+            t[:, output] = good, value
+            y = inverted(transformer, t)
             there, here = y[:, output]
             rises = (here > there) == (value > good)
             if not np.isfinite(here) or rises != increasing:
@@ -202,9 +204,8 @@ def _end(transformer, others, output, edge, spread, increasing):
             break
         good, reach = bad, 2.0 * reach
     else:
-        infinite = np.copysign(np.inf, spread)
-        return infinite, infinite if increasing else -infinite
+        return np.copysign(np.inf, spread)
     for _ in range(BISECTIONS):
         middle = 0.5 * (good + bad)
         good, bad = (middle, bad) if leads_back(good, middle) else (good, middle)
-    return good, targets(good)[0, output]
+    return good

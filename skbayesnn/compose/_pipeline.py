@@ -1,17 +1,52 @@
 """Pipeline with the methods of its last step."""
 
 from collections.abc import Sequence
+from functools import wraps
 from typing import Any
 
 import sklearn.pipeline
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
 
+from skbayesnn._docs import documented
 from skbayesnn.estimators import EvidenceMLPRegressor
-from skbayesnn.estimators._pipeline import delegated, final_step
+from skbayesnn.estimators._pipeline import final_step, predictor
 
 
-def _delegated(method):
-    """Delegate a method to the last step, if that has it."""
-    return delegated(method, lambda pipeline: pipeline)
+def delegated(method: Any) -> Any:
+    """Delegate a method of a `Delegating` object to its `predictor`, available if that has it."""
+
+    def has_it(meta):
+        return hasattr(final_step(meta._asked), method.__name__)
+
+    @wraps(method)
+    def call(self, X, *args, **kwargs):
+        check_is_fitted(self)
+        model, X = predictor(self, X)
+        return getattr(model, method.__name__)(X, *args, **kwargs)
+
+    return available_if(has_it)(call)
+
+
+class Delegating:
+    """Mixin of pipelines and searches: predictions of the model inside, if it has them."""
+
+    @property
+    def _asked(self):
+        """Pipeline or model, perhaps before the fit, that has the methods."""
+        return self
+
+    predict_distribution = delegated(EvidenceMLPRegressor.predict_distribution)
+    predict_std = delegated(EvidenceMLPRegressor.predict_std)
+    predict_output_cov = delegated(EvidenceMLPRegressor.predict_output_cov)
+    predict_interval = delegated(EvidenceMLPRegressor.predict_interval)
+    predict_quantiles = delegated(EvidenceMLPRegressor.predict_quantiles)
+    predict_expectation = delegated(EvidenceMLPRegressor.predict_expectation)
+    predictive_cdf = delegated(EvidenceMLPRegressor.predictive_cdf)
+    log_predictive_density = delegated(EvidenceMLPRegressor.log_predictive_density)
+    novelty = delegated(EvidenceMLPRegressor.novelty)
+    sample_y = delegated(EvidenceMLPRegressor.sample_y)
+    sample_prior = delegated(EvidenceMLPRegressor.sample_prior)
 
 
 def _attribute(name, summary):
@@ -23,7 +58,7 @@ def _attribute(name, summary):
     return property(get, doc=summary)
 
 
-class Pipeline(sklearn.pipeline.Pipeline):
+class Pipeline(Delegating, sklearn.pipeline.Pipeline):
     """Pipeline with the predictions and the evidence of its last step.
 
     `sklearn.pipeline.Pipeline` lacks methods such as ``predict_interval``. This pipeline adds the
@@ -72,19 +107,8 @@ class Pipeline(sklearn.pipeline.Pipeline):
     log_evidence_std_ = _attribute("log_evidence_std_", "Its standard error, in nats.")
     evidence_report_ = _attribute("evidence_report_", "`EvidenceReport` of the last step.")
 
-    predict_distribution = _delegated(EvidenceMLPRegressor.predict_distribution)
-    predict_std = _delegated(EvidenceMLPRegressor.predict_std)
-    predict_output_cov = _delegated(EvidenceMLPRegressor.predict_output_cov)
-    predict_interval = _delegated(EvidenceMLPRegressor.predict_interval)
-    predict_quantiles = _delegated(EvidenceMLPRegressor.predict_quantiles)
-    predict_expectation = _delegated(EvidenceMLPRegressor.predict_expectation)
-    predictive_cdf = _delegated(EvidenceMLPRegressor.predictive_cdf)
-    log_predictive_density = _delegated(EvidenceMLPRegressor.log_predictive_density)
-    novelty = _delegated(EvidenceMLPRegressor.novelty)
-    sample_y = _delegated(EvidenceMLPRegressor.sample_y)
-    sample_prior = _delegated(EvidenceMLPRegressor.sample_prior)
 
-
+@documented(Pipeline.__doc__ or "")
 def make_pipeline(
     *steps: Any,
     memory: Any = None,
@@ -97,12 +121,6 @@ def make_pipeline(
     ----------
     *steps : estimator
         Transformers, and an estimator of this package as the last one.
-    memory : str or object, optional
-        Cache of fitted transformers, as in scikit-learn.
-    transform_input : list of str, optional
-        Parameter of scikit-learn's pipeline.
-    verbose : bool, default=False
-        Print the time of each step.
 
     Returns
     -------

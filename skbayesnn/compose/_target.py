@@ -21,7 +21,12 @@ from skbayesnn._typing import Estimator
 from skbayesnn.compose._distribution import TransformedDistribution, as_targets
 from skbayesnn.compose._monotone import monotone_map
 from skbayesnn.estimators import EvidenceMLPRegressor
-from skbayesnn.estimators._pipeline import ask, final_step, path_to_final_step
+from skbayesnn.estimators._pipeline import (
+    final_step,
+    path_to_final_step,
+    predictive_distribution,
+    predictor,
+)
 from skbayesnn.estimators.inputs._parameters import check
 from skbayesnn.estimators.inputs._rows import checked_weights
 from skbayesnn.estimators.predictions._methods import Predictions
@@ -38,8 +43,10 @@ def _functions(method):
 
     @wraps(method)
     def draw(self, X, n_samples=1, random_state=0):
-        t = self._ask(method.__name__, X, n_samples, random_state)
-        return np.moveaxis(self._map.back(np.moveaxis(t, -1, 0)), 0, -1)
+        check_is_fitted(self)
+        model, rows = predictor(self.regressor_, X)
+        t = getattr(model, method.__name__)(rows, n_samples, random_state)
+        return self._map.back(t, axis=1)
 
     return draw
 
@@ -162,7 +169,10 @@ class TransformedTargetRegressor(Predictions, MetaEstimatorMixin, RegressorMixin
         """
         regressor = self._checked_regressor()
         y, one_dimensional = as_targets(y)
-        weight, fit_params = self._weights(regressor, y, sample_weight, fit_params)
+        if sample_weight is not None:
+            name = "__".join([*path_to_final_step(regressor), "sample_weight"])
+            fit_params = {**fit_params, name: sample_weight}
+        weight = passed_weights(fit_params, len(y))
         transformer = self._fitted_transformer(y, weight)
         mapping = monotone_map(transformer, y[weight > 0], one_dimensional)
         t = mapping.forward(y)
@@ -211,8 +221,8 @@ class TransformedTargetRegressor(Predictions, MetaEstimatorMixin, RegressorMixin
                 "measurement_std and exposure are not supported for transformed targets. Leave "
                 "them out, or fit the targets as they are."
             )
-        inner = self._ask("predict_distribution", X)
-        return TransformedDistribution(inner, self._map)
+        check_is_fitted(self)
+        return TransformedDistribution(predictive_distribution(self.regressor_, X), self._map)
 
     sample_y = _functions(EvidenceMLPRegressor.sample_y)
     sample_prior = _functions(EvidenceMLPRegressor.sample_prior)
@@ -238,13 +248,6 @@ class TransformedTargetRegressor(Predictions, MetaEstimatorMixin, RegressorMixin
         """Regressor before the fit."""
         return EvidenceMLPRegressor() if self.regressor is None else self.regressor
 
-    def _weights(self, regressor, y, sample_weight, fit_params):
-        """Row weights, and the parameters of the regressor's ``fit`` that hold them."""
-        if sample_weight is not None:
-            name = "__".join([*path_to_final_step(regressor), "sample_weight"])
-            fit_params = {**fit_params, name: sample_weight}
-        return passed_weights(fit_params, len(y)), fit_params
-
     def _fitted_transformer(self, y, weight):
         """Fit the transformer to the targets."""
         if self.transformer is None:
@@ -259,9 +262,6 @@ class TransformedTargetRegressor(Predictions, MetaEstimatorMixin, RegressorMixin
 
     def _keep(self, log_slopes, weight):
         """Set the fitted attributes, in units of y."""
-        for name in list(vars(self)):
-            if name in ("leave_one_out_log_density_", "feature_names_in_"):
-                delattr(self, name)  # attributes of an earlier fit
         inner, counts = final_step(self.regressor_), weight > 0
         self.log_slopes_ = log_slopes
         total = float(weight[counts] @ log_slopes[counts])
@@ -275,11 +275,13 @@ class TransformedTargetRegressor(Predictions, MetaEstimatorMixin, RegressorMixin
                 stacklevel=3,
             )
         self._total_log_slope = total
-        if hasattr(inner, "leave_one_out_log_density_"):
-            self.leave_one_out_log_density_ = inner.leave_one_out_log_density_ + log_slopes
+        for name in ("n_features_in_", "feature_names_in_", "leave_one_out_log_density_"):
+            vars(self).pop(name, None)  # of an earlier fit
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.regressor_, name):
                 setattr(self, name, getattr(self.regressor_, name))
+        if hasattr(inner, "leave_one_out_log_density_"):
+            self.leave_one_out_log_density_ = inner.leave_one_out_log_density_ + log_slopes
 
     @property
     def evidence_report_(self):
@@ -287,15 +289,6 @@ class TransformedTargetRegressor(Predictions, MetaEstimatorMixin, RegressorMixin
         check_is_fitted(self)
         report = final_step(self.regressor_).evidence_report_
         return report.of_transformed_targets(self._total_log_slope)
-
-    def _ask(self, method, X, *args):
-        """Call a method of the regressor, which may be a pipeline."""
-        check_is_fitted(self)
-        return ask(self.regressor_, method, X, *args)
-
-    def __sklearn_is_fitted__(self):
-        """Return True if `fit` was completed."""
-        return hasattr(self, "log_slopes_")
 
     def __sklearn_tags__(self):
         """Return the tags of the regressor."""

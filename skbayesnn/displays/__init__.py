@@ -9,16 +9,12 @@ give ``ax`` to draw elsewhere, in any style.
 from skbayesnn.displays._bars import EvidenceTermsDisplay, RelevanceDisplay, SensitivityDisplay
 from skbayesnn.displays._calibration import CalibrationDisplay
 from skbayesnn.displays._evidence import EvidenceDisplay
-from skbayesnn.displays._growth import GrowthDisplay
 from skbayesnn.displays._predictive import PredictiveDisplay
-from skbayesnn.displays._warning_bell import EvidenceVersusTestDisplay
 
 __all__ = [
     "CalibrationDisplay",
     "EvidenceDisplay",
     "EvidenceTermsDisplay",
-    "EvidenceVersusTestDisplay",
-    "GrowthDisplay",
     "PredictiveDisplay",
     "RelevanceDisplay",
     "SensitivityDisplay",

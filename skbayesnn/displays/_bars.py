@@ -10,8 +10,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skbayesnn._typing import Array, Axes, Estimator
-from skbayesnn.displays._display import BLUE, ORANGE, VERMILION, Display
-from skbayesnn.displays._inputs import feature_names, fitted_network, output_index
+from skbayesnn.displays._display import (
+    BLUE,
+    ORANGE,
+    VERMILION,
+    Display,
+    feature_names,
+    fitted_network,
+    output_index,
+)
 from skbayesnn.estimators import HMCMLP
 from skbayesnn.estimators.inputs._prior import precision_factors
 from skbayesnn.metrics import sobol_indices
@@ -87,12 +94,11 @@ class EvidenceTermsDisplay(Display):
         with self._panels(ax, (1, 1), (4.2, 0.6 + 0.2 * len(names))) as (axes,):
             style = {"color": colors, "height": 0.7} | (bar_kw or {})
             self.bars_ = axes.barh(position, widths, left=starts, **style)
-            for i, end in enumerate(ends):  # connect successive bars
-                axes.plot([end, end], [i - 0.35, i + 1.35], color="gray", lw=0.5, zorder=0)
+            style = {"color": "gray", "lw": 0.5, "zorder": 0}  # lines between successive bars
+            axes.vlines(ends, position[:-1] - 0.35, position[:-1] + 1.35, **style)
             axes.axvline(0.0, color="black", lw=0.6, zorder=0)
-            axes.bar_label(
-                self.bars_, [f"{v:.1f}".replace("-", "−") for v in widths], padding=2, fontsize=7
-            )
+            labels = [f"{width:.1f}".replace("-", "−") for width in widths]
+            axes.bar_label(self.bars_, labels, padding=2, fontsize=7)
             axes.use_sticky_edges = False
             axes.margins(x=0.15)
             _list_down(axes, names, xlabel="nats")
@@ -182,13 +188,10 @@ class RelevanceDisplay(Display):
         relevance = self.relevance[order]
         position = np.arange(len(order))
         with self._panels(ax, (1, 1), (3.5, 0.6 + 0.17 * max(3, len(order)))) as (axes,):
-            style = {"color": BLUE, "height": 0.7} | (bar_kw or {})
-            self.bars_ = axes.barh(position, relevance, **style)
+            style = {"color": BLUE, "height": 0.7, "error_kw": {"elinewidth": 0.9}}
             if self.interval is not None:
-                lengths = np.abs(self.interval[order] - relevance[:, None]).T
-                axes.errorbar(
-                    relevance, position, xerr=lengths, fmt="none", ecolor="black", elinewidth=0.9
-                )
+                style["xerr"] = np.abs(self.interval[order] - relevance[:, None]).T
+            self.bars_ = axes.barh(position, relevance, **(style | (bar_kw or {})))
             names = [self.names[i] for i in order]
             _list_down(axes, names, xlim=(0.0, None), xlabel="relevance (prior sd of weights)")
         return self

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import cycle, islice
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -14,15 +13,15 @@ from sklearn.base import is_classifier, is_regressor
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from skbayesnn._typing import Axes, Estimator
-from skbayesnn.displays._display import COLORS, MARKERS, SKY, Display
-from skbayesnn.displays._inputs import NETWORKS, class_probabilities
-from skbayesnn.estimators._pipeline import final_step
+from skbayesnn.displays._display import COLORS, MARKERS, NETWORKS, SKY, Display
+from skbayesnn.estimators._pipeline import predictor
 from skbayesnn.estimators.inputs._parameters import count
 from skbayesnn.metrics._scorers import distribution, probability_integral
 
 DIAGONAL = "calibrated"
 LEVELS = np.linspace(0.0, 1.0, 41)
 CONFIDENCE = 0.95
+TAILS = (1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2
 
 
 class Calibration(NamedTuple):
@@ -120,34 +119,38 @@ class CalibrationDisplay(Display):
         name : str, optional
             Name of the estimator in the legend.
         """
-        estimator = getattr(estimator, "predictor_", estimator)
         check_consistent_length(X, y)
-        if is_regressor(estimator):
-            pit = probability_integral(distribution(estimator, X, exposure), y)
-            pit = pit.reshape(len(y), -1)
+        model, rows = predictor(estimator, X)
+        others = None if isinstance(model, NETWORKS) else type(model).__name__
+        if is_regressor(model):
+            pit = probability_integral(distribution(model, rows, exposure), y).reshape(len(y), -1)
+            names = [name or others or "intervals"]
             if pit.shape[1] > 1:
                 names = [f"{name}, y{i}" if name else f"y{i}" for i in range(pit.shape[1])]
-            else:
-                last = final_step(getattr(estimator, "best_estimator_", estimator))
-                own = isinstance(last, NETWORKS)
-                names = [name or ("intervals" if own else type(last).__name__)]
             return cls.from_pit(pit, names=names, ax=ax, **plot_options)
-        if not (is_classifier(estimator) and hasattr(estimator, "predict_proba")):
+        if not (is_classifier(model) and hasattr(model, "predict_proba")):
             raise TypeError(
                 "This display needs a regressor with predict(X, return_std=True), or a classifier "
                 f"with predict_proba; got {estimator!r}."
             )
-        sets = class_probabilities(estimator, X)
-        if name is not None:
-            sets = {name if len(sets) == 1 else f"{name}, {n}": p for n, p in sets.items()}
-        y, classes, curves = column_or_1d(y), estimator.classes_, []
+        y, classes, quantity = column_or_1d(y), model.classes_, "the predicted class"
         most = class_of_interest is None and len(classes) > 2
-        index = None if most else _class_index(class_of_interest, classes)
-        for label, p in sets.items():
-            hits = y == (classes[np.argmax(p, axis=1)] if most else classes[index])
+        if not most:
+            label = classes[1] if class_of_interest is None else class_of_interest
+            index = _position(label, classes, "class_of_interest")
+            quantity = _class_name(classes[index])
+        if others:
+            sets = {name or others: model.predict_proba(rows)}
+        else:
+            sets = {
+                f"{name}, {kind}" if name else kind: model.predict_proba(rows, moderated=moderated)
+                for kind, moderated in (("moderated", True), ("most probable", False))
+            }
+        curves = []
+        for title, p in sets.items():
+            hits = y == classes[np.argmax(p, axis=1) if most else index]
             probability = p.max(axis=1) if most else p[:, index]
-            curves.append(_reliability(label, hits, probability, n_bins, strategy))
-        quantity = "the predicted class" if most else _class_name(classes[index])
+            curves.append(_reliability(title, hits, probability, n_bins, strategy))
         return cls(curves, "reliability", quantity).plot(ax, **plot_options)
 
     @classmethod
@@ -209,11 +212,19 @@ class CalibrationDisplay(Display):
         name : str, optional
             Name of the predictions in the legend, if there is one array of them.
         """
-        hits = _in_class(column_or_1d(y_true), pos_label)
+        y_true = column_or_1d(y_true)
+        classes, label = np.unique(y_true), 1 if pos_label is None else pos_label
+        if pos_label is not None:
+            _position(pos_label, classes, "pos_label")
+        elif not np.all(np.isin(classes, (0, 1))):
+            raise ValueError(
+                "y_true must hold booleans (or 0 and 1): is the row in the class? Else give "
+                f"pos_label, one of {', '.join(map(str, classes))}."
+            )
         if not isinstance(y_prob, Mapping):
             y_prob = {name or "predictions": y_prob}
         curves = [
-            _reliability(name, hits, column_or_1d(values), n_bins, strategy)
+            _reliability(name, y_true == label, column_or_1d(values), n_bins, strategy)
             for name, values in y_prob.items()
         ]
         quantity = "the class" if pos_label is None else _class_name(pos_label)
@@ -245,8 +256,7 @@ class CalibrationDisplay(Display):
             axes.plot([0, 1], [0, 1], color="gray", lw=0.8, label=DIAGONAL)
         self._n_before = sum(not label.startswith(DIAGONAL) for label in drawn)
         if self.kind == "coverage" and self._is_first:
-            tails = (1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2
-            low, high = (binom.ppf(tail, n, LEVELS) / n for tail in tails)
+            low, high = (binom.ppf(tail, n, LEVELS) / n for tail in TAILS)
             label = f"calibrated, {CONFIDENCE:.0%} range ({n} rows)"
             axes.fill_between(LEVELS, low, high, color=SKY, alpha=0.35, lw=0, label=label)
         self.lines_ = []
@@ -269,9 +279,8 @@ class CalibrationDisplay(Display):
 
     def _looks(self):
         """Pair every curve with a colour and a marker not yet used in the Axes."""
-        looks = zip(cycle(COLORS), cycle(MARKERS), strict=False)
-        some = islice(looks, self._n_before, None)
-        return ((curve, *look) for curve, look in zip(self.curves, some, strict=False))
+        for i, curve in enumerate(self.curves, self._n_before):
+            yield curve, COLORS[i % len(COLORS)], MARKERS[i % len(MARKERS)]
 
     def _draw_histograms(self, axes):
         n = len(self.curves[0].values)
@@ -288,38 +297,15 @@ class CalibrationDisplay(Display):
         if not self._is_first:
             return
         axes.axhline(n / 10, color="gray", lw=0.8)
-        low, high = binom.ppf([(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2], n, 0.1)
-        axes.axhspan(low, high, color=SKY, alpha=0.35, lw=0, zorder=0)
+        axes.axhspan(*binom.ppf(TAILS, n, 0.1), color=SKY, alpha=0.35, lw=0, zorder=0)
 
 
-def _in_class(y_true, pos_label):
-    """Mask of the rows that belong to the class whose probability is predicted."""
-    classes = np.unique(y_true)
-    if pos_label is None:
-        if not np.all(np.isin(classes, (0, 1))):
-            raise ValueError(
-                "y_true must hold booleans (or 0 and 1): is the row in the class? Else give "
-                f"pos_label, one of {', '.join(map(str, classes))}."
-            )
-        pos_label = 1
-    elif len(classes) and not np.any(classes == pos_label):
-        raise ValueError(
-            f"pos_label must be one of {', '.join(map(str, classes))}; got {pos_label!r}."
-        )
-    return y_true == pos_label
-
-
-def _class_index(class_of_interest, classes):
-    """Position of a class; the second of two classes by default."""
-    if class_of_interest is None and len(classes) == 2:
-        return 1
-    found = np.flatnonzero(classes == class_of_interest)
-    if len(found) != 1:
-        raise ValueError(
-            f"class_of_interest must be one of {', '.join(map(str, classes))}; "
-            f"got {class_of_interest!r}."
-        )
-    return int(found[0])
+def _position(label, classes, name):
+    """Index of a class; raise if there is no such class."""
+    if label not in classes:
+        known = ", ".join(map(str, classes))
+        raise ValueError(f"{name} must be one of {known}; got {label!r}.")
+    return int(np.flatnonzero(classes == label)[0])
 
 
 def _class_name(label):

@@ -1,13 +1,19 @@
-"""Base class of all displays: lazy import of matplotlib, axes, colours."""
+"""Base class of all displays: lazy import of matplotlib, axes, colours; fitted networks."""
 
 from contextlib import contextmanager, nullcontext
 from math import prod
 from textwrap import fill
+from typing import Any
 from weakref import WeakSet
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from skbayesnn._docs import documented
+from skbayesnn.estimators import AveragedClassifier, AveragedRegressor, BayesianMLP
+from skbayesnn.estimators._pipeline import final_step
+
+NETWORKS: Any = (BayesianMLP, AveragedRegressor, AveragedClassifier)
 
 # Okabe and Ito (2008): colours that colour-blind readers can distinguish
 BLUE, VERMILION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
@@ -53,15 +59,6 @@ figure_ : matplotlib Figure
 """
 
 
-def require_pyplot():
-    """Import ``matplotlib.pyplot``, or raise an error that says what to install."""
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise ImportError("Displays need matplotlib: pip install skbayesnn[plot].") from error
-    return plt
-
-
 class Display:
     """Base class of all displays; ``plot`` sets ``ax_``, ``axes_`` and ``figure_``."""
 
@@ -75,7 +72,10 @@ class Display:
         ``ax`` holds the user's Axes, of which one means the first panel alone; ``None`` opens a
         figure of ``size`` ``(width, height)`` in inches by ``pyplot.subplots`` with the options.
         """
-        plt = require_pyplot()
+        try:
+            import matplotlib.pyplot as plt
+        except ImportError as error:
+            raise ImportError("Displays need matplotlib: pip install skbayesnn[plot].") from error
         n = prod(grid)
         if ax is not None:
             axes = np.atleast_1d(np.asarray(ax, dtype=object)).ravel()
@@ -100,26 +100,24 @@ class Display:
 
     def _legend(self, ncols):
         """Add one legend for all panels, with the entries of the first, where it covers no data."""
-        if self._own_figure:
-            handles, labels = self.ax_.get_legend_handles_labels()
-            for legend in self.figure_.legends:  # legend of an earlier display in this figure
-                legend.remove()
-            place = {"loc": "outside upper center"}
-            fitting_legend(self.figure_, ncols, handles=handles, labels=labels, **place)
-        else:
-            legend_above(self.ax_, min(ncols, 2))
+        if not self._own_figure:
+            legend_above(self.ax_)
+            return
+        for legend in self.figure_.legends:  # legend of an earlier display in this figure
+            legend.remove()
+        handles, labels = self.ax_.get_legend_handles_labels()
+        options = {"handles": handles, "labels": labels, "loc": "outside upper center"}
+        fitting_legend(self.figure_, ncols, **options)
 
 
-def legend_above(axes, ncols=2, **options):
+def legend_above(axes, **options):
     """Add a legend above the axes, or inside them if the figure has no room above."""
     place = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2}
-    legend = fitting_legend(axes, ncols, **place, **options)
-    figure = root(axes)
+    legend, figure = fitting_legend(axes, 2, **place, **options), root(axes)
     arranged = figure.get_layout_engine() is not None  # the layout engine makes room
     if legend.get_window_extent().y1 > figure.bbox.y1 and not arranged:
         legend.set_bbox_to_anchor(None)
-        legend.set_loc("best")
-        legend.set_frame_on(True)
+        legend.set(loc="best", frame_on=True)
 
 
 def fitting_legend(owner, ncols, **options):
@@ -134,7 +132,7 @@ def fitting_legend(owner, ncols, **options):
             legend.remove()
     room = edge.x1 - max(box.x0, edge.x0)
     longest = max(len(text.get_text()) for text in legend.get_texts())
-    letters = max(12, int(0.85 * longest * room / box.width))
+    letters = max(12, int(0.75 * longest * room / box.width))  # a layout engine takes some, too
     for text in legend.get_texts():
         text.set_text(fill(text.get_text(), letters))
     return legend
@@ -144,3 +142,35 @@ def root(owner):
     """Figure of axes, or of a subfigure."""
     figure = owner if hasattr(owner, "canvas") else owner.get_figure()
     return figure.canvas.figure
+
+
+def fitted_network(estimator):
+    """Return the network of an estimator, a pipeline or a search, or raise ``TypeError``."""
+    estimator = getattr(estimator, "predictor_", estimator)
+    network = final_step(estimator)
+    if not isinstance(network, NETWORKS):
+        raise TypeError(
+            "This display needs a network of skbayesnn, or a Pipeline whose last step is one; got "
+            f"{network!r}."
+        )
+    if isinstance(network, BayesianMLP):
+        check_is_fitted(network)  # averages hold fitted models
+    return network
+
+
+def feature_names(estimator, X):
+    """Names of the columns of X, from X or from the fit; otherwise ``x0``, ``x1`` and so on."""
+    if hasattr(X, "columns"):
+        return [str(name) for name in X.columns]
+    names = getattr(estimator, "feature_names_in_", None)
+    n_features = np.shape(X)[1]
+    if names is not None and len(names) == n_features:
+        return [str(name) for name in names]
+    return [f"x{i}" for i in range(n_features)]
+
+
+def output_index(output, n_outputs):
+    """Index of an output; raise unless it is valid."""
+    if isinstance(output, int | np.integer) and 0 <= output < n_outputs:
+        return int(output)
+    raise ValueError(f"There is no output {output!r}; the model has {n_outputs}, counted from 0.")

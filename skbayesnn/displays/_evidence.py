@@ -4,23 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
-from itertools import cycle
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.base import is_classifier
+from sklearn.metrics import log_loss
+from sklearn.utils.validation import check_consistent_length
 
 from skbayesnn._typing import Axes, Estimator
 from skbayesnn.displays._display import COLORS, MARKERS, Display, legend_above
-from skbayesnn.displays._inputs import (
-    check_search,
-    describe_params,
-    is_doubtful,
-    measure_errors,
-    positions,
-    varying,
-)
+from skbayesnn.estimators.inputs._settings import SETTINGS
 
+DOUBTS = ("doubtful", "chains have not converged")  # beginnings of verdicts
 PARTS = {
     "misfit to the data": ("misfit", "noise_normaliser", "target_scale"),
     "Occam factor": (
@@ -84,18 +80,16 @@ class EvidenceDisplay(Display):
 
     Examples
     --------
-    >>> from types import SimpleNamespace
     >>> import numpy as np
     >>> from skbayesnn import EvidenceMLPRegressor
     >>> from skbayesnn.displays import EvidenceDisplay
+    >>> from skbayesnn.model_selection import EvidenceSearch
     >>> X = np.linspace(-2, 2, 30)[:, None]
     >>> y = np.sin(2 * X[:, 0]) + 0.1 * np.random.default_rng(0).standard_normal(30)
-    >>> params = [{"hidden_layer_sizes": (width,)} for width in (1, 2, 3)]
-    >>> fits = [EvidenceMLPRegressor(**p, n_restarts=1, random_state=0).fit(X, y) for p in params]
-    >>> results = {"params": params, "log_evidence": [fit.log_evidence_ for fit in fits]}
-    >>> search = SimpleNamespace(results_=results, estimators_=fits)  # as of EvidenceSearch
-    >>> display = EvidenceDisplay.from_estimator(search, "hidden_layer_sizes")
-    >>> display.ax_.get_xlabel()
+    >>> model = EvidenceMLPRegressor(measure_evidence=False, n_restarts=1, random_state=0)
+    >>> search = EvidenceSearch(model, {"hidden_layer_sizes": [(1,), (2,), (3,)]}).fit(X, y)
+    >>> display = EvidenceDisplay.from_estimator(search)
+    >>> display.axes_[-1].get_xlabel()
     'hidden units'
     """
 
@@ -129,29 +123,31 @@ class EvidenceDisplay(Display):
             needed if only one varies. If other parameters vary as well there is one line per
             combination of them.
         """
-        check_search(search)
+        if not hasattr(search, "results_") or not hasattr(search, "estimators_"):
+            raise TypeError(
+                "This display needs a fitted EvidenceSearch, with results_ and estimators_; got "
+                f"{search!r}."
+            )
         results = search.results_
         params = list(results["params"])
         param_name = _the_one_that_varies(params) if param_name is None else param_name
-        chosen = [i for i, p in enumerate(params) if param_name in p]
-        if not chosen:
+        chosen = np.array([i for i, p in enumerate(params) if param_name in p])
+        if not len(chosen):
             known = ", ".join(sorted({name for p in params for name in p}))
             raise ValueError(f"No candidate has the parameter {param_name!r}; there are: {known}.")
         errors, error_name = None, "test error"
         if X_test is not None or y_test is not None:
-            errors, error_name = measure_errors(search.estimators_, X_test, y_test, error)
-        position, axis = positions([params[i][param_name] for i in chosen], param_name)
-        if np.isnan([float(results["log_evidence"][i]) for i in chosen]).all():
+            errors, error_name = _test_errors(search.estimators_, X_test, y_test, error)
+        position, axis = _positions([params[i][param_name] for i in chosen], param_name)
+        if np.isnan(np.asarray(results["log_evidence"], dtype=float)[chosen]).all():
             raise ValueError("No candidate has a log evidence; see results_['verdict'].")
-        others = varying([{k: v for k, v in params[i].items() if k != param_name} for i in chosen])
-        lines = {}
-        for place, i in enumerate(chosen):
-            lines.setdefault(describe_params(params[i], others), []).append(place)
+        others = [name for name in _varying([params[i] for i in chosen]) if name != param_name]
+        names = [_described(params[i], others) for i in chosen]
         hills = []
-        for name, places in lines.items():
-            places = np.array(places)[np.argsort(position[places], kind="stable")]
-            rows = np.array(chosen)[places]
-            hills.append(_hill(name, position[places], rows, results, errors))
+        for name in dict.fromkeys(names):
+            places = [place for place, own in enumerate(names) if own == name]
+            places.sort(key=lambda place: position[place])
+            hills.append(_hill(name, position[places], chosen[places], results, errors))
         return cls(hills, **axis, error_name=error_name).plot(ax, **plot_options)
 
     def plot(
@@ -177,24 +173,30 @@ class EvidenceDisplay(Display):
             if shown and len(axes) == n:
                 self._draw_terms(axes[1], line_kw or {}, best, shown)
             if with_error and len(axes) == n:
-                self._draw_errors(axes[-1], line_kw or {})
+                self.error_lines_ = self._draw(axes[-1], "test_error", line_kw or {})
+                axes[-1].set_ylabel(self.error_name)
             self._label(axes[-1])
         return self
 
+    def _draw(self, axes, quantity, line_kw):
+        """Draw a line per hill."""
+        lines = []
+        for i, hill in enumerate(self.hills):
+            style = {"color": COLORS[i % len(COLORS)], "marker": MARKERS[i % len(MARKERS)]}
+            style |= {"ms": 4, "lw": 1.2, "label": hill.name or "log evidence"} | line_kw
+            lines += axes.plot(hill.position, getattr(hill, quantity), **style)
+        return lines
+
     def _draw_evidence(self, axes, line_kw):
         """Draw lines with error bars; open markers where the verdict of the fit is doubtful."""
-        self.lines_ = []
-        for hill, color, marker in self._looks():
-            style = {"color": color, "marker": marker, "ms": 4, "lw": 1.2}
-            style |= {"label": hill.name or "log evidence"} | line_kw
-            self.lines_ += axes.plot(hill.position, hill.log_evidence, **style)
-            if np.any(hill.log_evidence_std > 0):
-                std = hill.log_evidence_std
-                axes.errorbar(hill.position, hill.log_evidence, std, fmt="none", ecolor=color)
-            x, y, absent = hill.position, hill.log_evidence, np.isnan(hill.log_evidence)
-            style = {"color": color, "ls": "", "ms": 4}
-            axes.plot(x[hill.doubtful], y[hill.doubtful], marker, mfc="white", **style)
-            foot = axes.get_xaxis_transform()
+        self.lines_ = self._draw(axes, "log_evidence", line_kw)
+        for hill, line in zip(self.hills, self.lines_, strict=True):
+            x, y, std = hill.position, hill.log_evidence, hill.log_evidence_std
+            style = {"color": line.get_color(), "ls": "", "ms": 4}
+            if np.any(std > 0):
+                axes.errorbar(x, y, std, fmt="none", ecolor=line.get_color())
+            some, absent, foot = hill.doubtful, np.isnan(y), axes.get_xaxis_transform()
+            axes.plot(x[some], y[some], line.get_marker(), mfc="white", **style)
             axes.plot(x[absent], np.full(absent.sum(), 0.04), "x", transform=foot, **style)
         axes.set_ylabel("log evidence (nats)")
         keys = [
@@ -220,16 +222,6 @@ class EvidenceDisplay(Display):
         title = f"terms at {best.name}" if best.name else None
         legend_above(axes, title=title, title_fontsize="small", alignment="left")
 
-    def _draw_errors(self, axes, line_kw):
-        for hill, color, marker in self._looks():
-            style = {"color": color, "marker": marker, "ms": 4, "lw": 1.2} | line_kw
-            self.error_lines_ += axes.plot(hill.position, hill.test_error, **style)
-        axes.set_ylabel(self.error_name)
-
-    def _looks(self):
-        """Pair every hill with its colour and marker."""
-        return zip(self.hills, cycle(COLORS), cycle(MARKERS), strict=False)
-
     def _all(self, name):
         return np.concatenate([getattr(hill, name) for hill in self.hills])
 
@@ -248,7 +240,7 @@ class EvidenceDisplay(Display):
 
 def _the_one_that_varies(params):
     """Return the single parameter that varies in a search."""
-    names = varying(params) or sorted(set().union(*params))
+    names = _varying(params) or sorted(set().union(*params))
     if len(names) != 1:
         raise ValueError(
             f"param_name must say against which parameter to draw, one of: {', '.join(names)}."
@@ -272,7 +264,7 @@ def _hill(name, position, rows, results, errors):
         pick("log_evidence_std", 0.0).astype(float),
         terms,
         None if errors is None else errors[rows],
-        np.array([is_doubtful(verdict) for verdict in pick("verdict", "")]),
+        np.array([str(verdict).startswith(DOUBTS) for verdict in pick("verdict", "")]),
     )
 
 
@@ -284,3 +276,78 @@ def _shown_terms(hill, terms):
         known = ~np.isnan(hill.terms["misfit"])
         return {name: v for name, v in hill.terms.items() if np.ptp(v[known]) > CONSTANT}
     return {part: sum(hill.terms[name] for name in names) for part, names in PARTS.items()}
+
+
+def _short(name):
+    """Name of a parameter without the pipeline steps before it, such as ``prior.kind``."""
+    *before, last = name.split("__")
+    return ".".join([*(part for part in before[-1:] if part in SETTINGS), last])
+
+
+def _readable(value):
+    """Format the value of a parameter in a few letters."""
+    if isinstance(value, tuple | list):
+        return "-".join(map(str, value)) if len(value) else "linear"
+    if isinstance(value, float | np.floating):
+        return f"{value:.3g}"
+    if hasattr(value, "fit"):
+        return type(value).__name__
+    return str(value)
+
+
+def _varying(params):
+    """Names of the parameters that differ between candidates."""
+    names = sorted({name for p in params for name in p})
+    return [name for name in names if len({_readable(p.get(name, "")) for p in params}) > 1]
+
+
+def _described(params, names):
+    """Format the named parameters of one candidate as ``name=value, ...``."""
+    known = [name for name in names if name in params]
+    return ", ".join(f"{_short(name)}={_readable(params[name])}" for name in known)
+
+
+def _positions(values, param_name):
+    """Positions ``(n,)`` of the values of a parameter on its axis, and the options of that axis.
+
+    Positions are numbers, hidden units of a single layer, or ranks in the order of first
+    appearance. The options are arguments of `EvidenceDisplay`.
+    """
+    name = _short(param_name)
+    label = name.replace("_", " ").replace(".", " ")
+    if all(isinstance(v, int | float | np.number) and not isinstance(v, bool) for v in values):
+        numbers = np.array(values, dtype=float)
+        wide = numbers.min() > 0 and numbers.max() >= 50 * numbers.min()
+        return numbers, {"param_name": label, "log_scale": bool(wide)}
+    if name == "hidden_layer_sizes":
+        if all(np.ndim(value) == 1 and len(value) <= 1 for value in values):
+            return np.array([float(sum(value)) for value in values]), {"param_name": "hidden units"}
+        label = "units of the hidden layers"
+    labels = list(dict.fromkeys(_readable(value) for value in values))
+    ticks = {float(i): label for i, label in enumerate(labels)}
+    position = np.array([labels.index(_readable(value)) for value in values], dtype=float)
+    return position, {"param_name": label, "ticks": ticks}
+
+
+def _test_errors(estimators, X_test, y_test, error):
+    """Test error of every estimator, ``nan`` for ``None``, and its name.
+
+    By default it is the log loss of classifiers, the root mean squared error of regressors.
+    """
+    if (X_test is None) != (y_test is None):
+        raise ValueError("X_test and y_test belong together: give both or none.")
+    check_consistent_length(X_test, y_test)
+
+    def default(estimator, X, y):
+        if is_classifier(estimator):
+            return log_loss(y, estimator.predict_proba(X), labels=estimator.classes_)
+        predicted = estimator.predict(X)
+        return np.sqrt(np.mean((np.reshape(y, predicted.shape) - predicted) ** 2))
+
+    if error is None:
+        classes = any(is_classifier(e) for e in estimators if e is not None)
+        error, name = default, "test log loss (nats)" if classes else "test RMSE"
+    else:
+        name = "test " + getattr(error, "__name__", "error").replace("_", " ")
+    errors = [np.nan if e is None else error(e, X_test, y_test) for e in estimators]
+    return np.array(errors, dtype=float), name

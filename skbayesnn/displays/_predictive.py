@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
@@ -12,18 +13,9 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_consistent_length
 
 from skbayesnn._typing import Array, Axes, Estimator, RandomState
-from skbayesnn.displays._display import BLUE, Display
-from skbayesnn.displays._inputs import (
-    NETWORKS,
-    column,
-    extent,
-    feature_index,
-    feature_names,
-    output_index,
-    slice_of_inputs,
-    table,
-)
-from skbayesnn.metrics._scorers import moments, predictor
+from skbayesnn.displays._display import BLUE, NETWORKS, Display, feature_names, output_index
+from skbayesnn.estimators._pipeline import predictor
+from skbayesnn.metrics._scorers import moments
 
 BANDS = ("#CFE6F5", "#8EC3E6")  # light: total; dark: weights alone
 
@@ -128,10 +120,9 @@ class PredictiveDisplay(Display):
         random_state : int, RandomState instance or None, default=0
             Seed of the drawn functions.
         """
-        estimator = getattr(estimator, "predictor_", estimator)
         if not is_regressor(estimator):
             raise TypeError(f"This display needs a regressor; got {estimator!r}.")
-        X = table(X)
+        X = X if hasattr(X, "columns") else check_array(X, ensure_all_finite="allow-nan")
         names = feature_names(estimator, X)
         index = feature_index(feature, names)
         x = np.linspace(*extent(column(X, index), names[index], margin), grid_resolution)
@@ -140,8 +131,12 @@ class PredictiveDisplay(Display):
         mean, std = (some.reshape(len(x), -1) for some in moments(model, rows))
         n_outputs = mean.shape[1]
         output = output_index(output, n_outputs)
-        epistemic, functions = _of_weights(model, rows, output, n_functions, random_state)
-        x_data, y_data = None, None
+        epistemic, functions, x_data, y_data = None, None, None, None
+        if isinstance(model, NETWORKS):  # draws by others may include the noise
+            epistemic = model.predict_std(rows, kind="epistemic").reshape(mean.shape)[:, output]
+            if n_functions:
+                functions = model.sample_y(rows, n_functions, random_state)
+                functions = functions.reshape(*mean.shape, n_functions)[:, output]
         if y is not None:
             check_consistent_length(X, y)
             x_data = column(X, index).astype(float)
@@ -214,20 +209,6 @@ class PredictiveDisplay(Display):
         return zip(stds, BANDS, names, strict=True)
 
 
-def _of_weights(model, rows, output, n_functions, random_state):
-    """Standard deviations ``(n,)`` due to the weights, and drawn functions ``(n, n_functions)``.
-
-    They are ``None`` for estimators of others, whose draws may include the noise.
-    """
-    if not isinstance(model, NETWORKS):
-        return None, None
-    std = model.predict_std(rows, kind="epistemic").reshape(len(rows), -1)[:, output]
-    if not n_functions:
-        return std, None
-    draws = model.sample_y(rows, n_functions, random_state)
-    return std, draws.reshape(len(rows), -1, n_functions)[:, output]
-
-
 def _target(y, output, n_outputs):
     """Select one column of the targets."""
     if y.size != len(y) * n_outputs:
@@ -242,3 +223,55 @@ def _target_name(y, output, n_outputs):
     if getattr(y, "name", None) is not None:
         return str(y.name)
     return "y" if n_outputs == 1 else f"y{output}"
+
+
+def feature_index(feature, names):
+    """Position of a feature given by number or name."""
+    if isinstance(feature, str) and feature in names:
+        return names.index(feature)
+    if isinstance(feature, int | np.integer) and -len(names) <= feature < len(names):
+        return int(feature) % len(names)
+    raise ValueError(
+        f"There is no feature {feature!r}; X has {len(names)} features: {', '.join(names)}."
+    )
+
+
+def column(X, index):
+    """Values of one feature."""
+    return np.asarray(X[X.columns[index]] if hasattr(X, "columns") else X[:, index])
+
+
+def extent(values, name, margin):
+    """Range of a feature, widened by a fraction of it on either side."""
+    try:
+        values = np.asarray(values, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"Feature {name} is not numeric; only numbers can be varied.") from error
+    low, high = np.nanmin(values), np.nanmax(values)
+    if not low < high:
+        raise ValueError(f"Feature {name} has the same value in all rows of X: nothing to vary.")
+    return low - margin * (high - low), high + margin * (high - low)
+
+
+def typical(values):
+    """Typical value: the median of numbers, the most frequent value of anything else."""
+    if np.issubdtype(values.dtype, np.number):
+        return np.nanmedian(values)
+    return Counter(values).most_common(1)[0][0]  # missing values and names cannot be sorted
+
+
+def slice_of_inputs(X, index, values, fixed, names):
+    """Make rows like those of X in which one feature varies, with the others at typical values.
+
+    ``fixed`` holds values of other features, by number or name, in place of the typical ones.
+    """
+    fixed = {feature_index(key, names): value for key, value in (fixed or {}).items()}
+    if index in fixed:
+        raise ValueError(f"Feature {names[index]} cannot be fixed: it varies in this display.")
+    columns = [
+        values if i == index else np.repeat(fixed.get(i, typical(column(X, i))), len(values))
+        for i in range(len(names))
+    ]
+    if hasattr(X, "columns"):
+        return type(X)(dict(zip(X.columns, columns, strict=True)))
+    return np.column_stack(columns)

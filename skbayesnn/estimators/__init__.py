@@ -6,7 +6,7 @@ from skbayesnn.estimators._conformal import conformal_interval
 from skbayesnn.estimators._evidence_estimators import EvidenceMLPClassifier, EvidenceMLPRegressor
 from skbayesnn.estimators._hmc import HMCMLP
 from skbayesnn.estimators._hmc_estimators import HMCMLPClassifier, HMCMLPRegressor
-from skbayesnn.estimators._pipeline import ask, predictive_distribution
+from skbayesnn.estimators._pipeline import predictive_distribution
 from skbayesnn.estimators.inputs._settings import Noise, Prior, Sampler, Solver
 from skbayesnn.estimators.predictions._categorical import CategoricalDistribution
 from skbayesnn.estimators.predictions._distribution import CountDistribution, PredictiveDistribution
@@ -33,7 +33,6 @@ __all__ = [
     "RegressionNetwork",
     "Sampler",
     "Solver",
-    "ask",
     "conformal_interval",
     "predictive_distribution",
 ]

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from skbayesnn._data import Scaling
 from skbayesnn._docs import documented
 from skbayesnn._typing import Array, Estimator
-from skbayesnn.estimators._pipeline import before_final_step, final_step
+from skbayesnn.estimators._pipeline import predictor
 from skbayesnn.estimators.inputs._parameters import tails
 from skbayesnn.estimators.predictions._distribution import CountDistribution
 
@@ -77,12 +77,10 @@ def conformal_interval(
     >>> [round(float(np.mean((low < y) & (y < high))), 1) for low, high in map(np.transpose, ends)]
     [0.2, 0.8]
     """
-    model, X = final_step(model), before_final_step(model, X)
-    if hasattr(model, "predictor_"):  # search
-        return conformal_interval(model.predictor_, X, coverage, exposure)
+    model, X = predictor(model, X)
     if hasattr(model, "regressor_"):  # transformed target
-        ends = np.moveaxis(conformal_interval(model.regressor_, X, coverage), -1, 0)
-        return np.sort(np.moveaxis(model._map.back(ends), 0, -1), axis=-1)
+        ends = model._map.back(conformal_interval(model.regressor_, X, coverage), axis=1)
+        return np.sort(ends, axis=-1)
     if hasattr(model, "fit"):  # averages have none
         check_is_fitted(model)
     if is_classifier(model) or not hasattr(model, "_left_out"):

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from functools import wraps
 from typing import Any
 
 from numpy.typing import ArrayLike
 from sklearn.pipeline import Pipeline
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
 from skbayesnn._typing import Array, Estimator
 
@@ -51,42 +47,21 @@ def named(model: Estimator, X: Array) -> Any:
     return pandas.DataFrame(X, columns=names)
 
 
-def ask(model: Estimator, method: str, X: ArrayLike, *args: Any, **kwargs: Any) -> Any:
-    """Call a method of the last step of a pipeline with the transformed inputs.
-
-    Parameters
-    ----------
-    model : estimator or Pipeline
-        Fitted model.
-    method : str
-        Name of a method of the last step that takes inputs first.
-    X : array-like of shape (n_samples, n_features)
-        Inputs of the whole pipeline.
-    *args, **kwargs
-        Further arguments of the method.
-
-    Returns
-    -------
-    object
-        Result of the method.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn.pipeline import make_pipeline
-    >>> from sklearn.preprocessing import StandardScaler
-    >>> from skbayesnn import EvidenceMLPRegressor
-    >>> from skbayesnn.estimators import ask
-    >>> X = np.linspace(-1, 1, 20)[:, None]
-    >>> model = make_pipeline(StandardScaler(), EvidenceMLPRegressor(())).fit(X, 2 * X[:, 0])
-    >>> ask(model, "predict_interval", X, coverage=0.5).shape
-    (20, 2)
-    """
-    return getattr(final_step(model), method)(before_final_step(model, X), *args, **kwargs)
+def predictor(model: Estimator, X: ArrayLike) -> Any:
+    """Return the model that predicts inside pipelines and searches, and its transformed rows."""
+    while True:
+        if isinstance(model, Pipeline):
+            X, model = before_final_step(model, X), final_step(model)
+        elif hasattr(model, "predictor_"):  # perhaps an average of candidates
+            model = model.predictor_
+        elif hasattr(model, "best_estimator_"):
+            model = model.best_estimator_
+        else:
+            return model, X
 
 
 def predictive_distribution(model: Estimator, X: ArrayLike, **kwargs: Any) -> Any:
-    """Predict the distribution of the targets by the last step of a pipeline.
+    """Predict the distribution of the targets by the last step of a pipeline, or by a search.
 
     Parameters
     ----------
@@ -115,21 +90,5 @@ def predictive_distribution(model: Estimator, X: ArrayLike, **kwargs: Any) -> An
     >>> predictive_distribution(model, X).ppf([0.1, 0.9]).shape
     (20, 2)
     """
-    return ask(model, "predict_distribution", X, **kwargs)
-
-
-def delegated(method: Any, to: Callable[..., Any]) -> Any:
-    """Delegate a method to the inner model of a meta-estimator, available if that has it.
-
-    ``to`` maps the meta-estimator, fitted or not, to its inner model or pipeline.
-    """
-
-    def has_it(meta):
-        return hasattr(final_step(to(meta)), method.__name__)
-
-    @wraps(method)
-    def call(self, X, *args, **kwargs):
-        check_is_fitted(self)
-        return ask(to(self), method.__name__, X, *args, **kwargs)
-
-    return available_if(has_it)(call)
+    model, X = predictor(model, X)
+    return model.predict_distribution(X, **kwargs)

@@ -7,16 +7,14 @@ can be given as ``scoring`` to `cross_validate`, `GridSearchCV` and similar tool
 Sensitivity indices tell how much each input of a fitted function matters.
 """
 
-from skbayesnn.metrics._calibration import (
-    expected_calibration_error,
-    interval_coverage,
-    quantile_calibration_error,
-)
 from skbayesnn.metrics._rules import (
     crps_gaussian,
     crps_samples,
+    expected_calibration_error,
+    interval_coverage,
     interval_score,
     log_density_gaussian,
+    quantile_calibration_error,
 )
 from skbayesnn.metrics._scorers import (
     log_density_scorer,

@@ -12,25 +12,22 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtr
 from scipy.stats import norm
 from sklearn.base import is_classifier
-from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import MetadataRequest
 
 from skbayesnn._docs import documented
 from skbayesnn._typing import Array
-from skbayesnn.estimators._pipeline import before_final_step, final_step
+from skbayesnn.estimators._pipeline import predictor
 from skbayesnn.estimators.inputs._parameters import probabilities
 from skbayesnn.estimators.predictions._distribution import CountDistribution, Distribution
-from skbayesnn.metrics._calibration import (
-    expected_calibration_error,
-    interval_coverage,
-    quantile_calibration_error,
-)
 from skbayesnn.metrics._rules import (
     RULES,
     crps_gaussian,
+    expected_calibration_error,
+    interval_coverage,
     interval_score,
     log_density_gaussian,
     mean_over_rows,
+    quantile_calibration_error,
 )
 
 REQUESTS = MetadataRequest(owner="scorer")
@@ -39,6 +36,13 @@ REACH = 8.0  # standard deviations within which distribution functions are integ
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(48)
 NODES, WEIGHTS = 0.5 * (NODES + 1.0), 0.5 * WEIGHTS  # on [0, 1]
 SCORES = """Scorers.
+
+Parameters
+----------
+estimator : object
+    A fitted estimator of this package; a `Pipeline` or search that ends in one; or any other
+    regressor whose ``predict`` takes ``return_std``, whose predictions are then treated as
+    Gaussian.
 
 Raises
 ------
@@ -67,13 +71,6 @@ def log_density_scorer(
     exposure: ArrayLike | None = None,
 ) -> float:
     """Mean log predictive density of regressors, or log probability of the true class.
-
-    Parameters
-    ----------
-    estimator : object
-        A fitted estimator of this package; a `Pipeline` or search that ends in one; or any other
-        regressor whose ``predict`` takes ``return_std``, whose predictions are then
-        treated as Gaussian.
 
     Returns
     -------
@@ -115,11 +112,6 @@ def neg_crps_scorer(
     integrating their distribution function (Gneiting and Raftery 2007, equation 20) over 96 points
     per target, which takes about a hundred times as long as `predict`.
 
-    Parameters
-    ----------
-    estimator : object
-        Fitted regressor, as for `log_density_scorer`.
-
     Returns
     -------
     float
@@ -150,12 +142,8 @@ def neg_calibration_error_scorer(
 ) -> float:
     """Negative calibration error.
 
-    Regressors: `quantile_calibration_error`; classifiers: `expected_calibration_error`.
-
-    Parameters
-    ----------
-    estimator : object
-        Fitted regressor, as for `log_density_scorer`, or any classifier with ``predict_proba``.
+    Regressors: `quantile_calibration_error`; classifiers, any with ``predict_proba``:
+    `expected_calibration_error`.
 
     Returns
     -------
@@ -240,17 +228,6 @@ def _coverage_score(estimator, X, y, sample_weight=None, exposure=None, *, cover
 def _interval_score(estimator, X, y, sample_weight=None, exposure=None, *, coverage):
     interval = distribution(estimator, X, exposure).interval(coverage)
     return -mean_over_rows(interval_score(y, interval, coverage=coverage), sample_weight)
-
-
-def predictor(estimator, X):
-    """Find the model that predicts inside pipelines and searches, and its transformed rows."""
-    while True:
-        if isinstance(estimator, Pipeline):
-            X, estimator = before_final_step(estimator, X), final_step(estimator)
-        elif hasattr(estimator, "best_estimator_"):
-            estimator = estimator.best_estimator_
-        else:
-            return estimator, X
 
 
 def distribution(estimator, X, exposure=None):

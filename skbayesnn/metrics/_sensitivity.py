@@ -7,8 +7,9 @@ from numpy.typing import ArrayLike
 from scipy.stats import qmc
 from sklearn.utils import check_array
 
+from skbayesnn._docs import documented
 from skbayesnn._typing import Array, Estimator, RandomState
-from skbayesnn.estimators._pipeline import ask, before_final_step, final_step, named
+from skbayesnn.estimators._pipeline import named, predictor
 
 
 def sobol_indices(
@@ -65,9 +66,9 @@ def sobol_indices(
     points = [np.quantile(X[:, j % d], unit[:, j], method="inverted_cdf") for j in range(2 * d)]
     A, B = np.stack(points[:d], axis=1), np.stack(points[d:], axis=1)
     mixed = [np.where(np.arange(d) == j, B, A) for j in range(d)]
-    rows = named(estimator, np.concatenate([A, B, *mixed]))
-    draws = ask(estimator, "sample_y", rows, n_draws, random_state)
-    f = np.concatenate([ask(estimator, "predict", rows)[..., None], draws], axis=-1)
+    model, rows = predictor(estimator, named(estimator, np.concatenate([A, B, *mixed])))
+    draws = model.sample_y(rows, n_draws, random_state)
+    f = np.concatenate([model.predict(rows)[..., None], draws], axis=-1)
     f = f.reshape(d + 2, n_points, *f.shape[1:])
     f = f - f[:2].mean(axis=(0, 1))
     variance = np.maximum(f[:2].var(axis=(0, 1)), np.finfo(float).tiny)
@@ -76,6 +77,7 @@ def sobol_indices(
     return *_with_std(first), *_with_std(total)
 
 
+@documented(sobol_indices.__doc__ or "")
 def derivative_indices(
     estimator: Estimator, X: ArrayLike, *, n_draws: int = 100, random_state: RandomState = 0
 ) -> tuple[Array, Array]:
@@ -92,10 +94,6 @@ def derivative_indices(
         The inputs of a pipeline are those of its last step.
     X : array-like of shape (n_samples, n_features)
         Rows over which the mean is taken.
-    n_draws : int, default=100
-        Number of functions drawn from the posterior.
-    random_state : int, RandomState instance or None, default=0
-        Seed of the functions.
 
     Returns
     -------
@@ -116,7 +114,7 @@ def derivative_indices(
     >>> bool(np.all(abs(index - [4.0, 1.0] * np.var(X / [1.0, 10.0], axis=0)) < 3 * std))
     True
     """
-    X, model = before_final_step(estimator, X), final_step(estimator)
+    model, X = predictor(estimator, X)
     draws = model.sample_gradient(X, n_draws, random_state)
     slopes = np.concatenate([model.predict_gradient(X)[..., None], draws], axis=-1)
     index = np.moveaxis(np.mean(slopes**2, axis=0), -2, 0)

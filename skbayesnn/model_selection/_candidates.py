@@ -2,7 +2,6 @@
 
 import time
 import warnings
-from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,41 +18,25 @@ COULD_WIN = 10.0  # nats below the best first look within which candidates are f
 SHORTEST = 1e-3  # seconds: max_time must be positive
 
 
-class TooLate(Exception):
-    """Error of a candidate that was not fitted because the time of the search had passed."""
-
-
 class Fit(NamedTuple):
-    """Outcome of the fit of a candidate: the model, or the error with which it failed."""
+    """Outcome of a candidate: the model, or the error of its fit, or neither if it was too late."""
 
-    model: Any
-    seconds: float
-    error: Exception | None
+    model: Any = None
+    seconds: float = 0.0
+    error: Exception | None = None
 
     @property
     def late(self):
         """True if the candidate was not fitted because the time had passed."""
-        return isinstance(self.error, TooLate)
+        return self.model is None and self.error is None
 
     def __str__(self):
         """Format the progress line."""
-        if self.error is None:
+        found = "not tried" if self.late else f"failed: {self.error}"
+        if self.model is not None:
             row = describe(self.model)
             found = f"log evidence {row['log_evidence']:.2f}, {row['verdict']}"
-        else:
-            found = "not tried" if self.late else f"failed: {self.error}"
         return f"{found} ({self.seconds:.1f} s)"
-
-
-@contextmanager
-def _holding(last, values):
-    """Hold parameters of an estimator at given values during a fit."""
-    own = {name: getattr(last, name) for name in values}
-    vars(last).update(values)
-    try:
-        yield
-    finally:
-        vars(last).update(own)
 
 
 def _is_auto(last, name):
@@ -89,22 +72,24 @@ def fit_candidate(model, X, y, fit_params, deadline, is_first, held):
     """
     start, error, last = time.perf_counter(), None, final_step(model)
     if deadline.passed and not is_first:
-        return Fit(None, 0.0, TooLate("max_time had passed before this candidate was begun"))
+        return Fit()
     values = {name: value for name, value in held.items() if _is_auto(last, name)}
     if hasattr(last, "max_time") and np.isfinite(deadline.at):
         left = max(deadline.left, SHORTEST)
         values["max_time"] = left if last.max_time is None else min(last.max_time, left)
+    own = {name: getattr(last, name) for name in values}
+    vars(last).update(values)
     try:
-        with _holding(last, values):
-            model.fit(X, y, **fit_params)
+        model.fit(X, y, **fit_params)
     except Exception as failure:
         model, error = None, failure
+    vars(last).update(own)
     return Fit(model, time.perf_counter() - start, error)
 
 
 def report_failures(fits):
     """Raise if every fit failed, warn if some did."""
-    errors = [fit.error for fit in fits if fit.error is not None and not fit.late]
+    errors = [fit.error for fit in fits if fit.error is not None]
     if errors and all(fit.model is None for fit in fits):
         errors[0].add_note(f"All {len(fits)} candidates failed; this is the first one's error.")
         raise errors[0]
@@ -155,10 +140,12 @@ def simplest_of_best(table):
 
 def _row(fit):
     """Make the row of ``results_`` of one candidate."""
+    if fit.late:
+        late = "not tried: max_time had passed before this candidate was begun"
+        return {"fit_time": fit.seconds, "verdict": late}
     if fit.model is None:
         failed = f"failed: {type(fit.error).__name__}: {fit.error}"
-        verdict = f"not tried: {fit.error}" if fit.late else failed
-        return {"fit_time": fit.seconds, "verdict": verdict}
+        return {"fit_time": fit.seconds, "verdict": failed}
     row = {"fit_time": fit.seconds, **describe(fit.model)}
     report = getattr(final_step(fit.model), "evidence_report_", None)
     terms = {} if report is None else vars(report.minima[0].terms)

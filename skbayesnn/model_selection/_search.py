@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skbayesnn._docs import documented
 from skbayesnn._typing import Estimator
+from skbayesnn.compose._pipeline import Delegating, delegated
 from skbayesnn.compose._target import passed_weights
 from skbayesnn.estimators import (
     AveragedClassifier,
@@ -29,7 +30,7 @@ from skbayesnn.estimators import (
     HMCMLPClassifier,
     HMCMLPRegressor,
 )
-from skbayesnn.estimators._pipeline import delegated, final_step
+from skbayesnn.estimators._pipeline import final_step
 from skbayesnn.estimators.inputs._parameters import check
 from skbayesnn.inference import Deadline, Progress, in_order
 from skbayesnn.model_selection._candidates import (
@@ -50,14 +51,9 @@ BY_DENSITIES = ("stacking", "tempered")  # need leave-one-out densities, which s
 SAMPLERS = (HMCMLPClassifier, HMCMLPRegressor)
 
 
-def _delegated(method):
-    """Delegate a method to the predictor of the search, if that has it."""
-    return delegated(method, lambda search: search._asked)
-
-
 @documented()
 @dataclass(eq=False, repr=False)
-class EvidenceSearch(MetaEstimatorMixin, BaseEstimator):
+class EvidenceSearch(Delegating, MetaEstimatorMixin, BaseEstimator):
     """Search over parameter values by evidence, with all rows in every fit.
 
     The evidence of a model is the probability of the training targets under it (MacKay 1992,
@@ -192,7 +188,15 @@ class EvidenceSearch(MetaEstimatorMixin, BaseEstimator):
                 warnings.filterwarnings("ignore", "The fit has reached max_time")
             fits = self._fitted(candidates, labels, X, y, fit_params, deadline)
         report_failures(fits)
-        self._warn_of_time(deadline, fits)
+        if deadline.passed:
+            n_tried = sum(not fit.late for fit in fits)
+            warnings.warn(
+                f"The search has reached max_time={self.max_time:g} seconds: {n_tried} of "
+                f"{len(fits)} candidates were tried, and the last of them may be incomplete. "
+                "Raise max_time, or try fewer candidates.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
         self.estimators_ = [fit.model for fit in fits]
         self.results_ = results_table(params, fits)
         self._choose(fit_params)
@@ -230,18 +234,6 @@ class EvidenceSearch(MetaEstimatorMixin, BaseEstimator):
                 fit_some("candidates that could win", again, held)
             noise = getattr(final_step(fits[near[0]].model), "noise_model_", None) if near else None
         return list(fits.values())
-
-    def _warn_of_time(self, deadline, fits):
-        """Warn if the search was stopped early."""
-        if deadline.passed:
-            n_tried = sum(not fit.late for fit in fits)
-            warnings.warn(
-                f"The search has reached max_time={self.max_time:g} seconds: {n_tried} of "
-                f"{len(fits)} candidates were tried, and the last of them may be incomplete. "
-                "Raise max_time, or try fewer candidates.",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
 
     def _check_averaging(self, candidates):
         check(self, combine=AVERAGING)
@@ -291,20 +283,15 @@ class EvidenceSearch(MetaEstimatorMixin, BaseEstimator):
             return weights
         densities, counts = None, None
         if self.combine in BY_DENSITIES:
-            densities, counts = self._leave_one_out(known, fit_params)
+            models = [final_step(self.estimators_[i]) for i in known]
+            densities = np.stack([model.leave_one_out_log_density_ for model in models])
+            counts = passed_weights(fit_params, densities.shape[1])
+            densities, counts = densities[:, counts > 0], counts[counts > 0]
         classes = is_classifier(self.best_estimator_)
         weights[known] = combination_weights(
             self.combine, evidences[known], counts, lambda: densities, classes
         )
         return weights
-
-    def _leave_one_out(self, known, fit_params):
-        """Leave-one-out log densities, a row per candidate, and the weight of every column."""
-        models = [final_step(self.estimators_[i]) for i in known]
-        densities = np.stack([model.leave_one_out_log_density_ for model in models])
-        counts = passed_weights(fit_params, densities.shape[1])
-        some = counts > 0
-        return densities[:, some], counts[some]
 
     @property
     def _asked(self):
@@ -333,18 +320,8 @@ class EvidenceSearch(MetaEstimatorMixin, BaseEstimator):
             setattr(tags, name, deepcopy(getattr(inner, name)))
         return tags
 
-    predict = _delegated(EvidenceMLPRegressor.predict)
-    predict_distribution = _delegated(EvidenceMLPRegressor.predict_distribution)
-    predict_std = _delegated(EvidenceMLPRegressor.predict_std)
-    predict_output_cov = _delegated(EvidenceMLPRegressor.predict_output_cov)
-    predict_quantiles = _delegated(EvidenceMLPRegressor.predict_quantiles)
-    predict_expectation = _delegated(EvidenceMLPRegressor.predict_expectation)
-    predict_interval = _delegated(EvidenceMLPRegressor.predict_interval)
-    predictive_cdf = _delegated(EvidenceMLPRegressor.predictive_cdf)
-    log_predictive_density = _delegated(EvidenceMLPRegressor.log_predictive_density)
-    sample_y = _delegated(EvidenceMLPRegressor.sample_y)
-    sample_prior = _delegated(EvidenceMLPRegressor.sample_prior)
-    predict_proba = _delegated(EvidenceMLPClassifier.predict_proba)
-    predict_log_proba = _delegated(EvidenceMLPClassifier.predict_log_proba)
-    decision_function = _delegated(EvidenceMLPClassifier.decision_function)
-    score = _delegated(EvidenceMLPRegressor.score)
+    predict = delegated(EvidenceMLPRegressor.predict)
+    predict_proba = delegated(EvidenceMLPClassifier.predict_proba)
+    predict_log_proba = delegated(EvidenceMLPClassifier.predict_log_proba)
+    decision_function = delegated(EvidenceMLPClassifier.decision_function)
+    score = delegated(EvidenceMLPRegressor.score)

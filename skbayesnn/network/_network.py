@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from itertools import islice, pairwise
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -16,62 +16,62 @@ CACHED_DOUBLES = 2**14  # numbers per array if several arrays share a fast cache
 class Activation(NamedTuple):
     """Hidden-unit non-linearity ``z = phi(a)``."""
 
-    # ``derivatives(a, order)`` returns the tuple ``(phi(a), phi'(a), phi''(a))`` cut to ``order +
-    # 1`` entries, each of the shape of ``a``
-    derivatives: Callable
+    successive: Callable  # generator of ``phi(a)``, ``phi'(a)`` and ``phi''(a)``
     # whether ``phi(-a) = -phi(a)``: then a unit whose weights all change sign computes the same
     # function, which doubles the number of equivalent minima (MacKay 1992, section 3.2)
     odd: bool = False
     # whether ``phi`` is linear: then hidden units can be rotated into each other freely
     linear: bool = False
 
+    def derivatives(self, a, order):
+        """Values ``phi(a)`` and derivatives up to ``order``, each of the shape of ``a``."""
+        return tuple(islice(self.successive(a), order + 1))
 
-def _identity(a, order):
-    return (a, np.ones_like(a), np.zeros_like(a))[: order + 1]
+
+def _identity(a):
+    yield a
+    yield np.ones_like(a)
+    yield np.zeros_like(a)
 
 
-def _tanh(a, order):
+def _tanh(a):
     z = np.tanh(a)
-    if order == 0:
-        return (z,)
+    yield z
     slope = z * z
-    np.subtract(1.0, slope, out=slope)
-    if order == 1:
-        return z, slope
-    return z, slope, -2.0 * z * slope
+    yield np.subtract(1.0, slope, out=slope)
+    yield -2.0 * z * slope
 
 
-def _logistic(a, order):
+def _logistic(a):
     z = expit(a)
-    if order == 0:
-        return (z,)
+    yield z
     slope = z * (1.0 - z)
-    return (z, slope, slope * (1.0 - 2.0 * z))[: order + 1]
+    yield slope
+    yield slope * (1.0 - 2.0 * z)
 
 
-def _relu(a, order):
+def _relu(a):
     slope = (a > 0).astype(a.dtype)
-    return (a * slope, slope, np.zeros_like(a))[: order + 1]
+    yield a * slope
+    yield slope
+    yield np.zeros_like(a)
 
 
-def _silu(a, order):
+def _silu(a):
     """Activation ``a sigmoid(a)``, also called swish (Elfwing, Uchibe & Doya 2018)."""
     s = expit(a)
-    z = a * s
-    if order == 0:
-        return (z,)
-    slope = s + z * (1.0 - s)
-    bend = s * (1.0 - s) * (2.0 + a * (1.0 - 2.0 * s))
-    return (z, slope, bend)[: order + 1]
+    yield a * s
+    yield s + a * s * (1.0 - s)
+    yield s * (1.0 - s) * (2.0 + a * (1.0 - 2.0 * s))
 
 
-def _gelu(a, order):
+def _gelu(a):
     """Activation ``a Phi(a)`` with the normal cdf ``Phi`` (Hendrycks & Gimpel 2016)."""
     cdf = ndtr(a)
-    if order == 0:
-        return (a * cdf,)
+    yield a * cdf
     pdf = np.exp(-0.5 * a * a) / np.sqrt(2.0 * np.pi)
-    return (a * cdf, cdf + a * pdf, pdf * (2.0 - a * a))[: order + 1]
+    yield cdf + a * pdf
+    yield pdf * (2.0 - a * a)
 
 
 ACTIVATIONS = {

@@ -42,8 +42,7 @@ def hidden_gradient(trace, cotangent):
     lead = trace.outputs.shape[:-2]
     if not trace.slopes:
         return np.zeros((*lead, 0))
-    width = trace.network.hidden_layer_sizes[-1]
-    delta, parts = cotangent[..., :width] * trace.slopes[-1], []
+    delta, parts = cotangent[..., : trace.slopes[-1].shape[-1]] * trace.slopes[-1], []
     for layer in range(len(trace.slopes) - 1, -1, -1):
         parts.append((np.swapaxes(trace.inputs[layer], -1, -2) @ delta).reshape(*lead, -1))
         if layer > 0:
@@ -193,13 +192,6 @@ class MixedFactors(NamedTuple):
     sensitivities: np.ndarray  # df/da, (..., n, n_outputs, fan_out)
     bends: np.ndarray  # d2 f / dx_j da, (..., n, n_outputs, n_features, fan_out)
 
-    @property
-    def moving(self):
-        """Tangents and bends side by side, ``(..., n_features, fan_in + fan_out)``."""
-        shape = *self.bends.shape[:-1], self.tangents.shape[-1]
-        tangents = np.broadcast_to(self.tangents[..., None, :, :], shape)
-        return np.concatenate([tangents, self.bends], axis=-1)
-
     def relative(self):
         """Factors of the outputs less their mean over all outputs."""
         return self._replace(
@@ -258,37 +250,8 @@ def mixed_product(factors, vector):
 
 
 def mixed_variances(factors, covariance):
-    """Variances ``g^T S g`` of the derivatives by the inputs, ``(n, n_outputs, n_features)``.
-
-    The covariance ``S`` of the weights of two layers is contracted with the factors that all inputs
-    share. What is left for each input is a quadratic form in its tangents and bends.
-    """
-    shapes = [(some.inputs.shape[-1], some.sensitivities.shape[-1]) for some in factors]
-    ends = np.cumsum([fan_in * fan_out for fan_in, fan_out in shapes])
-    slices = [slice(end - i * o, end) for end, (i, o) in zip(ends, shapes, strict=True)]
-    moving = [some.moving for some in factors]
-    result = 0.0
-    for upper in range(len(factors)):
-        for lower in range(upper + 1):
-            block = covariance[slices[upper], slices[lower]].reshape(*shapes[upper], *shapes[lower])
-            inner = _contracted(factors[upper], factors[lower], block)
-            part = np.sum((moving[upper] @ inner) * moving[lower], axis=-1)
-            result = result + (part if upper == lower else 2.0 * part)
-    return np.maximum(result, 0.0)
-
-
-def _contracted(upper, lower, block):
-    """Matrix between the tangents and bends of two layers, ``(n, n_outputs, p, q)``.
-
-    Each quarter is one matrix product, of pairs of factors with pairs of weights.
-    """
-    quarters, ends = [], [(some.inputs[:, None], some.sensitivities) for some in (upper, lower)]
-    kept = [(some.tangents.shape[-1], None) for some in (upper, lower)]
-    for i, j in ((1, 1), (1, 0), (0, 1), (0, 0)):  # 1: contract the units, 0: the inputs
-        pairs = ends[0][i][..., :, None] * ends[1][j][..., None, :]
-        weights = block.transpose(i, 2 + j, 1 - i, 3 - j)
-        flat = pairs.reshape(-1, pairs[0, 0].size) @ weights.reshape(pairs[0, 0].size, -1)
-        quarter = flat.reshape(*pairs.shape[:2], *weights.shape[2:])
-        quarters.append(quarter[..., : kept[0][1 - i], : kept[1][1 - j]])
-    quarters[3] = np.broadcast_to(quarters[3], (*quarters[0].shape[:2], *quarters[3].shape[2:]))
-    return np.block([quarters[:2], quarters[2:]])
+    """Variances ``g^T S g`` of the derivatives by the inputs, ``(n, n_outputs, n_features)``."""
+    G = mixed_jacobian(factors)
+    flat = G.reshape(-1, G.shape[-1])
+    variances = np.einsum("ij,ij->i", flat @ covariance, flat).reshape(G.shape[:-1])
+    return np.maximum(variances, 0.0)

@@ -106,10 +106,7 @@ class Chains(NamedTuple):
 
 def van_der_corput(count):
     """Element ``count`` >= 1 of the low-discrepancy sequence 1/2, 1/4, 3/4, 1/8, ... in (0, 1)."""
-    value, unit = 0.0, 0.5
-    while count:
-        value, unit, count = value + unit * (count & 1), 0.5 * unit, count >> 1
-    return value
+    return int(f"{count:b}"[::-1], 2) / (1 << count.bit_length())
 
 
 def is_careful(plan, count):

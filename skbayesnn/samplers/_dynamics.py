@@ -91,9 +91,7 @@ class Phase(NamedTuple):
 
     def select(self, chains):
         """Select some of the chains."""
-        return Phase(
-            self.position[chains], self.momentum[chains], self.value[chains], self.gradient[chains]
-        )
+        return Phase(*(array[chains] for array in self))
 
 
 def start(energy, position):

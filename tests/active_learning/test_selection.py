@@ -101,7 +101,7 @@ def test_first_choice_is_the_best_gain(task):
 def test_rows_that_are_not_kept_in_memory(monkeypatch):
     model = evidence("two", "equal")
     kept = select(model, POOL, 5, X_INTEREST, return_gains=True)
-    monkeypatch.setattr("skbayesnn.active_learning._selection.KEPT_DOUBLES", 0)
+    monkeypatch.setattr("skbayesnn.active_learning._gain.KEPT_DOUBLES", 0)
     set_block_doubles(monkeypatch, 100)
     made_again = select(model, POOL, 5, X_INTEREST, return_gains=True)
     assert_array_equal(kept[0], made_again[0])

@@ -15,7 +15,6 @@ from sklearn.preprocessing import StandardScaler
 from skbayesnn import EvidenceMLPRegressor
 from skbayesnn.displays import (
     CalibrationDisplay,
-    EvidenceVersusTestDisplay,
     PredictiveDisplay,
     RelevanceDisplay,
 )
@@ -77,10 +76,6 @@ DRAWN = {
     "predictive": (EvidenceMLPRegressor, lambda e: PredictiveDisplay.from_estimator(e, X)),
     "calibration": (EvidenceMLPRegressor, lambda e: CalibrationDisplay.from_estimator(e, X, Y)),
     "relevance": (EvidenceMLPRegressor, RelevanceDisplay.from_estimator),
-    "bell": (
-        EvidenceMLPRegressor,
-        lambda e: EvidenceVersusTestDisplay.from_estimator([e], X, Y),
-    ),
 }
 
 
@@ -113,8 +108,6 @@ def test_search_that_averages():
     grid = {"hidden_layer_sizes": [(), (1,)], "prior": ["layer", "single"]}
     rows, y = np.repeat(X, 3, axis=0), np.repeat(X[:, 0], 3)
     search = EvidenceSearch(model, grid, combine="equal").fit(rows, y + 0.1 * np.arange(24) % 3)
-    display = EvidenceVersusTestDisplay.from_estimator(search, rows, y, group_by="prior")
-    assert set(display.labels) == {"layer", "single"}
     display = PredictiveDisplay.from_estimator(search, X, grid_resolution=5, fixed={1: 0.0})
     at = np.column_stack([display.x, np.zeros(5)])
     assert_allclose(display.mean, search.predict(at))
@@ -126,9 +119,7 @@ def test_search_that_averages():
 @pytest.mark.parametrize("layout", ["constrained", None])
 def test_long_labels_stay_inside_the_figure(layout):
     figure, ax = plt.subplots(figsize=(3.5, 2.5), layout=layout)
-    EvidenceVersusTestDisplay(
-        np.arange(4.0), np.arange(4.0), np.array(["a very long name of many words " * 4, "b"] * 2)
-    ).plot(ax)
+    predictive(ax=ax, line_kw={"label": "a very long name of many words " * 4})
     figure.canvas.draw()
     box = ax.get_legend().get_window_extent()
     assert figure.bbox.x0 <= box.x0

@@ -1,4 +1,4 @@
-"""The Occam hill and the warning bell."""
+"""The Occam hill."""
 
 from functools import cache
 from types import SimpleNamespace
@@ -6,13 +6,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.stats import spearmanr
 from sklearn.metrics import log_loss
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor
-from skbayesnn.displays import EvidenceDisplay, EvidenceVersusTestDisplay
+from skbayesnn.displays import EvidenceDisplay
 from skbayesnn.model_selection import EvidenceSearch
 
 pytestmark = [
@@ -201,57 +200,19 @@ def test_bad_searches():
         EvidenceDisplay.from_estimator(widths(), SIZES, np.hstack([X, X]), Y)
 
 
-def test_warning_bell_of_estimators(readable):
-    fits = widths().estimators_ + widths_and_priors().estimators_
-    labels = ["a"] * 4 + ["b"] * 6
-    display = EvidenceVersusTestDisplay.from_estimator(fits, X[TEST], Y[TEST], group_by=labels)
-    last = [fit[-1] if hasattr(fit, "steps") else fit for fit in fits]
-    evidence = np.array([fit.log_evidence_ for fit in last])
-    errors = np.array([rmse(fit) for fit in fits])
-    for name, rows in (("a", slice(0, 4)), ("b", slice(4, 10))):
-        points = np.hstack([line.get_data() for line in display.points_[name]])
-        order = np.lexsort(points)
-        expected = np.array([evidence[rows], errors[rows]])
-        assert_allclose(points[:, order], expected[:, np.lexsort(expected)])
-        rho = spearmanr(evidence[rows], errors[rows]).statistic
-        assert display.correlations_[name] == pytest.approx(rho)
-        text = f"{name} (n = {len(evidence[rows])}, ρ = {rho:.2f})".replace("-", "−")
-        assert text in [t.get_text() for t in display.figure_.legends[0].get_texts()]
-    readable(display)
-
-
-def test_fits_without_evidence_are_left_out_and_doubtful_ones_open():
-    search = widths()
-    evidence = np.array([np.nan, 3.0, 2.0, 1.0])
-    verdict = ["no evidence", "doubtful: x", "trusted", "chains have not converged"]
-    search = changed(search, log_evidence=evidence, verdict=verdict)
-    display = EvidenceVersusTestDisplay.from_estimator(search, X[TEST], Y[TEST])
-    assert_array_equal(display.log_evidence, [3.0, 2.0, 1.0])
-    trusted, doubtful = display.points_["fits"]
-    assert_array_equal(trusted.get_xdata(), [2.0])
-    assert_array_equal(doubtful.get_xdata(), [3.0, 1.0])
-    assert doubtful.get_markerfacecolor() == "white"
-    with pytest.raises(ValueError, match="No fit has both"):
-        EvidenceVersusTestDisplay.from_estimator(
-            changed(search, log_evidence=np.full(4, np.nan)), X, Y
-        )
-
-
 def test_test_errors_of_classifiers_and_of_choice():
     y = np.where(Y > 0, "yes", "no")
-    fits = [
-        EvidenceMLPClassifier(size, n_restarts=1, random_state=0).fit(X[TRAIN], y[TRAIN])
-        for size in ((), (1,))
-    ]
-    display = EvidenceVersusTestDisplay.from_estimator(fits, X[TEST], y[TEST])
-    expected = [log_loss(y[TEST], fit.predict_proba(X[TEST])) for fit in fits]
-    assert_allclose(display.test_error, expected)
-    assert display.ax_.get_ylabel() == "test log loss (nats)"
-    assert display.correlations_ == {}
+    model = EvidenceMLPClassifier(n_restarts=1, random_state=0)
+    search = EvidenceSearch(model, {SIZES: [(), (1,)]}).fit(X[TRAIN], y[TRAIN])
+    display = EvidenceDisplay.from_estimator(search, SIZES, X[TEST], y[TEST])
+    expected = [log_loss(y[TEST], fit.predict_proba(X[TEST])) for fit in search.estimators_]
+    assert_allclose(display.error_lines_[0].get_ydata(), expected)
+    assert display.axes_[-1].get_ylabel() == "test log loss (nats)"
 
     def error_rate(estimator, X, y):
         return np.mean(estimator.predict(X) != y)
 
-    display = EvidenceVersusTestDisplay.from_estimator(fits, X[TEST], y[TEST], error=error_rate)
-    assert_allclose(display.test_error, [1 - fit.score(X[TEST], y[TEST]) for fit in fits])
-    assert display.ax_.get_ylabel() == "test error rate"
+    display = EvidenceDisplay.from_estimator(search, None, X[TEST], y[TEST], error=error_rate)
+    expected = [1 - fit.score(X[TEST], y[TEST]) for fit in search.estimators_]
+    assert_allclose(display.error_lines_[0].get_ydata(), expected)
+    assert display.axes_[-1].get_ylabel() == "test error rate"

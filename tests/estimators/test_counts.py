@@ -15,7 +15,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skbayesnn import EvidenceMLPRegressor, HMCMLPRegressor, Noise, Prior
-from skbayesnn.active_learning import information_gain, model_discrimination, select, suggest
+from skbayesnn.active_learning import information_gain, select, suggest
 from skbayesnn.estimators import AveragedRegressor, conformal_interval
 from skbayesnn.metrics import (
     log_density_scorer,
@@ -333,8 +333,6 @@ def test_refusals_of_predictions():
         model.predict(X, return_cov=True)
     for name in ("noise_std_", "dispersion_"):
         assert not hasattr(model, name)
-    with pytest.raises(ValueError, match="not supported for counts"):
-        model_discrimination(model, model, X)
     gaussian = EvidenceMLPRegressor(()).fit(X, y)
     with pytest.raises(ValueError, match="exposure is for counts"):
         gaussian.predict(X, exposure=exposure)

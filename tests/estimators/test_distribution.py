@@ -9,6 +9,7 @@ from scipy.special import entr
 from scipy.stats import norm
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -22,7 +23,7 @@ from skbayesnn import (
 )
 from skbayesnn.compose import TransformedTargetRegressor
 from skbayesnn.estimators import AveragedRegressor, conformal_interval, predictive_distribution
-from skbayesnn.model_selection import EvidenceSearch
+from skbayesnn.model_selection import AllData, EvidenceSearch, evidence_score
 from tests.tools import BRIEF, set_block_doubles
 
 # chains are short: draws need not have converged for identities to hold
@@ -205,6 +206,11 @@ def test_averages_searches_and_pipelines():
     assert np.all(np.abs(np.mean(drawn < at.ppf(0.3), axis=0) - 0.3) < 4 * np.sqrt(0.21 / 4000))
     with pytest.raises(TypeError, match="no leave-one-out"):
         conformal_interval(search, GRID)
+    theirs = GridSearchCV(
+        search.estimator, search.param_grid, scoring=evidence_score, cv=AllData()
+    ).fit(X, Y)
+    best = predictive_distribution(theirs.best_estimator_, GRID)
+    assert_array_equal(predictive_distribution(theirs, GRID).mean(), best.mean())
 
 
 @pytest.mark.parametrize(

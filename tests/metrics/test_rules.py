@@ -82,7 +82,7 @@ def test_interval_score():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: crps_gaussian([1.0], [1.0, 2.0], [1.0]), r"mean must have the shape of y_true"),
+        (lambda: crps_gaussian([1.0], [1.0, 2.0], [1.0]), r"mean must have shape \(1,\) for"),
         (lambda: crps_gaussian([1.0], [1.0], [0.0]), "std must be positive everywhere"),
         (lambda: log_density_gaussian([np.nan], [1.0], [1.0]), "y_true contains NaN"),
         (lambda: log_density_gaussian(1.0, 1.0, 1.0), "y_true must be an array"),

@@ -27,6 +27,7 @@ from skbayesnn.metrics import (
     neg_crps_scorer,
     quantile_calibration_error,
 )
+from skbayesnn.model_selection import EvidenceSearch
 
 pytestmark = [
     pytest.mark.usefixtures("laplace"),
@@ -192,3 +193,12 @@ def test_other_classifiers():
 def test_coverage_must_be_a_probability(make):
     with pytest.raises(ValueError, match=r"coverage must lie between 0 and 1, got 95\."):
         make(95)
+
+
+def test_a_search_that_averages_is_scored_by_its_average():
+    model = EvidenceMLPRegressor((), noise="constant")
+    grid = {"prior__precision": [0.1, 100.0]}
+    search = EvidenceSearch(model, grid, combine="equal").fit(X[TRAIN], Y[TRAIN])
+    expected = np.mean(search.log_predictive_density(X[TEST], Y[TEST]))
+    assert_allclose(log_density_scorer(search, X[TEST], Y[TEST]), expected)
+    assert_allclose(search.weights_, 0.5)

@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, SplineTransformer
 
 from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor, Sampler, Solver
-from skbayesnn.estimators._pipeline import ask
+from skbayesnn.estimators._pipeline import predictor
 from skbayesnn.model_selection import EvidenceSearch
 
 RNG = np.random.default_rng(1)
@@ -52,7 +52,8 @@ def regressors(request):
 
 def by_model(search, method, *args, **kwargs):
     """Predictions of all models, stacked."""
-    return np.stack([ask(model, method, *args, **kwargs) for model in search.estimators_])
+    models = [predictor(model, args[0]) for model in search.estimators_]
+    return np.stack([getattr(m, method)(rows, *args[1:], **kwargs) for m, rows in models])
 
 
 def test_moments(regressors):

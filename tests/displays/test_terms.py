@@ -1,13 +1,11 @@
-"""Terms of an evidence as bars, and how a network found its size."""
-
-from functools import cache
+"""Terms of an evidence as bars."""
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 
 from skbayesnn import EvidenceMLPRegressor, HMCMLPRegressor
-from skbayesnn.displays import EvidenceTermsDisplay, GrowthDisplay
+from skbayesnn.displays import EvidenceTermsDisplay
 
 pytestmark = [
     pytest.mark.usefixtures("laplace"),
@@ -18,11 +16,6 @@ X = np.random.default_rng(0).uniform(-2, 2, (40, 1))
 Y = np.sin(2 * X[:, 0]) + 0.2 * np.random.default_rng(1).standard_normal(40)
 
 NOISE = np.random.default_rng(2).standard_normal((40, 2))
-
-
-@cache
-def grown():
-    return EvidenceMLPRegressor(n_restarts=1, measure_evidence=False, random_state=0).fit(X, Y)
 
 
 @pytest.mark.parametrize("noise", ["constant", "input_dependent", "student_t"])
@@ -50,33 +43,3 @@ def test_no_terms_without_an_evidence():
         )
     with pytest.raises(ValueError, match="no evidence: linear hidden units"):
         EvidenceTermsDisplay.from_estimator(model)
-
-
-def test_growth_has_a_line_per_depth(readable):
-    model = grown()
-    display = GrowthDisplay.from_estimator(model)
-    found = {
-        (depth, width): value
-        for depth, line in display.lines_.items()
-        for width, value in zip(*line.get_data(), strict=True)
-    }
-    expected = {
-        (len(c.hidden_layer_sizes), max(c.hidden_layer_sizes, default=0)): c.value
-        for c in model.candidates_
-    }
-    assert found == expected
-    sizes = model.hidden_layer_sizes_
-    assert_array_equal(display.chosen_.get_xdata(), [max(sizes, default=0)])
-    readable(display)
-
-
-def test_growth_by_rows_held_out():
-    display = GrowthDisplay([(), (2,), (4,)], np.array([-1.0, -0.5, -0.6]), (2,), "density").plot()
-    assert display.ax_.get_ylabel() == "density"
-    assert_array_equal(display.chosen_.get_data(), [[2], [-0.5]])
-
-
-def test_what_has_not_grown_is_refused():
-    model = EvidenceMLPRegressor((), random_state=0).fit(X, Y)
-    with pytest.raises(ValueError, match=r"has not grown: .*got \(\)"):
-        GrowthDisplay.from_estimator(model)
