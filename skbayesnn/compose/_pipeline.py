@@ -5,6 +5,7 @@ from typing import Any
 
 import sklearn.pipeline
 
+from skbayesnn._docs import LinkToSite
 from skbayesnn.estimators import EvidenceMLPRegressor
 from skbayesnn.estimators._pipeline import delegated, final_step
 
@@ -23,7 +24,7 @@ def _attribute(name, summary):
     return property(get, doc=summary)
 
 
-class Pipeline(sklearn.pipeline.Pipeline):
+class Pipeline(LinkToSite, sklearn.pipeline.Pipeline):
     """Pipeline with the predictions and the evidence of its last step.
 
     `sklearn.pipeline.Pipeline` lacks methods such as ``predict_interval``. This pipeline adds the

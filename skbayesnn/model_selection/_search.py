@@ -18,7 +18,7 @@ from sklearn.model_selection import ParameterGrid
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from skbayesnn._docs import documented
+from skbayesnn._docs import LinkToSite, documented
 from skbayesnn._typing import Estimator
 from skbayesnn.compose._target import passed_weights
 from skbayesnn.estimators import (
@@ -57,7 +57,7 @@ def _delegated(method):
 
 @documented()
 @dataclass(eq=False, repr=False)
-class EvidenceSearch(MetaEstimatorMixin, BaseEstimator):
+class EvidenceSearch(LinkToSite, MetaEstimatorMixin, BaseEstimator):
     """Search over parameter values by evidence, with all rows in every fit.
 
     The evidence of a model is the probability of the training targets under it (MacKay 1992,
