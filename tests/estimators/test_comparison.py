@@ -42,11 +42,11 @@ def test_other_evidence_is_no_doubt_about_predictions():
     assert "nan" not in text
 
 
-def test_error_bars_in_a_gap_count():
+def test_predictive_deviations_in_a_gap_count():
     found = compare_regressors(fake(), fake(bar_in_gap=0.3), X)
     assert found.quantities["typical error bar (weights)"] == pytest.approx((0.1, 0.1))
     assert found.adequate is False
-    assert "error bar between rows" in found.doubts[0]
+    assert "predictive sd between rows" in found.doubts[0]
     assert found.evidence_doubt is None
     assert repr(found).endswith(f"Predict with the samples: {found.doubts[0]}.")
 

@@ -15,7 +15,7 @@ STANDARD_ERRORS = 3.0  # number that a difference of log evidences must also exc
 class Comparison:
     """Evidence fit compared with samples from the same posterior.
 
-    Predictions are compared at training rows, and error bars between them as well.
+    Predictions are compared at training rows, and their standard deviations between rows as well.
 
     Attributes
     ----------
@@ -82,12 +82,12 @@ def compare_regressors(fitted, sampler, X):
     shift = float(np.sqrt(np.mean(((theirs - mine) / sampler.predict_std(X)) ** 2)))
     quantities = {
         name: tuple(
-            float(np.sqrt(np.mean(model.predict_std(where, kind="epistemic") ** 2)))
+            float(np.sqrt(np.mean(model.predict_std(where, kind=kind) ** 2)))
             for model in (fitted, sampler)
         )
-        for name, where in (
-            ("typical error bar (weights)", X),
-            ("error bar between rows", _between(X)),
+        for name, where, kind in (
+            ("typical error bar (weights)", X, "epistemic"),
+            ("predictive sd between rows", _between(X), "total"),
         )
     }
     level = "dispersion_" if fitted.noise_model_ == "negative_binomial" else "noise_std_"
@@ -97,7 +97,7 @@ def compare_regressors(fitted, sampler, X):
         quantities[name] = tuple(levels)
     doubts = [f"predictive means differ by {shift:.2f} sd"] if shift > LARGEST_SHIFT else []
     for name, (a, b) in quantities.items():
-        if not b / LARGEST_RATIO < a < b * LARGEST_RATIO:
+        if a != b and not b / LARGEST_RATIO < a < b * LARGEST_RATIO:  # both may be infinite
             doubts.append(f"{name}: {a:.3g} instead of {b:.3g}")
     return _with_evidence(fitted, sampler, quantities, shift, doubts)
 
