@@ -40,8 +40,8 @@ def make_data(n, seed=1):
 # ----------
 # The guess: all precisions 1 for standardised inputs and targets, which is a
 # common choice, and a noise level of half the spread of the targets. Then an
-# evidence fit, and ``from_evidence``, which samples the same model with one
-# chain started at the minima of that fit. Small fits measure their evidence and
+# evidence fit, and ``from_evidence``, which samples the same model with chains
+# that start at the minima of that fit. Small fits measure their evidence and
 # predict with the networks that this draws; here ``measure_evidence=False``
 # keeps the Gaussian approximation.
 
