@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tarfile
 import tomllib
+from email.message import Message
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
@@ -128,13 +129,19 @@ def test_the_html_of_estimators_links_to_their_pages(monkeypatch):
     }
     assert len(estimators) > 15
     for address in ("https://someone.github.io/skbayesnn", ""):
-        monkeypatch.setattr(_docs, "address_of_site", lambda address=address: address)
+        metadata = Message()
+        metadata["Project-URL"] = f"Source, {URL}"
+        if address:
+            metadata["Project-URL"] = f"Documentation, {address}"
+        monkeypatch.setattr(_docs, "metadata", lambda name, metadata=metadata: metadata)
+        _docs.address_of_site.cache_clear()
         for estimator, name in estimators.items():
             link = estimator.__new__(estimator)._get_doc_link()
             assert link == (f"{address}/api/generated/{name}.html" if address else "")
         assert ("skbayesnn.EvidenceMLPRegressor.html" in EvidenceMLPRegressor()._repr_html_()) == (
             address != ""
         )
+    _docs.address_of_site.cache_clear()
 
 
 @pytest.mark.parametrize("kind", ["msvc", "unix"])
