@@ -82,7 +82,8 @@ class EvidenceReport(Printed):
     noise : str
         The noise model.
     tried : tuple of tuple of int
-        Hidden layers that were tried, if they were chosen.
+        Hidden layers that were tried, or that predict together if networks were drawn; empty if
+        they were given.
     """
 
     log_evidence: float
@@ -211,8 +212,12 @@ class EvidenceReport(Printed):
             line = f"{line}; best of {n} distinct minima"
         for sizes, drawn in self.beside.items():
             line = f"{line}, which predict together with {drawn} drawn networks of {sizes}"
-        tried = f"; tried: {', '.join(map(str, dict.fromkeys(self.tried)))}" if self.tried else ""
-        return line + ("" if self.noise_std is None else f"; {self.noise} noise") + tried
+        if self.noise_std is not None:
+            line = f"{line}; {self.noise} noise"
+        if self.tried:
+            word = "stacked" if self.n_drawn else "tried"
+            line = f"{line}; {word}: {', '.join(map(str, dict.fromkeys(self.tried)))}"
+        return line
 
     def _weights_line(self):
         if self.n_drawn:
