@@ -86,8 +86,8 @@ plt.show()
 
 # %%
 # What to look for: on the left the five inputs are on top, and all others are
-# far below. On the right the copy is as significant as its original, and the
-# input that acts by its square is not significant.
+# far below. On the right the copy ("decoy") is highly significant, as its
+# original is, and the input that acts by its square is not.
 
 table = pd.DataFrame(
     {"relevance": ard.feature_relevance_, "p_value": p_values}, index=NAMES

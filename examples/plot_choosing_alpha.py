@@ -291,9 +291,10 @@ ax.plot(
     mec="black",
 )
 ax.axhline(NOISE, color="0.4", lw=0.8, ls="--")
-ax.text(coarse[0], NOISE, " true noise", va="bottom", color="0.3", fontsize=7)
+label = {"color": "0.3", "fontsize": 7, "ha": "right"}
+ax.text(coarse[-1], NOISE, "true noise ", va="bottom", **label)
 ax.axhline(naive, color="0.4", lw=0.8, ls=":")
-ax.text(coarse[0], naive, " rms residual", va="top", color="0.3", fontsize=7)
+ax.text(coarse[-1], naive, "rms residual ", va="top", **label)
 ax.set(
     xscale="log",
     yscale="log",

@@ -188,7 +188,12 @@ fig, axes = plt.subplots(
 results = {}
 for ax, (name, parameters) in zip(axes, BOUNDARIES.items(), strict=True):
     fit = EvidenceMLPClassifier(
-        (8,), n_restarts=1, combine="best", random_state=0, **parameters
+        (8,),
+        n_restarts=1,
+        combine="best",
+        measure_evidence=False,
+        random_state=0,
+        **parameters,
     )
     fit.fit(X, y)
     training = log_loss(fit, X, y, moderated=False)

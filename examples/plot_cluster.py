@@ -69,8 +69,9 @@ if __name__ == "__main__":
     print(np.array_equal([mean, std], search.predict(X, return_std=True)))
 
 # %%
-# The picture shows which worker was busy when. Candidates take different times,
-# and a worker that is free takes the next one.
+# The picture shows which worker was busy when. Each bar is a task: first the
+# candidates of the search, then the starts of the best model. Candidates take
+# different times, and a worker that is free takes the next one.
 
 if __name__ == "__main__":
     spans = [

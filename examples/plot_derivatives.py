@@ -88,8 +88,10 @@ plt.show()
 
 # %%
 # What to look for: the error bars of the rate stay wide outside the shaded
-# range, where nothing was measured. Novelty rises there above its largest value
-# at the training rows (dashed), and so does the distance from them.
+# range, where nothing was measured, but not wide enough: around 100 degrees the
+# true rate lies outside of them. Novelty shows that these rows are unlike the
+# training rows. It rises above its largest value there (dashed), and so does
+# the distance.
 
 # %%
 # Sensitivity

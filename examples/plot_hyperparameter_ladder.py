@@ -8,8 +8,7 @@ Gaussian for the weights (MacKay 1992). Or one can sample weights and
 hyperparameters together, without either approximation (Neal 1996). Each way
 takes more time than the one before. What to look for: with 80 rows the second
 way is as good as the third. With 10 rows its error bars are far too narrow in
-the gap between the rows. ``comparison_`` looks at the training inputs only, so
-compare error bars where you need predictions.
+the gap between the rows, as ``comparison_`` says.
 """
 
 import time
@@ -41,8 +40,8 @@ def make_data(n, seed=1):
 # ----------
 # The guess: all precisions 1 for standardised inputs and targets, which is a
 # common choice, and a noise level of half the spread of the targets. Then an
-# evidence fit, and ``from_evidence``, which samples the same model with one
-# chain started at the minima of that fit. Small fits measure their evidence and
+# evidence fit, and ``from_evidence``, which samples the same model with chains
+# that start at the minima of that fit. Small fits measure their evidence and
 # predict with the networks that this draws; here ``measure_evidence=False``
 # keeps the Gaussian approximation.
 
@@ -59,8 +58,7 @@ for n in (80, 10):
     middle = time.process_time()
     sampled = HMCMLPRegressor.from_evidence(
         inferred,
-        n_draws=120,
-        n_warmup=70,
+        n_draws=400,
         measure_evidence=False,
         random_state=0,
     ).fit(X, y)

@@ -40,8 +40,8 @@ y["outliers"][wrong] += rng.choice([-1, 1], 14) * rng.uniform(0.8, 2.5, 14)
 # Every data set is fitted under every noise model. ``measure_evidence=False``
 # uses Laplace's approximation for all of them. The default, ``noise="auto"``,
 # tests the residuals under constant noise and fits the noise models that the
-# tests suggest. Small fits predict with all of them, weighted by their
-# evidences.
+# tests suggest. Small fits predict with all of them, with shares that maximise
+# the leave-one-out density (stacking).
 
 models = {}
 for data, targets in y.items():
@@ -139,8 +139,8 @@ plt.show()
 # %%
 # What to look for: in the lowest panel the blue curve follows the dashed one
 # closely. The report has the terms of both networks. A noise network that is
-# not needed switches itself off. The evidence is then slightly lower than under
-# constant noise.
+# not needed switches itself off, as for the second data set above: the evidence
+# is then hardly different from that of constant noise.
 
 print(models["unequal", "input_dependent"].evidence_report_.full())
 central = np.abs(grid[:, 0]) < 2.7

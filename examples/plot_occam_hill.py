@@ -79,12 +79,11 @@ EvidenceDisplay.from_estimator(
 plt.show()
 
 # %%
-# What to look for: with the single precision the evidence has a peak at 8 to 10
+# What to look for: with the single precision the evidence has a peak at 10
 # units. Small networks cannot describe the arm, and large ones waste prior
 # probability. With one precision per layer, units that are not needed are
-# switched off and removed, so the evidence hardly falls. Open circles are
-# doubtful: the fit did not converge. The test error is smaller where the
-# evidence is higher.
+# switched off and removed, so the evidence hardly falls. The test error is
+# smaller where the evidence is higher.
 
 print(
     f"chosen: {search.best_params_}, test error "
@@ -108,8 +107,9 @@ plt.show()
 # %%
 # Does the evidence predict the test error?
 # -----------------------------------------
-# The picture shows many fits, each from one random start. If evidence and test
-# error disagree over many fits, the model is wrong (MacKay's warning bell).
+# The picture shows many fits, each from one random start; open markers are fits
+# with a doubtful verdict. If evidence and test error disagree over many fits,
+# the model is wrong (MacKay's warning bell).
 
 grid = {
     "prior": ["layer", "single"],

@@ -56,7 +56,7 @@ def network(n_units, **sd):
         n_draws=1,
         measure_evidence=False,
         random_state=0,
-    ).fit([[-1.0], [1.0]], [0.0, 0.0])
+    ).fit([[-1.0], [1.0]], [-1.0, 1.0])
 
 
 # %%

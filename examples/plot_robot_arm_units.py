@@ -144,10 +144,10 @@ plt.show()
 # %%
 # What to look for: in small networks nearly all weights are well determined.
 # With the single precision their number keeps growing with the network, and the
-# precision of all weights rises. With a precision for each layer it stops at
-# about 30 to 40: further weights are switched off. The precisions show why one
-# is not enough. The output weights are always several times larger than the
-# hidden ones.
+# precision of all weights rises. With a precision for each layer it levels off
+# at about 40: further weights are switched off. The precisions show why one is
+# not enough. The output weights are always several times larger than the hidden
+# ones.
 
 for prior in PRIORS:
     print(
@@ -208,7 +208,7 @@ plt.show()
 # 200 points happen to have less noise than usual.
 
 print("training", *(f"{value:.2f}" for value in training), "cm")
-print("promised", *(f"{value:.2f}" for value in promised), "cm")
+print("GPE     ", *(f"{value:.2f}" for value in promised), "cm")
 print("test    ", *(f"{value:.2f}" for value in test), "cm")
 
 # %%

@@ -1,4 +1,10 @@
-"""Bayesian neural networks as scikit-learn estimators."""
+"""Bayesian neural networks as scikit-learn estimators.
+
+The estimators are here. The modules ``model_selection``, ``active_learning``, ``compose``,
+``metrics``, ``displays``, ``basis`` and ``estimators`` have what goes around them: searches by
+evidence, suggestions where to measure, pipelines with error bars, scores, figures, fixed basis
+functions, and averages and distributions of fitted estimators.
+"""
 
 from skbayesnn._versions import show_versions
 from skbayesnn.estimators import (

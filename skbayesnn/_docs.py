@@ -1,12 +1,15 @@
 """Descriptions of parameters and attributes that several functions or classes share.
 
 Each is written once. A docstring holds what is special to a function or class, and `documented`
-adds the rest, so that ``help`` is complete.
+adds the rest, so that ``help`` is complete. `LinkToSite` links estimators to their pages.
 """
 
 import inspect
 import re
+import sys
 from collections.abc import Callable
+from functools import cache
+from importlib.metadata import metadata
 from typing import Any, TypeVar
 
 HEADING = re.compile(r"\n\n([A-Z]\w+(?: \w+)?)\n-{3,}\n")  # of a section of numpydoc
@@ -35,6 +38,27 @@ random_state : int, RandomState instance or None, default=0
 """
 
 Documented = TypeVar("Documented", bound=Callable[..., Any])
+
+
+@cache
+def address_of_site() -> str:
+    """Address of the documentation in the metadata of the installed package, or ""."""
+    urls = metadata("skbayesnn").get_all("Project-URL") or []
+    return dict(url.split(", ", 1) for url in urls).get("Documentation", "")
+
+
+class LinkToSite:
+    """Mixin of estimators whose HTML representation links to the page of their class."""
+
+    _doc_link_module = "skbayesnn"
+
+    @property
+    def _doc_link_template(self):
+        package, module = type(self).__module__.split(".")[:2]
+        name = type(self).__name__
+        public = package if hasattr(sys.modules[package], name) else f"{package}.{module}"
+        site = address_of_site()
+        return f"{site}/api/generated/{public}.{name}.html" if site else ""
 
 
 def documented(*texts: str) -> Callable[[Documented], Documented]:

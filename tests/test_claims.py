@@ -162,7 +162,7 @@ def test_parameters_say_what_the_guide_says():
     from skbayesnn import EvidenceMLPClassifier, HMCMLPClassifier, HMCMLPRegressor
 
     text = (ROOT / "doc" / "guide" / "choosing_models.md").read_text(encoding="utf-8")
-    (default,) = re.findall(r"`\"(\w+)\"` \| `combine` \(default\)", text)
+    (default,) = re.findall(r"`\"(\w+)\"` \| estimators \(default\)", text)
     assert EvidenceMLPClassifier().combine == default
     assert HMCMLPRegressor().hidden_layer_sizes == "auto"
     assert HMCMLPClassifier().hidden_layer_sizes == (16,)

@@ -1,5 +1,6 @@
 """What is released: versions, the source distribution, links that work on a package index."""
 
+import inspect
 import os
 import re
 import runpy
@@ -9,18 +10,29 @@ import subprocess
 import sys
 import tarfile
 import tomllib
+from email.message import Message
+from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from sklearn.base import BaseEstimator
 
+from skbayesnn import EvidenceMLPRegressor, _docs
 from skbayesnn.posterior import instructions
 
 ROOT = Path(__file__).parents[1]
 URL = "https://github.com/someone/skbayesnn"
 RELEASED = ("CITATION.cff", "LICENSE", "MANIFEST.in", "README.md", "pyproject.toml", "setup.py")
 FOLDERS = ("doc", "examples", "skbayesnn", "tests")
+MODULES = (
+    "skbayesnn.basis",
+    "skbayesnn.compose",
+    "skbayesnn.estimators",
+    "skbayesnn.model_selection",
+    "skbayesnn",  # the last name of a class is that of its page
+)
 MADE = re.compile(
     r"__pycache__|\.(so|pyd|pyc)$|doc/(auto_examples|api/generated)|/_(core|loops|batch_loop)\.c$"
 )
@@ -76,6 +88,7 @@ def test_a_copy_is_prepared_for_a_package_index(prepare, copied):
         == URL
         == field((copied / "CITATION.cff").read_text("utf-8"), "repository-code")
     )
+    assert urls["Documentation"] == "https://someone.github.io/skbayesnn"
     before, after = ((root / "README.md").read_text("utf-8") for root in (ROOT, copied))
     links = re.findall(r"\]\(([^)\s]+)\)", before)
     there = re.findall(r"\]\(([^)\s]+)\)", after)
@@ -104,6 +117,31 @@ def test_other_links_are_left_alone(prepare):
         f"[a](https://x.org/a) [b](#b) [c](mailto:a@b) [d]({URL}/blob/v1/d.md#e) "
         f"![f]({URL}/raw/v1/g/h.png) [i]({URL}/blob/v1/../j)"
     )
+
+
+def test_the_html_of_estimators_links_to_their_pages(monkeypatch):
+    estimators = {
+        getattr(module, name): f"{module.__name__}.{name}"
+        for module in map(import_module, MODULES)
+        for name in module.__all__
+        if inspect.isclass(getattr(module, name))
+        and issubclass(getattr(module, name), BaseEstimator)
+    }
+    assert len(estimators) > 15
+    for address in ("https://someone.github.io/skbayesnn", ""):
+        metadata = Message()
+        metadata["Project-URL"] = f"Source, {URL}"
+        if address:
+            metadata["Project-URL"] = f"Documentation, {address}"
+        monkeypatch.setattr(_docs, "metadata", lambda name, metadata=metadata: metadata)
+        _docs.address_of_site.cache_clear()
+        for estimator, name in estimators.items():
+            link = estimator.__new__(estimator)._get_doc_link()
+            assert link == (f"{address}/api/generated/{name}.html" if address else "")
+        assert ("skbayesnn.EvidenceMLPRegressor.html" in EvidenceMLPRegressor()._repr_html_()) == (
+            address != ""
+        )
+    _docs.address_of_site.cache_clear()
 
 
 @pytest.mark.parametrize("kind", ["msvc", "unix"])

@@ -18,3 +18,4 @@ def test_code_of_the_readme():
     for block in blocks[1:]:
         exec(block, names)
     assert names["sampled"].diagnostics_.converged
+    assert names["sampled"].comparison_.adequate

@@ -39,7 +39,9 @@ def absolute(text, url, tag):
 
 def with_urls(text, url):
     """``pyproject.toml`` with the addresses of the project."""
+    host, owner, name = url.removeprefix("https://").split("/")
     table = {
+        "Documentation": f"https://{owner}.{host.replace('.com', '.io')}/{name}",
         "Source": url,
         "Issues": f"{url}/issues",
         "Changelog": f"{url}/blob/main/doc/changes.md",

@@ -28,7 +28,7 @@ for k, (model, marker) in enumerate(MODELS.items()):
             xerr=error,
             fmt=marker,
             color=f"C{k}",
-            label=model if y == 0 else None,
+            label=model.replace("gaussian", "Gaussian") if y == 0 else None,
         )
 axes.axvline(0.0, color="0.6", linewidth=1)
 axes.set_yticks(range(len(SETS)), SETS)

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from skbayesnn._docs import documented
+from skbayesnn._docs import LinkToSite, documented
 from skbayesnn._typing import Array
 
 COLUMNS = """Transformers.
@@ -22,7 +22,7 @@ feature_names_in_ : ndarray of str
 
 
 @documented()
-class BasisFeatures(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+class BasisFeatures(LinkToSite, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Transformer from inputs to values of basis functions.
 
     A subclass provides ``_check_parameters()``, ``_learn(X)``, ``_values(X)`` of shape

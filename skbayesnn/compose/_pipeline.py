@@ -8,7 +8,7 @@ import sklearn.pipeline
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from skbayesnn._docs import documented
+from skbayesnn._docs import LinkToSite, documented
 from skbayesnn.estimators import EvidenceMLPRegressor
 from skbayesnn.estimators._pipeline import final_step, predictor
 
@@ -58,7 +58,7 @@ def _attribute(name, summary):
     return property(get, doc=summary)
 
 
-class Pipeline(Delegating, sklearn.pipeline.Pipeline):
+class Pipeline(LinkToSite, Delegating, sklearn.pipeline.Pipeline):
     """Pipeline with the predictions and the evidence of its last step.
 
     `sklearn.pipeline.Pipeline` lacks methods such as ``predict_interval``. This pipeline adds the

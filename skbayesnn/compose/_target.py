@@ -16,7 +16,7 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from skbayesnn._docs import documented
+from skbayesnn._docs import LinkToSite, documented
 from skbayesnn._typing import Estimator
 from skbayesnn.compose._distribution import TransformedDistribution, as_targets
 from skbayesnn.compose._monotone import monotone_map
@@ -53,7 +53,9 @@ def _functions(method):
 
 @documented()
 @dataclass(eq=False, repr=False)
-class TransformedTargetRegressor(Predictions, MetaEstimatorMixin, RegressorMixin, BaseEstimator):
+class TransformedTargetRegressor(
+    LinkToSite, Predictions, MetaEstimatorMixin, RegressorMixin, BaseEstimator
+):
     """Regression of transformed targets, with predictions in units of the original targets.
 
     The regressor is fitted to ``t = func(y)``. If the transformation of each output is monotone,

@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from skbayesnn._data import Scaling
-from skbayesnn._docs import documented
+from skbayesnn._docs import LinkToSite, documented
 from skbayesnn.estimators._pipeline import before_final_step, final_step
 from skbayesnn.estimators.tasks._classification import Classification
 from skbayesnn.estimators.tasks._regression import Regression
@@ -24,7 +24,7 @@ weights : ndarray of shape (n_models,)
 
 
 @dataclass(eq=False, repr=False)
-class _Average(BaseEstimator):
+class _Average(LinkToSite, BaseEstimator):
     """Base class of both averages: the ensemble of all networks of all models."""
 
     models: list

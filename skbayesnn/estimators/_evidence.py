@@ -5,6 +5,7 @@ Gaussian approximation around each, are then searched for only when something as
 ``coefs_``, ``posterior_``, the terms of the evidence, or a later fit that continues.
 """
 
+from collections import Counter
 from dataclasses import replace
 from functools import cached_property, partial
 
@@ -31,7 +32,7 @@ from skbayesnn.inference import (
     noise_posterior,
     own_posterior,
 )
-from skbayesnn.predictive import combined, ensemble_of_models, with_chains
+from skbayesnn.predictive import Draws, combined, ensemble_of_models, with_chains
 
 COMBINATIONS = ("posterior", "best", "evidence", "equal", "stacking", "tempered")
 HESSIANS = ("auto", "exact", "gauss_newton")
@@ -233,12 +234,20 @@ class EvidenceMLP(BayesianMLP):
         minima = [replace(m, terms=replace(m.terms, target_scale=scale)) for m in found.minima]
         reports = report_minima(self._result, minima, found.shares, self._noise_std_of)
         noise_std = getattr(self, "noise_std_", None)
+        drawn, beside = 0, Counter()
+        if self._predicts_by_draws:
+            drawn = len(self._ensemble.member_weights)
+        else:
+            for part in self._ensemble.parts:
+                if isinstance(part, Draws):
+                    beside[part.network.hidden_layer_sizes] += part.size
         return make_report(
             self._result,
             found.fit,
             reports,
             self._predictions,
-            len(self._ensemble.member_weights) if self._predicts_by_draws else 0,
+            drawn,
+            beside,
             None if noise_std is None else np.atleast_1d(noise_std),
             getattr(self, "degrees_of_freedom_", np.inf),
         )

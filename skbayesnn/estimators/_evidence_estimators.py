@@ -56,8 +56,8 @@ class EvidenceMLPRegressor(RegressionFit, EvidenceMLP):
     >>> y = np.sin(X[:, 0]) + 0.1 * rng.standard_normal(60)
     >>> model = EvidenceMLPRegressor(hidden_layer_sizes=(3,), random_state=0).fit(X, y)
     >>> mean, std = model.predict([[0.5]], return_std=True)
-    >>> bool(abs(mean[0] - np.sin(0.5)) < 3 * std[0])
-    True
+    >>> print(f"{mean[0]:.1f} +- {std[0]:.1f}, truly {np.sin(0.5):.1f}")
+    0.5 +- 0.1, truly 0.5
     """
 
     hidden_layer_sizes: LayerSizes = "auto"

@@ -43,7 +43,7 @@ CLOSE = 3.0  # nats behind others, prior odds included, at which a further model
 PRECISE = 0.4  # standard error of an evidence that needs no more particles
 N_TRAINED = 16  # trained starts
 DOUBTFUL = 10.0  # nats below trained networks at which a narrow density is tried after all
-MISSED = 20.0  # nats below trained networks at which populations are rejected
+MISSED = 20.0  # nats below trained networks of this noise model at which populations are rejected
 LEAST_MORE, MOST_MORE = 2.0, 8.0  # factors of the number of particles for an inaccurate evidence
 SECONDS_OF_MORE = 3.0  # predicted seconds that determine the factor
 EXACT_ROWS = 10  # most rows for which these models are tried; more rows show their noise
@@ -193,9 +193,9 @@ def fit_by_drawing(problem, hidden_layer_sizes, sizes, entropy, noise="constant"
         found = _drawn(problem, tried, chosen, noise, np.random.SeedSequence([entropy, 1]))
         if found is None:
             return None
-        drawn, tests, highest = found
-        if highest > drawn[0].log_evidence + MISSED:
-            return None
+        drawn, tests, missed = found
+        if missed > MISSED:
+            return None  # other noise models miss the mode, too, even at a higher evidence
         totals, growth = {}, []
         for some in drawn:
             hidden, log_evidence = some.hidden_layer_sizes, some.log_evidence + problem.log_scale
@@ -219,9 +219,9 @@ def _drawn(problem, tried, chosen, noise, seed):
 
     ``tried`` are the hidden layers of the network, then of the linear model, which without
     ``chosen`` shows residuals only. Returned are a list of `Drawn`, most probable first; P values
-    of the residuals of the network; and the highest log evidence of trained networks, by Laplace's
-    approximation. It is far above those drawn if populations have missed a narrow mode, such as a
-    function of many periods.
+    of the residuals of the network; and by how much the highest log evidence of trained networks,
+    by Laplace's approximation, exceeds that of drawn ones of the same size and noise model. It does
+    so by far if populations have missed a narrow mode, such as a function of many periods.
     """
     free = noise == "auto"
     seeds = iter(seed.spawn(len(tried) * (3 + len(NOISE_MODELS))))
@@ -240,7 +240,8 @@ def _drawn(problem, tried, chosen, noise, seed):
     if first == "constant":
         more = network.beside(sampled, chosen, seeds)
         trials += [trial for trial in more if trial.is_plausible_beside(trials)]
-    return _sampled(trials), tests[0], network.highest_by_training
+    drawn = _sampled(trials)
+    return drawn, tests[0], network.highest_by_training - network.particles.log_evidence
 
 
 def _sampled(trials):

@@ -18,7 +18,7 @@ from sklearn.model_selection import ParameterGrid
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from skbayesnn._docs import documented
+from skbayesnn._docs import LinkToSite, documented
 from skbayesnn._typing import Estimator
 from skbayesnn.compose._pipeline import Delegating, delegated
 from skbayesnn.compose._target import passed_weights
@@ -53,7 +53,7 @@ SAMPLERS = (HMCMLPClassifier, HMCMLPRegressor)
 
 @documented()
 @dataclass(eq=False, repr=False)
-class EvidenceSearch(Delegating, MetaEstimatorMixin, BaseEstimator):
+class EvidenceSearch(LinkToSite, Delegating, MetaEstimatorMixin, BaseEstimator):
     """Search over parameter values by evidence, with all rows in every fit.
 
     The evidence of a model is the probability of the training targets under it (MacKay 1992,

@@ -1,7 +1,5 @@
 """Transformed targets: predictions, densities and evidence in units of the targets."""
 
-import warnings
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -18,7 +16,7 @@ from sklearn.preprocessing import (
     QuantileTransformer,
     StandardScaler,
 )
-from sklearn.utils.estimator_checks import check_estimator
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, Prior
 from skbayesnn.compose import TransformedTargetRegressor
@@ -318,14 +316,15 @@ def test_bad_data(linear):
         linear.predict_interval(GRID, measurement_std=1.0)
 
 
-def test_check_estimator():
-    model = TransformedTargetRegressor(
-        EvidenceMLPRegressor((), noise="constant", measure_evidence=False),
-        func=np.arcsinh,
-        inverse_func=np.sinh,
-    )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        results = check_estimator(model, on_skip=None, on_fail=None)
-    failed = [r["check_name"] for r in results if r["status"] not in ("passed", "skipped")]
-    assert failed == []
+@pytest.mark.filterwarnings("ignore")
+@parametrize_with_checks(
+    [
+        TransformedTargetRegressor(
+            EvidenceMLPRegressor((), noise="constant", measure_evidence=False),
+            func=np.arcsinh,
+            inverse_func=np.sinh,
+        )
+    ]
+)
+def test_check_estimator(estimator, check):
+    check(estimator)

@@ -408,7 +408,7 @@ def test_networks_that_learn_nothing_are_one_minimum():
 def test_constant_targets(hidden, n_outputs):
     X, _ = make_rows()
     y = np.full((50, n_outputs), 1e6 + 0.1)
-    with pytest.warns(UserWarning, match=r"All targets .*equal 1e\+06, so these rows do not tell"):
+    with pytest.warns(UserWarning, match=r"All targets .*equal 1e\+06, so how y depends"):
         model = fit(X=X, y=y, hidden_layer_sizes=hidden)
     assert model.noise_model_ == "constant"
     mean, std = model.predict(GRID, return_std=True)

@@ -9,12 +9,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import logsumexp, softmax
 from sklearn.base import BaseEstimator, RegressorMixin, clone, is_classifier, is_regressor
 from sklearn.datasets import load_iris
-from sklearn.exceptions import ConvergenceWarning, FitFailedWarning, NotFittedError, SkipTestWarning
+from sklearn.exceptions import ConvergenceWarning, FitFailedWarning, NotFittedError
 from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
-from sklearn.utils.estimator_checks import check_estimator
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor, Solver
 from skbayesnn.model_selection import AllData, EvidenceSearch, evidence_score
@@ -308,18 +308,29 @@ def test_max_time_is_checked(max_time):
         EvidenceSearch(REGRESSOR, WIDTHS, max_time=max_time).fit(X, Y)
 
 
-@pytest.mark.parametrize("combine", [pytest.param("best", marks=pytest.mark.slow), "stacking"])
-@pytest.mark.parametrize("estimator", [EvidenceMLPRegressor, EvidenceMLPClassifier])
-def test_check_estimator(estimator, combine):
-    model = estimator((), measure_evidence=False, random_state=0)
-    search = EvidenceSearch(model, {"prior__precision": [0.1, 1.0]}, combine=combine)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        warnings.simplefilter("ignore", SkipTestWarning)
-        results = check_estimator(search, on_skip=None, on_fail=None)
-    failed = {r["check_name"]: r["exception"] for r in results if r["status"] == "failed"}
-    assert failed == {}
-    assert sum(r["status"] == "passed" for r in results) >= 45
+def searches(combine):
+    """A search of each kind, for scikit-learn's checks."""
+    return [
+        EvidenceSearch(
+            estimator((), measure_evidence=False, random_state=0),
+            {"prior__precision": [0.1, 1.0]},
+            combine=combine,
+        )
+        for estimator in (EvidenceMLPRegressor, EvidenceMLPClassifier)
+    ]
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@parametrize_with_checks(searches("stacking"))
+def test_check_estimator(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@parametrize_with_checks(searches("best"))
+def test_check_estimator_with_the_best_candidate(estimator, check):
+    check(estimator)
 
 
 def test_three_classes_and_sample_weight():

@@ -8,12 +8,13 @@ from typing import Any, Self
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
+from skbayesnn._docs import LinkToSite
 from skbayesnn._typing import Estimator, LayerSizes
 
 COUNTS = "poisson", "negative_binomial"  # kinds of noise for counts
 
 
-class Setting(BaseEstimator):
+class Setting(LinkToSite, BaseEstimator):
     """Base class of parameters that belong together and are one parameter of an estimator.
 
     ``get_params``, ``set_params``, `sklearn.base.clone` and ``repr`` are those of scikit-learn.

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from scipy.spatial import cKDTree
 from sklearn.base import BaseEstimator, is_classifier
 
-from skbayesnn._docs import documented
+from skbayesnn._docs import LinkToSite, documented
 from skbayesnn._typing import Array, RandomState
 from skbayesnn.estimators.inputs._parameters import count
 from skbayesnn.estimators.inputs._rows import generator
@@ -20,7 +20,7 @@ PRIOR_DRAWS = 1000  # standard error of a variance about 5 %
 
 
 @documented()
-class FittedFunction(BaseEstimator):
+class FittedFunction(LinkToSite, BaseEstimator):
     """Base class of all estimators with the derivatives and the novelty of the function."""
 
     def predict_gradient(self, X: ArrayLike, return_std: bool = False) -> Any:

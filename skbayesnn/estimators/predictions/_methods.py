@@ -35,7 +35,7 @@ class Predictions:
         measurement_std: float | ArrayLike | None = None,
         exposure: float | ArrayLike | None = None,
     ) -> Array:
-        """Predict a central interval of the predictive distribution.
+        """Predict a central interval for a new target, noise included.
 
         Returns
         -------

@@ -13,7 +13,9 @@ STANDARD_ERRORS = 3.0  # number that a difference of log evidences must also exc
 
 @dataclass(frozen=True, repr=False)
 class Comparison:
-    """Evidence fit compared with samples from the same posterior, at the training inputs.
+    """Evidence fit compared with samples from the same posterior.
+
+    Predictions are compared at training rows, and their standard deviations between rows as well.
 
     Attributes
     ----------
@@ -23,7 +25,9 @@ class Comparison:
         Root mean squared difference of predictive means in units of the samples' predictive
         standard deviation; for classifiers the mean absolute difference of class probabilities.
     doubts : tuple of str
-        Reasons against the evidence fit; empty if there are none.
+        Reasons against predictions and error bars of the evidence fit; empty if there are none.
+    evidence_doubt : str or None
+        Reason against its evidence, if both evidences are known.
     converged : bool
         Whether the chains have converged. If not, there is no verdict.
     log_evidence_std : tuple of float
@@ -33,12 +37,13 @@ class Comparison:
     quantities: dict
     shift: float
     doubts: tuple
+    evidence_doubt: str | None
     converged: bool
     log_evidence_std: tuple
 
     @property
     def adequate(self):
-        """True if the evidence fit is good enough; ``None`` if chains have not converged."""
+        """True if predictions and error bars agree; ``None`` if chains have not converged."""
         return not self.doubts if self.converged else None
 
     def __repr__(self):
@@ -49,7 +54,8 @@ class Comparison:
         ]
         if "log evidence" in self.quantities:
             theirs, mine = self.log_evidence_std
-            lines.append(f"  {'its standard error':28s}{theirs:14.2g}{mine:12.2g}")
+            known = [f"{e:.2g}" if np.isfinite(e) else "unknown" for e in (theirs, mine)]
+            lines.append(f"  {'its standard error':28s}{known[0]:>14s}{known[1]:>12s}")
             lines.append(
                 f"  They disagree if more than {LARGEST_GAP:g} nat and {STANDARD_ERRORS:g} "
                 f"standard errors ({STANDARD_ERRORS * _of_difference(theirs, mine):.2g}) apart."
@@ -57,22 +63,32 @@ class Comparison:
         lines.append(f"  {'difference of predictions':28s}{self.shift:14.3g}")
         if not self.converged:
             lines.append("No verdict: the chains have not converged, see diagnostics_.")
-        elif self.adequate:
-            lines.append("The evidence fit is adequate here.")
+            return "\n".join(lines)
+        if self.adequate:
+            lines.append("Predictions and error bars of the evidence fit: adequate here.")
         else:
-            lines.append("Use the samples: " + "; ".join(self.doubts) + ".")
+            lines.append("Predict with the samples: " + "; ".join(self.doubts) + ".")
+        if self.evidence_doubt:
+            lines.append(f"Use the evidence of the samples: {self.evidence_doubt}.")
         return "\n".join(lines)
 
 
 def compare_regressors(fitted, sampler, X):
-    """Compare predictive means, error bars, noise levels and evidences at inputs ``(n, d)``."""
+    """Compare predictive means, error bars, noise levels and evidences.
+
+    ``X``, shape ``(n, d)``, are training inputs in lexicographic order.
+    """
     theirs, mine = fitted.predict(X), sampler.predict(X)
     shift = float(np.sqrt(np.mean(((theirs - mine) / sampler.predict_std(X)) ** 2)))
     quantities = {
-        "typical error bar (weights)": tuple(
-            float(np.sqrt(np.mean(model.predict_std(X, kind="epistemic") ** 2)))
+        name: tuple(
+            float(np.sqrt(np.mean(model.predict_std(where, kind=kind) ** 2)))
             for model in (fitted, sampler)
-        ),
+        )
+        for name, where, kind in (
+            ("typical error bar (weights)", X, "epistemic"),
+            ("predictive sd between rows", _between(X), "total"),
+        )
     }
     level = "dispersion_" if fitted.noise_model_ == "negative_binomial" else "noise_std_"
     if hasattr(fitted, level):
@@ -81,7 +97,7 @@ def compare_regressors(fitted, sampler, X):
         quantities[name] = tuple(levels)
     doubts = [f"predictive means differ by {shift:.2f} sd"] if shift > LARGEST_SHIFT else []
     for name, (a, b) in quantities.items():
-        if not b / LARGEST_RATIO < a < b * LARGEST_RATIO:
+        if a != b and not b / LARGEST_RATIO < a < b * LARGEST_RATIO:  # both may be infinite
             doubts.append(f"{name}: {a:.3g} instead of {b:.3g}")
     return _with_evidence(fitted, sampler, quantities, shift, doubts)
 
@@ -96,7 +112,16 @@ def compare_classifiers(fitted, sampler, X):
     doubts = []
     if shift > LARGEST_CHANGE:
         doubts.append(f"class probabilities differ by {shift:.3f} on average")
+    theirs, mine = (model.predict_proba(_between(X)) for model in (fitted, sampler))
+    quantities["mean highest between rows"] = float(theirs.max(1).mean()), float(mine.max(1).mean())
+    if (change := float(np.mean(np.abs(theirs - mine)))) > LARGEST_CHANGE:
+        doubts.append(f"class probabilities between rows differ by {change:.3f} on average")
     return _with_evidence(fitted, sampler, quantities, shift, doubts)
+
+
+def _between(X):
+    """Midpoints ``(n, d)`` between rows and rows half the list away, which lie in gaps, too."""
+    return 0.5 * (X + np.roll(X, len(X) // 2, axis=0))
 
 
 def _of_difference(*errors):
@@ -107,11 +132,12 @@ def _of_difference(*errors):
 def _with_evidence(fitted, sampler, quantities, shift, doubts):
     """Add the log evidences, if both are known, and make the `Comparison`."""
     models = fitted, sampler
-    errors = tuple(float(model.log_evidence_std_) for model in models)
+    errors, evidence_doubt = tuple(float(model.log_evidence_std_) for model in models), None
     evidences = tuple(model.log_evidence_ for model in models)
     if not np.isnan(evidences).any():
         quantities["log evidence"] = evidences
         gap, error = abs(evidences[0] - evidences[1]), _of_difference(*errors)
         if gap > max(LARGEST_GAP, STANDARD_ERRORS * error):
-            doubts.append(f"log evidences differ by {gap:.1f} +- {error:.1f} nats")
-    return Comparison(quantities, shift, tuple(doubts), sampler.diagnostics_.converged, errors)
+            evidence_doubt = f"log evidences differ by {gap:.1f} +- {error:.1f} nats"
+    converged = sampler.diagnostics_.converged
+    return Comparison(quantities, shift, tuple(doubts), evidence_doubt, converged, errors)

@@ -59,6 +59,9 @@ class EvidenceReport(Printed):
         Weights of such a network.
     n_drawn : int
         Number of drawn networks that predict; 0 if the minima do.
+    beside : dict
+        Number of networks drawn by short chains, by their hidden layers, which predict together
+        with the minima and have at most half of the weight.
     noise_std : ndarray of shape (n_outputs,) or None
         Noise standard deviation in units of y: median over drawn networks, or at the best minimum.
     degrees_of_freedom : float
@@ -78,7 +81,8 @@ class EvidenceReport(Printed):
     noise : str
         The noise model.
     tried : tuple of tuple of int
-        Hidden layers that were tried, if they were chosen.
+        Hidden layers that were tried, or that predict together if networks were drawn; empty if
+        they were given.
     """
 
     log_evidence: float
@@ -90,6 +94,7 @@ class EvidenceReport(Printed):
     hidden_layer_sizes: tuple
     n_weights: int
     n_drawn: int
+    beside: dict
     noise_std: object
     degrees_of_freedom: float
     noise_p_values: dict
@@ -204,8 +209,14 @@ class EvidenceReport(Printed):
             line = f"{line}; {self.n_drawn} networks drawn from the posterior predict"
         elif hidden and n > 1:
             line = f"{line}; best of {n} distinct minima"
-        tried = f"; tried: {', '.join(map(str, dict.fromkeys(self.tried)))}" if self.tried else ""
-        return line + ("" if self.noise_std is None else f"; {self.noise} noise") + tried
+        for sizes, drawn in self.beside.items():
+            line = f"{line}, which predict together with {drawn} drawn networks of {sizes}"
+        if self.noise_std is not None:
+            line = f"{line}; {self.noise} noise"
+        if self.tried:
+            word = "stacked" if self.n_drawn else "tried"
+            line = f"{line}; {word}: {', '.join(map(str, dict.fromkeys(self.tried)))}"
+        return line
 
     def _weights_line(self):
         if self.n_drawn:
@@ -262,11 +273,12 @@ class EvidenceReport(Printed):
         return [*tables, Table("Minima", minima, header, left=(2, 3))]
 
 
-def make_report(fit, laplace, minima, predictions, n_drawn, noise_std, degrees_of_freedom):
+def make_report(fit, laplace, minima, predictions, n_drawn, beside, noise_std, degrees_of_freedom):
     """Assemble the report of an `EvidenceFit` or `DrawnFit`.
 
     ``laplace`` is the `EvidenceFit` of the same model, ``minima`` are the reports on the minima,
-    ``n_drawn`` is the number of drawn networks that predict. The noise is that of the estimator.
+    ``n_drawn`` is the number of drawn networks that predict, ``beside`` counts those that predict
+    beside minima. The noise is that of the estimator.
     """
     posterior = fit.posed.posterior
     chosen = len(fit.growth) > 1 or len(fit.noise_log_evidences) > 1
@@ -281,6 +293,7 @@ def make_report(fit, laplace, minima, predictions, n_drawn, noise_std, degrees_o
         network.hidden_layer_sizes,
         network.n_weights,
         n_drawn,
+        beside,
         noise_std,
         degrees_of_freedom,
         fit.noise_p_values,

@@ -236,8 +236,8 @@ class RegressionFit(Regression):
         for output in np.flatnonzero(self._constant(rows)):
             of = f" of output {output}" if rows.y.shape[1] > 1 else ""
             return (
-                f"All targets{of} equal {rows.y[0, output]:g}, so these rows do not tell how y "
-                "depends on X."
+                f"All targets{of} equal {rows.y[0, output]:g}, so how y depends on X cannot be "
+                "learnt from these rows."
             ), UserWarning
         for spike in filter(None, self._spikes(rows)):
             return str(spike), UserWarning

@@ -87,6 +87,10 @@ def test_predictions_of_minima_and_chains_are_mixed(monkeypatch):
     share = weights[n_minima:].sum()
     assert 0.2 < share <= 0.5 + 1e-12  # the chains are hardly behind
     assert model.log_evidence_ == alone.log_evidence_
+    report = model.evidence_report_
+    assert report.beside == {sizes_of_chains(model._result.problem): len(weights) - n_minima}
+    assert f"{len(weights) - n_minima} drawn networks of" in " ".join(repr(report).split())
+    assert alone.evidence_report_.beside == {}
     drawn = model._ensemble.outputs(model._X_scaling.bounded(X))[n_minima:]
     mean = model._y_scaling.inverse(np.tensordot(weights[n_minima:] / share, drawn, 1))[:, 0]
     expected = (1.0 - share) * alone.predict(X) + share * mean

@@ -1,0 +1,64 @@
+"""Verdicts on predictions, error bars and evidence of an evidence fit beside samples."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from skbayesnn.estimators.reports._comparison import compare_classifiers, compare_regressors
+
+X = np.concatenate([np.linspace(-3, -1, 10), np.linspace(1, 3, 10)])[:, None]
+
+
+def fake(bar_in_gap=0.1, evidence=-10.0, p_in_gap=0.9, converged=True):
+    """Predictions that are constant at the rows, and have other error bars between -1 and 1."""
+
+    def std(X, kind="total"):
+        return np.where(np.abs(X[:, 0]) < 0.99, bar_in_gap, 0.1)
+
+    def proba(X):
+        p = np.where(np.abs(X[:, 0]) < 0.99, p_in_gap, 0.9)
+        return np.column_stack([p, 1 - p])
+
+    return SimpleNamespace(
+        predict=lambda X: np.zeros(len(X)),
+        predict_std=std,
+        predict_proba=proba,
+        noise_model_="constant",
+        noise_std_=0.1,
+        log_evidence_=evidence,
+        log_evidence_std_=np.nan,
+        diagnostics_=SimpleNamespace(converged=converged),
+    )
+
+
+def test_other_evidence_is_no_doubt_about_predictions():
+    found = compare_regressors(fake(), fake(evidence=-15.0), X)
+    assert found.adequate
+    assert found.doubts == ()
+    text = repr(found)
+    assert "adequate here" in text
+    assert "Use the evidence of the samples: log evidences differ by 5.0 +- 0.0 nats" in text
+    assert "nan" not in text
+
+
+def test_predictive_deviations_in_a_gap_count():
+    found = compare_regressors(fake(), fake(bar_in_gap=0.3), X)
+    assert found.quantities["typical error bar (weights)"] == pytest.approx((0.1, 0.1))
+    assert found.adequate is False
+    assert "predictive sd between rows" in found.doubts[0]
+    assert found.evidence_doubt is None
+    assert repr(found).endswith(f"Predict with the samples: {found.doubts[0]}.")
+
+
+def test_class_probabilities_in_a_gap_count():
+    assert compare_classifiers(fake(), fake(), X).adequate
+    found = compare_classifiers(fake(), fake(p_in_gap=0.6), X)
+    assert found.shift == 0.0
+    assert "between rows differ by" in found.doubts[0]
+
+
+def test_without_convergence_there_is_no_verdict():
+    found = compare_regressors(fake(), fake(bar_in_gap=0.3, converged=False), X)
+    assert found.adequate is None
+    assert "No verdict" in repr(found)
