@@ -60,7 +60,8 @@ def canonical_rows(X, y, sample_weight, known=None):
     """
     kept = np.flatnonzero(sample_weight > 0)
     columns = [X, y] if known is None else [X, y, known]
-    table = np.hstack([*columns, sample_weight[:, None]])[kept] + 0.0  # -0.0 becomes 0.0
+    table = np.hstack([*columns, sample_weight[:, None]])[kept]
+    table += 0.0  # -0.0 becomes 0.0
     order = np.lexsort(table.T[::-1])
     table = table[order]
     is_new = np.r_[True, np.any(table[1:, :-1] != table[:-1, :-1], axis=1)]
@@ -76,7 +77,7 @@ def check_magnitudes(rows, standardize):
     """Raise ``ValueError`` for training values too large to compute with."""
     largest = LARGEST if standardize else LARGEST_AS_GIVEN
     for name, values in (("X", rows.X), ("y", rows.y)):
-        found = np.max(np.abs(values))
+        found = np.max(_largest(values))
         if found > largest:
             advice = "" if standardize else ", or standardize=True"
             raise ValueError(
@@ -107,13 +108,14 @@ class Scaling(NamedTuple):
         """Make the scaling by weighted mean and sd; constant columns keep scale 1."""
         total = weight.sum()
         origin = values[0]  # large offsets cancel exactly before anything is squared
-        centred = values - origin
+        centred = values - origin  # the only copy
         mean = weight @ centred / total
-        centred = centred - mean
-        largest = np.max(np.abs(centred), axis=0)
+        centred -= mean
+        largest = _largest(centred)
         unit = np.where(largest > 0, largest, 1.0)  # squares neither overflow nor vanish
-        scale = unit * np.sqrt(weight @ (centred / unit) ** 2 / total)
-        rounding = 8 * np.finfo(float).eps * np.max(np.abs(values), axis=0)
+        centred /= unit
+        scale = unit * np.sqrt(weight @ np.square(centred, out=centred) / total)
+        rounding = 8 * np.finfo(float).eps * _largest(values)
         constant = ~(scale > np.maximum(rounding, SMALLEST))
         return cls(np.where(constant, origin, origin + mean), np.where(constant, 1.0, scale))
 
@@ -132,16 +134,24 @@ class Scaling(NamedTuple):
 
     def transform(self, values):
         """Convert values to standardised units."""
-        return (values - self.shift) / self.scale
+        values = values - self.shift
+        values /= self.scale
+        return values
 
     def bounded(self, values):
         """Convert inputs to standardised units, clipped at `FARTHEST`."""
         with np.errstate(over="ignore"):
-            return np.clip(self.transform(values), -FARTHEST, FARTHEST)
+            values = self.transform(values)
+            return np.clip(values, -FARTHEST, FARTHEST, out=values)
 
     def inverse(self, values):
         """Convert values back to the original units; columns are the last axis."""
         return values * self.scale + self.shift
+
+
+def _largest(values):
+    """Largest absolute values of columns."""
+    return np.maximum(values.max(axis=0), -values.min(axis=0))
 
 
 def far_columns(values, weight):
@@ -155,8 +165,11 @@ def far_columns(values, weight):
 
 def _middle(values, weight):
     """Medians of columns, and the standard deviations of normal columns with their quartiles."""
-    low, middle, high = np.quantile(
-        values, (0.25, 0.5, 0.75), axis=0, weights=weight, method="inverted_cdf"
+    low, middle, high = np.transpose(
+        [  # column by column, as sorting takes several copies
+            np.quantile(column, (0.25, 0.5, 0.75), weights=weight, method="inverted_cdf")
+            for column in values.T
+        ]
     )
     return middle, 0.5 * high / QUARTILE - 0.5 * low / QUARTILE
 
@@ -193,8 +206,12 @@ def standardised(values, weight, wanted=True, scaling=None, shifted=True, robust
             scaling = scaling.without_far_rows(values, weight)
         if not shifted:
             scaling = scaling._replace(shift=np.zeros_like(scaling.shift))
-    values = scaling.transform(values) / RESOLUTION
-    return scaling, np.round(values, out=values) * RESOLUTION + 0.0
+    values = scaling.transform(values)
+    values /= RESOLUTION
+    np.round(values, out=values)
+    values *= RESOLUTION
+    values += 0.0  # -0.0 becomes 0.0
+    return scaling, values
 
 
 def standardised_variances(errors, scaling):

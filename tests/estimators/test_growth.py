@@ -12,7 +12,13 @@ from skbayesnn import (
     HMCMLPRegressor,
     Sampler,
 )
-from skbayesnn.inference.choice._growth import BY_EVIDENCE, Candidate, best_of, grow
+from skbayesnn.inference.choice._growth import (
+    BY_EVIDENCE,
+    OF_MANY_ROWS,
+    Candidate,
+    best_of,
+    grow,
+)
 from tests.tools import result_of
 
 pytestmark = pytest.mark.usefixtures("laplace")
@@ -24,7 +30,7 @@ AUTO = EvidenceMLPRegressor("auto", n_restarts=3, random_state=0)
 FEW = slice(40)
 
 
-def path_of(evidences, n_targets=1000):
+def path_of(evidences, n_targets=1000, ladder=BY_EVIDENCE):
     """Sizes that the rule tries on invented evidences, the best one, and what was offered."""
     offered = {}
 
@@ -32,7 +38,7 @@ def path_of(evidences, n_targets=1000):
         offered[sizes] = narrower
         return Candidate(sizes, 10 * sum(sizes), evidences.get(sizes, -1000.0))
 
-    path = grow(attempt, lambda sizes: 10 * sum(sizes) <= n_targets, BY_EVIDENCE)
+    path = grow(attempt, lambda sizes: 10 * sum(sizes) <= n_targets, ladder)
     return [c.hidden_layer_sizes for c in path], best_of(path).hidden_layer_sizes, offered
 
 
@@ -53,6 +59,18 @@ def test_the_rule():
     assert path_of(evidences, n_targets=80)[0] == [(), (2,), (4,), (8,), (4, 4)]
     assert path_of(evidences, n_targets=10)[0] == [()]
     assert path_of({(): -90, (2,): -80.5, (4,): -80})[1] == (4,)
+
+
+def test_one_layer_of_twice_the_width_competes_with_two_layers():
+    """With many rows two layers of 16 units must be better than one of 32."""
+    always = [(), (4,), (8,), (16,), (32,), (16, 16)]
+    values = {(4,): -9, (8,): -8, (16,): -7, (32,): -5, (16, 16): -6, (64,): -5}
+    sizes, best, _ = path_of(values, ladder=OF_MANY_ROWS)
+    assert sizes == [*always, (64,)]
+    assert best == (32,)
+    sizes, best, _ = path_of(values | {(16, 16): -4}, ladder=OF_MANY_ROWS)
+    assert sizes == [*always, (32, 32), (16, 16, 16)]
+    assert best == (16, 16)
 
 
 @pytest.fixture(scope="module")

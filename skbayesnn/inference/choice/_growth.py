@@ -68,18 +68,19 @@ class Ladder(NamedTuple):
     """Sequence of architectures to be tried."""
 
     widths: tuple  # widths of networks with one hidden layer, all of which are tried
-    narrow: int  # units per layer at which depths are compared; one of the widths
+    # two layers of the first of these widths are compared with one layer of any of them
+    rivals: tuple
     deepest: int  # maximum number of hidden layers
     least_gain: float  # least difference that counts as an improvement, in units of the criterion
 
     @property
     def first(self):
         """Hidden layer sizes that are always tried, in this order."""
-        return [(), *((width,) for width in self.widths), (self.narrow, self.narrow)]
+        return [(), *((width,) for width in self.widths), 2 * self.rivals[:1]]
 
 
-BY_EVIDENCE = Ladder(widths=(2, 4, 8, 16), narrow=4, deepest=2, least_gain=1.0)
-OF_MANY_ROWS = Ladder(widths=(4, 8, 16), narrow=16, deepest=3, least_gain=0.01)
+BY_EVIDENCE = Ladder(widths=(2, 4, 8, 16), rivals=(4,), deepest=2, least_gain=1.0)
+OF_MANY_ROWS = Ladder(widths=(4, 8, 16, 32), rivals=(16, 32), deepest=3, least_gain=0.01)
 
 
 class Candidate(NamedTuple):
@@ -122,9 +123,10 @@ class Candidate(NamedTuple):
 def grow(attempt, allowed, ladder=BY_EVIDENCE, told=lambda text: None):
     """Try one narrow layer, and deeper or wider networks while these are better.
 
-    Two layers are compared with one at a small width. Then the better depth is widened, all layers
-    equally, until doubling the units brings no improvement. If two layers are better than one,
-    further layers of the best width are tried.
+    Two layers are compared with one at a small width, for many rows also with one of twice the
+    width, which has about as many weights. Then the better depth is widened, all layers equally,
+    until doubling the units brings no improvement. If two layers are better than one, further
+    layers of the best width are tried.
 
     ``attempt`` takes hidden layer sizes and those of the narrower network of the same depth tried
     before, or ``None``, and returns a `Candidate`; ``allowed`` takes sizes and tells whether they
@@ -151,9 +153,8 @@ def grow(attempt, allowed, ladder=BY_EVIDENCE, told=lambda text: None):
     shallow, deep = [], []
     for width in ladder.widths:
         widen(shallow, (width,))
-    narrow = (ladder.narrow,)
-    rivals = [candidate for candidate in shallow if candidate.hidden_layer_sizes == narrow]
-    is_better = widen(deep, 2 * narrow) and rises([*rivals, *deep])
+    rivals = [one for one in shallow if one.hidden_layer_sizes[0] in ladder.rivals]
+    is_better = widen(deep, 2 * ladder.rivals[:1]) and rises([*rivals, *deep])
     tried = deep if is_better else shallow
     while tried and rises(tried):
         if not widen(tried, tuple(2 * size for size in tried[-1].hidden_layer_sizes)):

@@ -137,9 +137,10 @@ def noise_trend(X, residuals, sample_weight):
     """
     n, root = sample_weight.sum(), np.sqrt(sample_weight)[:, None]
     X = X - sample_weight @ X / n
-    X = X / np.where(X.any(axis=0), np.abs(X).max(axis=0), 1.0)
+    X /= np.where(X.any(axis=0), np.abs(X).max(axis=0), 1.0)
     regressors, sizes = np.hstack([X, X**2]), np.abs(residuals)
-    regressors = root * (regressors - sample_weight @ regressors / n)
+    regressors -= sample_weight @ regressors / n
+    regressors *= root
     sizes = root * (sizes - sample_weight @ sizes / n)
     fit, _, rank, _ = np.linalg.lstsq(regressors, sizes)
     if n <= rank + 1 or rank == 0:

@@ -215,8 +215,9 @@ def trained_further(posterior, old, settings):
 def continued(posterior, old, settings, optional=False):
     """Continue the minimum of an earlier fit to the nearest one for the present data.
 
-    The old precisions are kept if their evidence is higher than that of the re-estimated ones.
-    Returns ``None`` if the continuation is optional and there is no time.
+    The old precisions are kept if their evidence is higher than that of the re-estimated ones, or
+    if the deadline has passed. Returns ``None`` if the continuation is optional and there is no
+    time.
     """
     if optional and settings.deadline.passed:
         return None
@@ -225,9 +226,12 @@ def continued(posterior, old, settings, optional=False):
     with method.threads():
         if method.early:
             return trained_further(posterior, old, settings)
-        moved = complete(posterior, old.theta, hyper, settings)
-        stayed = polish(posterior, old.theta, hyper, settings, refine=False)
-    best = ranked([moved, stayed])[0]
+        found = []
+        if not settings.deadline.passed:
+            found.append(complete(posterior, old.theta, hyper, settings))
+        if method.has_evidence or not found:
+            found.append(polish(posterior, old.theta, hyper, settings, refine=False))
+    best = ranked(found)[0]
     return replace(best, pruned=old.pruned + best.pruned)
 
 

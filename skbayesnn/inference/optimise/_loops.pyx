@@ -52,6 +52,7 @@ cdef int TAU_EVERY = _reestimation.TAU_EVERY, CALM_STEPS = _reestimation.CALM_ST
 
 cdef struct Task:  # what stays as it is
     const CModel *model
+    const CModel *part  # with the rows from which tau is evaluated
     const Kernels *kernels
     int k, n_groups, n_levels, bends, solves_outputs, is_quadratic
     const int *label  # group of every weight
@@ -317,6 +318,13 @@ cdef void find_tau_factor(const Task *task, Place *before, Space *space) noexcep
     cdef double size = (1.0 + sqrt(product(k, before.theta, before.theta))) / sqrt(k), eps, tau
     cdef double *move
     cdef double *ignored = space.force
+    cdef double trace = k
+    cdef Task of_part = task[0]
+    of_part.model = task.part
+    if task.part != task.model:
+        energies(&of_part, before.theta, before.precisions, 0, ignored, ignored + task.n_groups,
+                 &tau, space.step, space.damped)
+        trace = product(k * k, space.damped, space.inverse)
     memset(space.moves, 0, sizeof(double) * k * task.n_groups)
     for i in range(k):
         c = task.label[i]
@@ -327,9 +335,9 @@ cdef void find_tau_factor(const Task *task, Place *before, Space *space) noexcep
         eps = fmin(STEP * size / fmax(sqrt(product(k, move, move)), 1e-300), LONGEST)
         for i in range(k):
             space.end[i] = before.theta[i] + eps * move[i]
-        energies(task, space.end, before.precisions, 0, ignored, ignored + task.n_groups,
+        energies(&of_part, space.end, before.precisions, 0, ignored, ignored + task.n_groups,
                  &tau, space.step, space.damped)
-        tau = -0.5 * (product(k * k, space.damped, space.inverse) - k) / eps
+        tau = -0.5 * (product(k * k, space.damped, space.inverse) - trace) / eps
         tau = 1.0 + 2.0 * tau / fmax(space.gamma[c], LEAST_GAMMA)
         tau = fmin(fmax(tau, 1.0 / MAX_TAU), MAX_TAU)
         space.tau_factor[c] = sqrt(tau * space.tau_factor[c])
@@ -406,7 +414,7 @@ cdef int lower(const Task *task, Place *places, int at, Way *way, long until, Sp
 cdef class Loop:
     """The loop for one posterior and one rule."""
 
-    cdef Model model
+    cdef Model model, part
     cdef Task task
     cdef long room
     cdef int[::1] label
@@ -419,7 +427,7 @@ cdef class Loop:
         hidden = len(posterior.network.hidden_layer_sizes) > 0
         k, G, L = len(groups.labels), len(groups.names), likelihood.n_levels
         ones = np.ones(G + L + 1)  # one more than needed here and below: none is empty
-        self.model = posterior.compiled
+        self.model, self.part = posterior.compiled, rule.part.compiled
         self.label = groups.labels.astype(np.intc)
         self.sizes = np.append(groups.sizes, 0.0)
         self.counts = np.append(posterior.level_counts, 0.0)
@@ -431,6 +439,7 @@ cdef class Loop:
             self.free = np.append(free.mask, False).astype(np.uint8)
             self.low, self.high = (np.append(np.exp(end), 1.0) for end in free.prior.log_range)
         task.model, task.kernels = &self.model.c, kernels_in_use()
+        task.part = &self.part.c
         task.k, task.n_groups, task.n_levels = k, G, L
         task.bends, task.solves_outputs = hidden, hidden and L > 0
         task.is_quadratic = posterior.is_quadratic

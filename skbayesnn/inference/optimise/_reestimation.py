@@ -9,6 +9,7 @@ from skbayesnn.posterior import Hyperparameters
 MAX_CHANGE = np.log(2.0)  # of ln alpha and ln beta at one re-estimation
 MAX_TAU = 4.0  # largest factor by which tau may change the gamma of a group
 TAU_EVERY = 5  # accepted steps between evaluations of tau
+TAU_ROWS = 4  # rows of which one counts for tau, where training ends before the minimum
 CALM_STEPS = 2  # consecutive small steps that end the training
 NOTHING = 1e-12  # effective number of parameters below which a precision is kept fixed
 LEAST_FREE = 0.1  # least share of the targets of a noise level kept as degrees of freedom
@@ -91,6 +92,14 @@ class Reestimation(NamedTuple):
 
     exact = confined = False  # see `FixedPrecisions`
 
+    @property
+    def part(self):
+        """Posterior from which tau is evaluated: of all rows, or of a part if many."""
+        if not self.method.early:
+            return self.posterior
+        some = self.posterior.of_rows(slice(None, None, TAU_ROWS))
+        return some.scaled(self.posterior.n_rows / some.n_rows)
+
     def after(self, search, trial):
         """Re-estimate, then expand ``M`` to second order at the new weights and precisions."""
         before = search.point
@@ -122,18 +131,21 @@ class Reestimation(NamedTuple):
         """Factor by which ``tau`` changes the gammas, damped by a geometric mean with the last."""
         groups, (theta, hyper, precision) = self.posterior.groups, (point[0], point[1], point[4])
         moves = -precision.solve(groups.pulls(theta, hyper.alpha).T).T
-        tau = third_order(self.posterior, self.method, point, moves, one_sided=True)
+        part, trace = self.part, float(len(theta))  # Tr(A^-1 A) of all rows
+        if part is not self.posterior:
+            trace = self.method.traces(part, theta[None], hyper, precision)[0]
+        tau = third_order(part, self.method, point, moves, trace=trace)
         gamma = precision.determined(groups, hyper.alpha)
         new = np.clip(1.0 + 2.0 * tau / np.maximum(gamma, LEAST_GAMMA), 1.0 / MAX_TAU, MAX_TAU)
         return np.sqrt(new * factor)
 
 
-def third_order(posterior, method, point, moves, one_sided=False, exact=False):
+def third_order(posterior, method, point, moves, trace=None, exact=False):
     """Third-order terms ``-1/2 Tr(A^-1 dA/dw . move)`` by finite differences.
 
     For ``moves`` of shape (h, k) the result has shape (h,). The point has a positive definite
-    Gauss-Newton ``A``, or the ``exact`` one. With ``one_sided`` differences, as ``Tr(A^-1 A)`` is
-    known, the work is half, and about four digits are right.
+    Gauss-Newton ``A``, or the ``exact`` one. If the ``trace`` at the point is known, one-sided
+    differences halve the work, and about four digits are right.
     """
     theta, hyper = point.theta, point.hyper
     if posterior.is_quadratic:
@@ -142,8 +154,8 @@ def third_order(posterior, method, point, moves, one_sided=False, exact=False):
     lengths = np.maximum(np.linalg.norm(moves, axis=1, keepdims=True), 1e-300)
     eps = np.minimum(STEP * size / lengths, LONGEST)
     plus = method.traces(posterior, theta + eps * moves, hyper, point.precision, exact)
-    if one_sided:
-        return -0.5 * (plus - len(theta)) / eps[:, 0]
+    if trace is not None:
+        return -0.5 * (plus - trace) / eps[:, 0]
     minus = method.traces(posterior, theta - eps * moves, hyper, point.precision, exact)
     return -0.5 * (plus - minus) / (2.0 * eps[:, 0])
 

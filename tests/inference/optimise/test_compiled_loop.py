@@ -138,6 +138,24 @@ def test_the_loop_is_used():  # or everything above compares NumPy with itself
         assert found.n_iter == 2
 
 
+def test_tau_of_a_part_of_the_rows():
+    """Where training ends early, both loops take the same rows for tau; few rows change little."""
+    posterior, theta, hyper = problem("gaussian", (3,))
+    found = {}
+    for early in (True, False):
+        for which in (posterior, in_numpy(posterior)):
+            rule, search = rule_and_search(which, theta, hyper, "reestimation")
+            rule = rule._replace(method=replace(rule.method, early=early))
+            search = lower(which, DampedSteps(), rule, search, 2)
+            found.setdefault(early, []).append(search)
+            assert len(rule.part.X) == (10 if early else 40)
+            assert rule.part.n_rows == pytest.approx(which.n_rows)
+        assert_same(*found[early], ROUGH)
+    factors = [found[early][0].memory.tau_factor for early in (True, False)]
+    assert not np.array_equal(*factors)
+    np.testing.assert_allclose(*factors, rtol=0.5)
+
+
 def test_a_saddle_point_is_left_to_numpy_which_escapes():
     posterior, theta, hyper = problem("gaussian", (3,))
     theta = np.zeros_like(theta)  # all units are alike and off: no gradient in the weights below
