@@ -175,9 +175,9 @@ cdef int expand(const Task *task, Place *at) noexcept nogil:
 # --- damped steps ---------------------------------------------------------------------------------
 
 
-cdef int try_step(const Task *task, Place *at, double damping, Space *space,
-                  Step *trial) noexcept nogil:
-    """`DampedSteps.trial`. Returns 0 where the output layer needs eigenvalues."""
+cdef void try_step(const Task *task, Place *at, double damping, Space *space,
+                   Step *trial) noexcept nogil:
+    """`DampedSteps.trial`."""
     cdef long i, j, k = task.k
     cdef double *factor = at.factor
     cdef double *step = space.step
@@ -192,9 +192,9 @@ cdef int try_step(const Task *task, Place *at, double damping, Space *space,
             space.inverse[i * k + i] += damping * space.metric[i]
         factor = space.damped
         if not factorised(task.k, space.inverse, factor):
-            return 1
+            return
     elif not at.definite:
-        return 1
+        return
     for i in range(k):
         step[i] = -at.gradient[i]
     solve(task.k, factor, step)
@@ -205,14 +205,13 @@ cdef int try_step(const Task *task, Place *at, double damping, Space *space,
         bend(task, at, factor, space)
     for i in range(k):
         trial.theta[i] = at.theta[i] + step[i]
-    if task.solves_outputs and not task.kernels.best_outputs(
-            task.model, trial.theta, space.alpha, at.precisions + task.n_groups, task.work):
-        return 0
+    if task.solves_outputs:
+        task.kernels.best_outputs(task.model, trial.theta, space.alpha,
+                                  at.precisions + task.n_groups, task.work)
     energy = energies(task, trial.theta, at.precisions, 0, trial.weights, trial.errors,
                       &trial.misfit, NULL, NULL)
     if isfinite(at.energy - energy):
         trial.gain = at.energy - energy
-    return 1
 
 
 cdef void bend(const Task *task, Place *at, double *factor, Space *space) noexcept nogil:
@@ -384,8 +383,7 @@ cdef int lower(const Task *task, Place *places, int at, Way *way, long until, Sp
     cdef Way before
     while not way.done and way.n_iter < until:
         here, there, before = &places[at], &places[1 - at], way[0]
-        if not try_step(task, here, way.damping, space, trial):
-            return at - 2
+        try_step(task, here, way.damping, space, trial)
         if trial.gain > LEAST_KEPT * trial.promise - SLACK * fabs(here.energy):
             memcpy(there.theta, trial.theta, sizeof(double) * task.k)
             if task.reestimates:

@@ -120,6 +120,8 @@ class Tempered:
 
     def __call__(self, q):
         """Values and gradients of the energy."""
+        if self.core is not None:
+            return self.core.values(q, gradients=True)
         terms, joint = self.joint.terms(q), self.joint
         change, change_gradient = self.first.change(joint.coordinates_in(q))
         first, first_gradient = change - terms.prior, -terms.prior_gradient  # log density
@@ -130,21 +132,13 @@ class Tempered:
 
     def values(self, q):
         """Values of the energy, without gradients."""
-        if self.core is None:
-            return self(q)[0]
-        values, failed = self.core.values(q)
-        if failed.any():
-            values[failed] = self(q[failed])[0]
-        return values
+        return self(q)[0] if self.core is None else self.core.values(q)
 
     def trajectories(self, phase, step_size, n_steps, metric, unstable):
         """Follow trajectories in the core, see `JointPosterior`, without updating gradients."""
-        left = np.arange(len(step_size))
         if self.core is not None:
-            left = self.core.leapfrog(phase, step_size, n_steps, metric.factor, unstable)
-            if len(left):
-                phase.gradient[left] = self(phase.position[left])[1]
-        return left
+            self.core.leapfrog(phase, step_size, n_steps, metric.factor, unstable)
+        return self.core is not None
 
 
 class Particles(NamedTuple):

@@ -87,15 +87,8 @@ class JointPosterior(Coordinates):
 
     def terms(self, q):
         """Both parts of the energy at positions, with gradients in the moving coordinates."""
-        if not self.compiled:
-            return self._terms(q)
-        fields, failed = self.compiled.terms(q)
-        if failed.any():
-            for field, some in zip(fields, self._terms(q[failed]), strict=True):
-                field[failed] = some
-        return JointEnergy(*fields)
-
-    def _terms(self, q):
+        if self.compiled:
+            return JointEnergy(*self.compiled.terms(q))
         place = self.place(q)
         stretch, change = self.precision_map.derivatives(place.eta)
         natural = self._likelihood(place)
@@ -119,10 +112,10 @@ class JointPosterior(Coordinates):
         return self.compiled if self.dimension else None
 
     def trajectories(self, phase, step_size, n_steps, metric, unstable):
-        """Run `samplers.leapfrog` in the core, in place; return the chains that it left out."""
-        if self.core is None:
-            return np.arange(len(step_size))
-        return self.core.leapfrog(phase, step_size, n_steps, metric.factor, unstable)
+        """Run `samplers.leapfrog` in the core, in place, if there is one; return True if so."""
+        if self.core is not None:
+            self.core.leapfrog(phase, step_size, n_steps, metric.factor, unstable)
+        return self.core is not None
 
     def _prior(self, place, stretch, change):
         """Minus log prior density of a position, and its gradient."""
