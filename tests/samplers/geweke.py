@@ -116,7 +116,7 @@ class OneByOne(ManyPosteriors):
     def energy(self):
         return self
 
-    core = energy
+    compiled = energy
 
     def draw_targets(self, q, theta, rng):
         super().draw_targets(q, theta, rng)
@@ -148,7 +148,7 @@ class OneByOne(ManyPosteriors):
 
     def rescalings(self, phase, shifts, log_uniform):
         def move(joint, one, i):
-            joint.core.rescalings(one, shifts[i], log_uniform[i])
+            joint.compiled.rescalings(one, shifts[i], log_uniform[i])
 
         self._moved(phase, move)
 

@@ -17,9 +17,9 @@ TRIES = 16  # most angles of a unit; the bracket is then about 2^-15 of the elli
 class Stepwise:
     """Transition of `samplers` that consists of successive steps of every chain.
 
-    The ``core`` of an energy, if it has one, makes all steps in place, by its method ``method``,
-    which takes a phase and the random numbers. Subclasses define ``method``; ``n_steps``;
-    ``draw(rngs)``, which returns the random numbers of all steps in a NamedTuple; and
+    The ``compiled`` twin of an energy, if it has one, makes all steps in place, by its method
+    ``method``, which takes a phase and the random numbers. Subclasses define ``method``;
+    ``n_steps``; ``draw(rngs)``, which returns the random numbers of all steps in a NamedTuple; and
     ``step(energy, phase, drawn, i)``, which makes a step of every chain.
     """
 
@@ -28,10 +28,10 @@ class Stepwise:
         if self.n_steps == 0:
             return phase
         drawn = self.draw(rngs)
-        core = getattr(getattr(energy, "core", None), self.method, None)
-        if core is not None:
+        compiled = getattr(getattr(energy, "compiled", None), self.method, None)
+        if compiled is not None:
             phase = Phase(*map(np.ndarray.copy, phase))
-            core(phase, *drawn)
+            compiled(phase, *drawn)
             return phase
         for i in range(self.n_steps):
             phase = self.step(energy, phase, drawn, i)

@@ -108,9 +108,9 @@ class Tempered:
     def __init__(self, joint, first, of_joint, of_first, of_data=None):
         self.joint, self.first, self.of_joint, self.of_first = joint, first, of_joint, of_first
         self.of_data = of_joint if of_data is None else of_data
-        self.core = None
-        if joint.compiled and joint.dimension:
-            self.core = joint.compiled.tempered(
+        self.compiled = None
+        if joint.compiled:
+            self.compiled = joint.compiled.tempered(
                 of_joint + of_first,  # the core adds `change` alone to the prior of the joint
                 self.of_data,
                 of_first,
@@ -120,8 +120,8 @@ class Tempered:
 
     def __call__(self, q):
         """Values and gradients of the energy."""
-        if self.core is not None:
-            return self.core.values(q, gradients=True)
+        if self.compiled is not None:
+            return self.compiled.values(q, gradients=True)
         terms, joint = self.joint.terms(q), self.joint
         change, change_gradient = self.first.change(joint.coordinates_in(q))
         first, first_gradient = change - terms.prior, -terms.prior_gradient  # log density
@@ -132,13 +132,13 @@ class Tempered:
 
     def values(self, q):
         """Values of the energy, without gradients."""
-        return self(q)[0] if self.core is None else self.core.values(q)
+        return self(q)[0] if self.compiled is None else self.compiled.values(q)
 
     def trajectories(self, phase, step_size, n_steps, metric, unstable):
         """Follow trajectories in the core, see `JointPosterior`, without updating gradients."""
-        if self.core is not None:
-            self.core.leapfrog(phase, step_size, n_steps, metric.factor, unstable)
-        return self.core is not None
+        if self.compiled is not None:
+            self.compiled.leapfrog(phase, step_size, n_steps, metric.factor, unstable)
+        return self.compiled is not None
 
 
 class Particles(NamedTuple):

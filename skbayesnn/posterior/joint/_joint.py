@@ -78,7 +78,7 @@ class JointPosterior(Coordinates):
 
     @cached_property
     def compiled(self):
-        """Compiled twin of `terms`; ``None`` if the core lacks the likelihood."""
+        """Compiled twin of `terms` and transitions; ``None`` if the core lacks the likelihood."""
         return compiled_joint(self, self.posterior)
 
     def __getstate__(self):
@@ -106,16 +106,11 @@ class JointPosterior(Coordinates):
         terms = self.terms(q)
         return terms.prior + terms.data, terms.prior_gradient + terms.data_gradient
 
-    @property
-    def core(self):
-        """Compiled twin, which also makes transitions; ``None`` if nothing moves."""
-        return self.compiled if self.dimension else None
-
     def trajectories(self, phase, step_size, n_steps, metric, unstable):
         """Run `samplers.leapfrog` in the core, in place, if there is one; return True if so."""
-        if self.core is not None:
-            self.core.leapfrog(phase, step_size, n_steps, metric.factor, unstable)
-        return self.core is not None
+        if self.compiled is not None:
+            self.compiled.leapfrog(phase, step_size, n_steps, metric.factor, unstable)
+        return self.compiled is not None
 
     def _prior(self, place, stretch, change):
         """Minus log prior density of a position, and its gradient."""

@@ -62,10 +62,6 @@ cdef inline const double *row(const double[:, ::1] array, long i) noexcept nogil
     return NULL if array.shape[1] == 0 else &array[i, 0]
 
 
-cdef inline const double *at(const double[::1] array, long i) noexcept nogil:
-    return NULL if array.shape[0] == 0 else &array[i]
-
-
 cdef inline double *out(double[::1] array, long i) noexcept nogil:
     return NULL if array.shape[0] == 0 else &array[i]
 
@@ -316,7 +312,7 @@ cdef class Joint:
         cdef double *work = memory(joint_doubles(&self.c))
         with nogil:
             for i in range(v.shape[0]):
-                kernels.value(&self.c, row(p, i), &v[i], &g[i, 0] if gradients else NULL, work)
+                kernels.value(&self.c, &p[i, 0], &v[i], &g[i, 0] if gradients else NULL, work)
             free(work)
         return (values, slopes) if gradients else values
 
@@ -330,8 +326,8 @@ cdef class Joint:
         cdef double *work = memory(joint_doubles(&self.c))
         with nogil:
             for i in range(m):
-                kernels.terms(&self.c, at(p, i * self.stride), &v[i], out(g, i * d), &v[m + i],
-                              out(g, (m + i) * d), work)
+                kernels.terms(&self.c, &p[i * self.stride], &v[i], &g[i * d], &v[m + i],
+                              &g[(m + i) * d], work)
             free(work)
         return values[0, ...], gradients[0], values[1, ...], gradients[1]
 
