@@ -21,7 +21,8 @@ from skbayesnn.inference.optimise import _damped, _reestimation
 from skbayesnn.inference.optimise._damped import Search
 from skbayesnn.inference.optimise._reestimation import Calm
 from skbayesnn.posterior import Energies, Hyperparameters
-from skbayesnn.posterior.kernels._core cimport CModel, Kernels, Model, kernels_in_use, product
+from skbayesnn.posterior.kernels._core cimport (
+    CModel, Kernels, Model, doubles, integers, kernels_in_use, product)
 
 ctypedef void (*OfTriangle)(char *, int *, double *, int *, int *) noexcept nogil
 ctypedef void (*Solver)(char *, int *, int *, double *, int *, double *, int *, int *) noexcept nogil
@@ -59,7 +60,7 @@ cdef struct Task:  # what stays as it is
     const double *counts  # targets of every noise level
     const double *more  # counts of the priors of groups, then of noise levels
     const double *rate  # of these priors
-    const unsigned char *free  # groups, then noise levels
+    const int *free  # groups, then noise levels
     const double *low  # bounds of the precisions
     const double *high
     int exact, confined, reestimates, by_rounding
@@ -407,27 +408,20 @@ cdef class Loop:
     cdef Model model
     cdef Task task
     cdef long room
-    cdef int[::1] label
-    cdef double[::1] sizes, counts, more, rate, low, high
-    cdef unsigned char[::1] free
+    cdef list kept
 
     def __init__(self, posterior, rule):
         cdef Task *task = &self.task
         groups, likelihood, free = posterior.groups, posterior.likelihood, rule.free
         hidden = len(posterior.network.hidden_layer_sizes) > 0
         k, G, L = len(groups.labels), len(groups.names), likelihood.n_levels
-        ones = np.ones(G + L + 1)  # one more than needed here and below: none is empty
-        self.model = posterior.compiled
-        self.label = groups.labels.astype(np.intc)
-        self.sizes = np.append(groups.sizes, 0.0)
-        self.counts = np.append(posterior.level_counts, 0.0)
-        self.more, self.rate, self.free = 0.0 * ones, 0.0 * ones, np.zeros(G + L + 1, np.uint8)
-        self.low, self.high = ones, ones
+        self.model, self.kept = posterior.compiled, []
         if free is not None:
-            self.more = np.append(2.0 * free.prior.shape, 0.0)
-            self.rate = np.append(free.prior.rate, 0.0)
-            self.free = np.append(free.mask, False).astype(np.uint8)
-            self.low, self.high = (np.append(np.exp(end), 1.0) for end in free.prior.log_range)
+            task.more = doubles(self.kept, 2.0 * free.prior.shape)
+            task.rate = doubles(self.kept, free.prior.rate)
+            task.free = integers(self.kept, free.mask)
+            task.low = doubles(self.kept, np.exp(free.prior.low))
+            task.high = doubles(self.kept, np.exp(free.prior.high))
         task.model, task.kernels = &self.model.c, kernels_in_use()
         task.k, task.n_groups, task.n_levels = k, G, L
         task.bends, task.solves_outputs = hidden, hidden and L > 0
@@ -435,10 +429,9 @@ cdef class Loop:
         task.exact, task.reestimates = rule.exact, free is not None
         task.by_rounding = Method.loses_definiteness(posterior, rule.exact)
         task.tol, task.confined = rule.tol, rule.confined
-        task.label, task.free = &self.label[0], &self.free[0]
-        task.sizes, task.counts = &self.sizes[0], &self.counts[0]
-        task.more, task.rate = &self.more[0], &self.rate[0]
-        task.low, task.high = &self.low[0], &self.high[0]
+        task.label = integers(self.kept, groups.labels)
+        task.sizes = doubles(self.kept, groups.sizes)
+        task.counts = doubles(self.kept, posterior.level_counts)
         self.room = 2 * k * k + (6 + G) * k + 4 * G + 2 * L + self.model.room(1)
 
     def run(self, search, long until):

@@ -95,6 +95,10 @@ cdef extern from "core.h":
 
 cdef const Kernels *kernels_in_use() noexcept
 
+cdef double *doubles(list kept, values) except NULL
+
+cdef int *integers(list kept, values) except NULL
+
 cdef double product(long n, const double *a, const double *b) noexcept nogil
 
 cdef class Model:
