@@ -279,9 +279,7 @@ class Posterior:
             return theta
         alpha = self.groups.expand(hyper.alpha)
         if self.is_compiled:
-            best = self.compiled.best_outputs(theta, alpha, hyper.beta)
-            if best is not None:
-                return best
+            return self.compiled.best_outputs(theta, alpha, hyper.beta)
         sd = np.swapaxes(network.layers(alpha)[-1], -1, -2) ** -0.5
         for targets, trace in self._traces(theta, 0, max(network.layer_sizes)):
             rows = likelihood.output_rows(trace.outputs, targets, hyper.beta)

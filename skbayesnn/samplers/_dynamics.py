@@ -118,17 +118,15 @@ def leapfrog(energy, phase, step_size, n_steps, metric):
 
     The energy maps positions ``(m, d + n_conditions)`` to values ``(m,)`` and gradients ``(m, d)``,
     row by row. Its optional method ``trajectories`` moves the chains of a phase in place, all steps
-    at once, and returns the chains that it has left out. ``step_size`` and ``n_steps`` have one
-    entry per chain. The ends of trajectories that diverged have infinite value.
+    at once, and returns True if it has. ``step_size`` and ``n_steps`` have one entry per chain. The
+    ends of trajectories that diverged have infinite value.
     """
     initial = phase.total
     result, taken = Phase(*map(np.ndarray.copy, phase)), 0
-    left = np.arange(len(initial))
-    if hasattr(energy, "trajectories"):
-        left = energy.trajectories(result, step_size, n_steps, metric, UNSTABLE)
-    active = left[n_steps[left] > 0]
-    if not len(active):
+    at_once = getattr(energy, "trajectories", None)
+    if at_once is not None and at_once(result, step_size, n_steps, metric, UNSTABLE):
         return result
+    active = np.flatnonzero(n_steps > 0)
     moving, own, eps = result.select(active), metric.select(active), step_size[active, None]
     with np.errstate(all="ignore"):  # unstable dynamics overflows
         force = own.force(moving.gradient)

@@ -238,7 +238,7 @@ def test_moves(used, likelihood, integrate, move):
 
 
 @pytest.mark.parametrize("move", [ScaleMoves, UnitMoves])
-def test_moves_that_need_eigenvalues_go_through_numpy(move):
+def test_moves_that_need_eigenvalues(move):
     found = []
     for joint in both_joints("gaussian", (12,), n=3, wide=True)[:2]:
         q = both_joints("gaussian", (12,), n=3, wide=True)[2]
@@ -269,12 +269,11 @@ def test_trajectories(used, likelihood, integrate, dense):
     assert fast.value[-1] == slow.value[-1] == np.inf  # given up
 
 
-def test_trajectories_that_need_eigenvalues_are_left_to_numpy():
+def test_trajectories_that_need_eigenvalues():
     joint, plain, q = both_joints("gaussian", (12,), n=3, wide=True)
     q[0, -2:] = -7.0, 7.0
     phase = start(plain, q)._replace(momentum=np.random.default_rng(0).standard_normal(q.shape))
     settings = phase, np.full(5, 1e-4), np.full(5, 3), Metric.identity(*q.shape)
-    assert 0 < len(joint.trajectories(start(joint, q), *settings[1:], 1e3)) < 5
     fast, slow = leapfrog(joint, *settings), leapfrog(plain, *settings)
     assert_same(fast, slow, tol=1e-5)  # forces are in single precision
 

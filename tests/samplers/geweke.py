@@ -116,7 +116,7 @@ class OneByOne(ManyPosteriors):
     def energy(self):
         return self
 
-    core = energy
+    compiled = energy
 
     def draw_targets(self, q, theta, rng):
         super().draw_targets(q, theta, rng)
@@ -129,29 +129,28 @@ class OneByOne(ManyPosteriors):
         return tuple(np.stack(field) for field in zip(*found, strict=True))
 
     def _moved(self, phase, move):
-        """What a move in place of a joint posterior and one chain's phase returns, of each."""
-        results = []
+        """Move every chain in place, by its own joint posterior."""
         for i in range(len(phase.value)):
             one = phase.select([i])
             joint = self.joints[int(one.position[0, -1])]
             one = one._replace(position=one.position[:, :-1].copy())
-            results.append(move(joint, one, [i]))
+            move(joint, one, [i])
             phase.position[i, :-1] = one.position[0]
             for field, own in zip(phase[1:], one[1:], strict=True):
                 field[i] = own[0]
-        return results
 
     def trajectories(self, phase, step_size, n_steps, metric, unstable):
         def move(joint, one, i):
-            return joint.trajectories(one, step_size[i], n_steps[i], metric.select(i), unstable)
+            assert joint.trajectories(one, step_size[i], n_steps[i], metric.select(i), unstable)
 
-        return np.flatnonzero([len(left) for left in self._moved(phase, move)])
+        self._moved(phase, move)
+        return True
 
-    def rescalings(self, phase, shifts, log_uniform, done):
+    def rescalings(self, phase, shifts, log_uniform):
         def move(joint, one, i):
-            return joint.core.rescalings(one, shifts[i], log_uniform[i], done[i])
+            joint.compiled.rescalings(one, shifts[i], log_uniform[i])
 
-        return np.concatenate(self._moved(phase, move))
+        self._moved(phase, move)
 
 
 CASES = {

@@ -163,23 +163,19 @@ class SpectralPrecision(DualPrecision):
     def damped(self, damping, metric):
         return SpectralPrecision(self.prior + damping * metric, self.S) if damping else self
 
-    def whiten(self, vectors):
-        """Whitened vectors ``A^(-1/2) b`` up to a rotation; longer than ``b`` if rows are few."""
+    def _shrunk(self, white, power):
+        """Product ``(1 + T^T T)^(-power/2) b`` with ``T = S diag(a)^(-1/2)``."""
         values, basis, complete = self._spectrum
-        white = (vectors.T / np.sqrt(self.prior)).T
         along = basis @ white
-        inside = (along.T / np.hypot(1.0, values)).T
-        return inside if complete else np.concatenate([inside, white - basis.T @ along])
+        inside = basis.T @ (along.T / np.hypot(1.0, values) ** power).T
+        return inside if complete else inside + white - basis.T @ along
+
+    def whiten(self, vectors):
+        return self._shrunk((vectors.T / np.sqrt(self.prior)).T, 1)
 
     def solve(self, vectors):
-        values, basis, complete = self._spectrum
         root = np.sqrt(self.prior)
-        white = (vectors.T / root).T
-        along = basis @ white
-        result = basis.T @ (along.T / np.hypot(1.0, values) ** 2).T
-        if not complete:
-            result = result + white - basis.T @ along
-        return (result.T / root).T
+        return (self._shrunk((vectors.T / root).T, 2).T / root).T
 
     def covariance(self):
         return self.solve(np.eye(len(self.prior)))
@@ -196,8 +192,5 @@ class SpectralPrecision(DualPrecision):
 
     def draw(self, rng, size):
         """Draw deviations from the mean with covariance ``A^-1``, shape (size, k)."""
-        values, basis, complete = self._spectrum
         normal = rng.standard_normal((size, len(self.prior)))
-        along = normal @ basis.T
-        draws = (along / np.hypot(1.0, values)) @ basis
-        return (draws if complete else draws + normal - along @ basis) / np.sqrt(self.prior)
+        return self._shrunk(normal.T, 1).T / np.sqrt(self.prior)

@@ -75,7 +75,6 @@ class KroneckerPrecision(Precision):
         return np.sort(values)[::-1]
 
     def spectrum(self, prior):
-        """Eigenvalues and eigenvectors relative to ``D`` of every layer, see `Precision`."""
         values = np.concatenate([values.ravel() for _, _, values in self._layers])
         vectors = block_diag(*(np.kron(left.T, V) for left, V, _ in self._layers))
         order = np.argsort(values)[::-1]

@@ -138,22 +138,10 @@ def _polished(posterior, method, search, settings, refine):
     if method.dense and not method.early:
         tol = TO_ROUNDING if method.exact else APPROXIMATELY
         search = find_mode(posterior, method, theta, hyper, _trials(posterior, method), tol)
-    if posterior.is_quadratic and not np.any(free.mask) and search.point.precision.definite:
-        return _solved(posterior, method, search)
     refine = refine and method.refines and method.exact and np.any(free.mask)
     if refine and search.point.precision.definite:
         return ascend(posterior, method, search, free, WARY, TO_ROUNDING, max_iter=10).search
     return search
-
-
-def _solved(posterior, method, search):
-    """Take one more Newton step, which is exact for quadratic energies up to rounding."""
-    point = search.point
-    theta = point.theta - point.precision.solve(point.gradient)
-    solved = method.point(posterior, theta, point.hyper, method.dense)
-    if not np.linalg.norm(solved.gradient) <= np.linalg.norm(point.gradient):
-        return search  # rounding errors dominate the gradient
-    return search._replace(point=solved)
 
 
 def _trials(posterior, method):

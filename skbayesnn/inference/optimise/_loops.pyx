@@ -21,7 +21,8 @@ from skbayesnn.inference.optimise import _damped, _reestimation
 from skbayesnn.inference.optimise._damped import Search
 from skbayesnn.inference.optimise._reestimation import Calm
 from skbayesnn.posterior import Energies, Hyperparameters
-from skbayesnn.posterior.kernels._core cimport CModel, Kernels, Model, kernels_in_use, product
+from skbayesnn.posterior.kernels._core cimport (
+    CModel, Kernels, Model, doubles, integers, kernels_in_use, product)
 
 ctypedef void (*OfTriangle)(char *, int *, double *, int *, int *) noexcept nogil
 ctypedef void (*Solver)(char *, int *, int *, double *, int *, double *, int *, int *) noexcept nogil
@@ -60,7 +61,7 @@ cdef struct Task:  # what stays as it is
     const double *counts  # targets of every noise level
     const double *more  # counts of the priors of groups, then of noise levels
     const double *rate  # of these priors
-    const unsigned char *free  # groups, then noise levels
+    const int *free  # groups, then noise levels
     const double *low  # bounds of the precisions
     const double *high
     int exact, confined, reestimates, by_rounding
@@ -176,9 +177,9 @@ cdef int expand(const Task *task, Place *at) noexcept nogil:
 # --- damped steps ---------------------------------------------------------------------------------
 
 
-cdef int try_step(const Task *task, Place *at, double damping, Space *space,
-                  Step *trial) noexcept nogil:
-    """`DampedSteps.trial`. Returns 0 where the output layer needs eigenvalues."""
+cdef void try_step(const Task *task, Place *at, double damping, Space *space,
+                   Step *trial) noexcept nogil:
+    """`DampedSteps.trial`."""
     cdef long i, j, k = task.k
     cdef double *factor = at.factor
     cdef double *step = space.step
@@ -193,9 +194,9 @@ cdef int try_step(const Task *task, Place *at, double damping, Space *space,
             space.inverse[i * k + i] += damping * space.metric[i]
         factor = space.damped
         if not factorised(task.k, space.inverse, factor):
-            return 1
+            return
     elif not at.definite:
-        return 1
+        return
     for i in range(k):
         step[i] = -at.gradient[i]
     solve(task.k, factor, step)
@@ -206,14 +207,13 @@ cdef int try_step(const Task *task, Place *at, double damping, Space *space,
         bend(task, at, factor, space)
     for i in range(k):
         trial.theta[i] = at.theta[i] + step[i]
-    if task.solves_outputs and not task.kernels.best_outputs(
-            task.model, trial.theta, space.alpha, at.precisions + task.n_groups, task.work):
-        return 0
+    if task.solves_outputs:
+        task.kernels.best_outputs(task.model, trial.theta, space.alpha,
+                                  at.precisions + task.n_groups, task.work)
     energy = energies(task, trial.theta, at.precisions, 0, trial.weights, trial.errors,
                       &trial.misfit, NULL, NULL)
     if isfinite(at.energy - energy):
         trial.gain = at.energy - energy
-    return 1
 
 
 cdef void bend(const Task *task, Place *at, double *factor, Space *space) noexcept nogil:
@@ -392,8 +392,7 @@ cdef int lower(const Task *task, Place *places, int at, Way *way, long until, Sp
     cdef Way before
     while not way.done and way.n_iter < until:
         here, there, before = &places[at], &places[1 - at], way[0]
-        if not try_step(task, here, way.damping, space, trial):
-            return at - 2
+        try_step(task, here, way.damping, space, trial)
         if trial.gain > LEAST_KEPT * trial.promise - SLACK * fabs(here.energy):
             memcpy(there.theta, trial.theta, sizeof(double) * task.k)
             if task.reestimates:
@@ -417,27 +416,20 @@ cdef class Loop:
     cdef Model model, part
     cdef Task task
     cdef long room
-    cdef int[::1] label
-    cdef double[::1] sizes, counts, more, rate, low, high
-    cdef unsigned char[::1] free
+    cdef list kept
 
     def __init__(self, posterior, rule):
         cdef Task *task = &self.task
         groups, likelihood, free = posterior.groups, posterior.likelihood, rule.free
         hidden = len(posterior.network.hidden_layer_sizes) > 0
         k, G, L = len(groups.labels), len(groups.names), likelihood.n_levels
-        ones = np.ones(G + L + 1)  # one more than needed here and below: none is empty
-        self.model, self.part = posterior.compiled, rule.part.compiled
-        self.label = groups.labels.astype(np.intc)
-        self.sizes = np.append(groups.sizes, 0.0)
-        self.counts = np.append(posterior.level_counts, 0.0)
-        self.more, self.rate, self.free = 0.0 * ones, 0.0 * ones, np.zeros(G + L + 1, np.uint8)
-        self.low, self.high = ones, ones
+        self.model, self.part, self.kept = posterior.compiled, rule.part.compiled, []
         if free is not None:
-            self.more = np.append(2.0 * free.prior.shape, 0.0)
-            self.rate = np.append(free.prior.rate, 0.0)
-            self.free = np.append(free.mask, False).astype(np.uint8)
-            self.low, self.high = (np.append(np.exp(end), 1.0) for end in free.prior.log_range)
+            task.more = doubles(self.kept, 2.0 * free.prior.shape)
+            task.rate = doubles(self.kept, free.prior.rate)
+            task.free = integers(self.kept, free.mask)
+            task.low = doubles(self.kept, np.exp(free.prior.low))
+            task.high = doubles(self.kept, np.exp(free.prior.high))
         task.model, task.kernels = &self.model.c, kernels_in_use()
         task.part = &self.part.c
         task.k, task.n_groups, task.n_levels = k, G, L
@@ -446,10 +438,9 @@ cdef class Loop:
         task.exact, task.reestimates = rule.exact, free is not None
         task.by_rounding = Method.loses_definiteness(posterior, rule.exact)
         task.tol, task.confined = rule.tol, rule.confined
-        task.label, task.free = &self.label[0], &self.free[0]
-        task.sizes, task.counts = &self.sizes[0], &self.counts[0]
-        task.more, task.rate = &self.more[0], &self.rate[0]
-        task.low, task.high = &self.low[0], &self.high[0]
+        task.label = integers(self.kept, groups.labels)
+        task.sizes = doubles(self.kept, groups.sizes)
+        task.counts = doubles(self.kept, posterior.level_counts)
         self.room = 2 * k * k + (6 + G) * k + 4 * G + 2 * L + self.model.room(1)
 
     def run(self, search, long until):

@@ -17,12 +17,10 @@ TRIES = 16  # most angles of a unit; the bracket is then about 2^-15 of the elli
 class Stepwise:
     """Transition of `samplers` that consists of successive steps of every chain.
 
-    The ``core`` of an energy, if it has one, makes the steps as far as it can, in place, and NumPy
-    makes those that fail there. Its method ``method`` takes a phase, the random numbers and the
-    numbers of steps made before, and returns the numbers of steps made by then, ``(n_chains,)``.
-    Subclasses define ``method``; ``n_steps``; ``draw(rngs)``, which returns the random numbers of
-    all steps in a NamedTuple; and ``step(energy, phase, drawn, at)``, which makes one step of some
-    chains, ``at`` holding the indices of the chains and of their steps.
+    The ``compiled`` twin of an energy, if it has one, makes all steps in place, by its method
+    ``method``, which takes a phase and the random numbers. Subclasses define ``method``;
+    ``n_steps``; ``draw(rngs)``, which returns the random numbers of all steps in a NamedTuple; and
+    ``step(energy, phase, drawn, i)``, which makes a step of every chain.
     """
 
     def __call__(self, energy, phase, rngs):
@@ -30,17 +28,14 @@ class Stepwise:
         if self.n_steps == 0:
             return phase
         drawn = self.draw(rngs)
-        phase, done = Phase(*map(np.ndarray.copy, phase)), np.zeros(len(rngs), dtype=int)
-        core = getattr(getattr(energy, "core", None), self.method, None)
-        while True:
-            if core is not None:
-                done = core(phase, *drawn, done)
-            (left,) = np.nonzero(done < self.n_steps)
-            if len(left) == 0:
-                return phase
-            made = self.step(energy, phase.select(left), drawn, (left, done[left]))
-            phase = phase.replaced(left, made)
-            done[left] += 1
+        compiled = getattr(getattr(energy, "compiled", None), self.method, None)
+        if compiled is not None:
+            phase = Phase(*map(np.ndarray.copy, phase))
+            compiled(phase, *drawn)
+            return phase
+        for i in range(self.n_steps):
+            phase = self.step(energy, phase, drawn, i)
+        return phase
 
 
 def tested(energy, phase, position, log_volume, log_uniform):
@@ -106,10 +101,10 @@ class ScaleMoves(Stepwise):
         sizes = normal * 10.0 ** (2.0 * place - 1.0)
         return Rescalings(sizes[..., None] * self.directions, np.log(uniform))
 
-    def step(self, energy, phase, drawn, at):
+    def step(self, energy, phase, drawn, i):
         """Try one direction for every chain."""
-        position, log_volume = self.joint.rescaled(phase.position, drawn.shifts[at])
-        return tested(energy, phase, position, log_volume, drawn.log_uniform[at])
+        position, log_volume = self.joint.rescaled(phase.position, drawn.shifts[:, i])
+        return tested(energy, phase, position, log_volume, drawn.log_uniform[:, i])
 
 
 class Slices(NamedTuple):
@@ -162,19 +157,18 @@ class UnitMoves(Stepwise):
             rng.random(out=uniform[i])
         return Slices(self.unit, chosen, normal, exponential, uniform)
 
-    def step(self, energy, phase, drawn, at):
+    def step(self, energy, phase, drawn, i):
         """Update the weights of one unit of every chain."""
-        normal = drawn.normal[at[0]]
-        chosen, exponential, uniform = drawn.chosen[at], drawn.exponential[at], drawn.uniform[at]
+        chosen, uniform = drawn.chosen[:, i], drawn.uniform[:, i]
         joint = self.joint
         share = joint.place(phase.position).share.take(joint.groups.labels[: len(self.unit)], -1)
         own = self.unit == chosen[:, None]
-        other = normal / np.sqrt(share)
+        other = drawn.normal / np.sqrt(share)
 
         def rest(value, position):  # the energy without the prior of these weights
             return value - 0.5 * np.sum(own * share * position[:, : own.shape[1]] ** 2, axis=-1)
 
-        level = rest(phase.value, phase.position) + exponential
+        level = rest(phase.value, phase.position) + drawn.exponential[:, i]
         angle = 2.0 * np.pi * uniform[:, 0]
         low, high, outside = angle - 2.0 * np.pi, angle.copy(), np.arange(len(chosen))
         start, result = phase, phase

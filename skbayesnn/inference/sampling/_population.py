@@ -108,9 +108,9 @@ class Tempered:
     def __init__(self, joint, first, of_joint, of_first, of_data=None):
         self.joint, self.first, self.of_joint, self.of_first = joint, first, of_joint, of_first
         self.of_data = of_joint if of_data is None else of_data
-        self.core = None
-        if joint.compiled and joint.dimension:
-            self.core = joint.compiled.tempered(
+        self.compiled = None
+        if joint.compiled:
+            self.compiled = joint.compiled.tempered(
                 of_joint + of_first,  # the core adds `change` alone to the prior of the joint
                 self.of_data,
                 of_first,
@@ -120,6 +120,8 @@ class Tempered:
 
     def __call__(self, q):
         """Values and gradients of the energy."""
+        if self.compiled is not None:
+            return self.compiled.values(q, gradients=True)
         terms, joint = self.joint.terms(q), self.joint
         change, change_gradient = self.first.change(joint.coordinates_in(q))
         first, first_gradient = change - terms.prior, -terms.prior_gradient  # log density
@@ -130,21 +132,13 @@ class Tempered:
 
     def values(self, q):
         """Values of the energy, without gradients."""
-        if self.core is None:
-            return self(q)[0]
-        values, failed = self.core.values(q)
-        if failed.any():
-            values[failed] = self(q[failed])[0]
-        return values
+        return self(q)[0] if self.compiled is None else self.compiled.values(q)
 
     def trajectories(self, phase, step_size, n_steps, metric, unstable):
         """Follow trajectories in the core, see `JointPosterior`, without updating gradients."""
-        left = np.arange(len(step_size))
-        if self.core is not None:
-            left = self.core.leapfrog(phase, step_size, n_steps, metric.factor, unstable)
-            if len(left):
-                phase.gradient[left] = self(phase.position[left])[1]
-        return left
+        if self.compiled is not None:
+            self.compiled.leapfrog(phase, step_size, n_steps, metric.factor, unstable)
+        return self.compiled is not None
 
 
 class Particles(NamedTuple):

@@ -75,6 +75,11 @@ class SamplingSettings(NamedTuple):
     tuned: bool = True
     dtype: np.dtype = np.dtype(np.float64)  # of the stored draws
 
+    @property
+    def sweeps(self):
+        """Sweeps of scale moves after every trajectory."""
+        return SWEEPS if self.tuned else 0
+
     def of_parts(self, n_transitions):
         """Number of transitions of each short chain if a chain consists of a group of them."""
         return -(-n_transitions // self.plan.group)
@@ -169,14 +174,10 @@ def _warm_up(joint, chains, settings, tell):
     curvature = joint.curvature if shaped and small else None
     deadline = settings.search.deadline.part(WARM_UP_SHARE)
     with blas_threads(joint.posterior.network.n_weights):
-        n_warmup, moves = settings.of_parts(settings.n_warmup), _moves(joint, settings)
-        given = settings.plan, n_warmup, curvature, moves, tell
-        return warm_up(joint, chains, *given, lambda: deadline.passed)
-
-
-def _moves(joint, settings):
-    """Transitions in addition to those of the dynamics."""
-    return moves_beside(joint, SWEEPS if settings.tuned else 0)
+        n_warmup = settings.of_parts(settings.n_warmup)
+        moves = moves_beside(joint, settings.sweeps)
+        stop = lambda: deadline.passed  # noqa: E731
+        return warm_up(joint, chains, settings.plan, n_warmup, curvature, moves, tell, stop)
 
 
 def _in_step(batches, settings):
@@ -194,7 +195,7 @@ def _draw(joint, chains, settings, tell):
     """Draw with one batch of chains."""
     record, broken = _Record(joint, settings), False
     with blas_threads(joint.posterior.network.n_weights):
-        moves = _moves(joint, settings)
+        moves = moves_beside(joint, settings.sweeps)
         try:
             n_transitions = settings.of_parts(settings.n_draws) * settings.thin
             chains = sample(joint, chains, settings.plan, n_transitions, record, moves, tell)

@@ -78,7 +78,7 @@ class JointPosterior(Coordinates):
 
     @cached_property
     def compiled(self):
-        """Compiled twin of `terms`; ``None`` if the core lacks the likelihood."""
+        """Compiled twin of `terms` and transitions; ``None`` if the core lacks the likelihood."""
         return compiled_joint(self, self.posterior)
 
     def __getstate__(self):
@@ -87,15 +87,8 @@ class JointPosterior(Coordinates):
 
     def terms(self, q):
         """Both parts of the energy at positions, with gradients in the moving coordinates."""
-        if not self.compiled:
-            return self._terms(q)
-        fields, failed = self.compiled.terms(q)
-        if failed.any():
-            for field, some in zip(fields, self._terms(q[failed]), strict=True):
-                field[failed] = some
-        return JointEnergy(*fields)
-
-    def _terms(self, q):
+        if self.compiled:
+            return JointEnergy(*self.compiled.terms(q))
         place = self.place(q)
         stretch, change = self.precision_map.derivatives(place.eta)
         natural = self._likelihood(place)
@@ -113,16 +106,11 @@ class JointPosterior(Coordinates):
         terms = self.terms(q)
         return terms.prior + terms.data, terms.prior_gradient + terms.data_gradient
 
-    @property
-    def core(self):
-        """Compiled twin, which also makes transitions; ``None`` if nothing moves."""
-        return self.compiled if self.dimension else None
-
     def trajectories(self, phase, step_size, n_steps, metric, unstable):
-        """Run `samplers.leapfrog` in the core, in place; return the chains that it left out."""
-        if self.core is None:
-            return np.arange(len(step_size))
-        return self.core.leapfrog(phase, step_size, n_steps, metric.factor, unstable)
+        """Run `samplers.leapfrog` in the core, in place, if there is one; return True if so."""
+        if self.compiled is not None:
+            self.compiled.leapfrog(phase, step_size, n_steps, metric.factor, unstable)
+        return self.compiled is not None
 
     def _prior(self, place, stretch, change):
         """Minus log prior density of a position, and its gradient."""

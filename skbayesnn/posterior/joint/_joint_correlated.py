@@ -6,11 +6,11 @@ from functools import cached_property
 import numpy as np
 
 from skbayesnn.posterior.joint._joint import JointPosterior
-from skbayesnn.posterior.likelihoods._correlated import correlation_matrix, n_coordinates
+from skbayesnn.posterior.likelihoods._correlated import correlation_matrix
 from skbayesnn.posterior.likelihoods._output_layer import Rows
 from skbayesnn.posterior.priors._weight_groups import sums_by
 
-GROUP, TINY = "noise_correlation", np.finfo(float).tiny
+TINY = np.finfo(float).tiny
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,8 @@ class CorrelatedJoint(JointPosterior):
     @cached_property
     def further_weights(self):
         """Labels and name of the group of the coordinates of correlations."""
-        return np.zeros(n_coordinates(self.posterior.network.n_outputs), dtype=int), [GROUP]
+        p = self.posterior.network.n_outputs
+        return np.zeros(p * (p + 1), dtype=int), ["noise_correlation"]
 
     def noise_state(self, q):
         """Correlations of all pairs of outputs, ``(..., n_pairs)``."""

@@ -100,38 +100,16 @@ class InputDependentJoint(JointPosterior):
         by_beta = sums_by(self.posterior.likelihood.membership, by_noise[..., self.n_noise :])
         return Derivatives(value, by_theta, means.log_alpha, by_beta)
 
-    def _noise_hessian(self, place):
-        """Expected Hessian in all weights of the noise network, ``(..., k, k)``."""
+    def _hessian_of_noise(self, place):
         posterior = self.posterior
         trace = forward(self.noise_network, self._noise_weights(place), posterior.X, 1)
         low, high = self.free.beta_prior.log_range
         inside = (low < trace.outputs) & (trace.outputs < high)
         curvature = 0.5 * posterior.sample_weight[:, None] * inside
-        return hessian([(trace, np.zeros_like(curvature), curvature)], exact=False)
+        matrix = hessian([(trace, np.zeros_like(curvature), curvature)], exact=False)
+        return matrix[..., : self.n_noise, : self.n_noise]
 
     def _hessian_of_means(self, theta, place):
         trace = forward(self.posterior.network, theta, self.posterior.X, 1)
         curvature = self._rows(place).weights
         return hessian([(trace, np.zeros_like(curvature), curvature)], exact=False)
-
-    def _hessian_of_noise(self, place):
-        return self._noise_hessian(place)[..., : self.n_noise, : self.n_noise]
-
-    def curvature(self, q):
-        """Curvature of the base class, with the coupling of noise weights and levels added."""
-        full, place = super().curvature(q), self.place(q)
-        stretch = self.precision_map.derivatives(place.eta)[0]
-        m, n, n_alpha = self.n_mean, self.n_sampled, self.n_alpha
-        levels = np.eye(self.posterior.likelihood.n_levels)[self.posterior.likelihood.levels]
-        cross = self._noise_hessian(place)[..., : self.n_noise, self.n_noise :] @ levels
-        cross = cross[..., self.free.beta] * stretch[..., None, n_alpha:]
-        in_v = place.scales[..., m:, None] * cross
-        pull = -0.5 * place.share[..., self._labels[m:]] * place.theta[..., m:]
-        member = self._membership[m:][:, self.free.alpha]
-        in_alpha = (member * pull[..., None]).swapaxes(-1, -2) @ cross
-        in_alpha = in_alpha * stretch[..., :n_alpha, None]
-        betas = slice(n + n_alpha, self.dimension)
-        for rows, block in ((slice(m, n), in_v), (slice(n, n + n_alpha), in_alpha)):
-            full[..., rows, betas] += block
-            full[..., betas, rows] += np.swapaxes(block, -1, -2)
-        return full

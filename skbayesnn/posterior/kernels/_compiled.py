@@ -47,7 +47,7 @@ def compiled_model(posterior):
 
 
 def compiled_joint(joint, posterior, noise_network=None):
-    """Compiled twin of a `JointPosterior`, or ``None``.
+    """Compiled twin of a `JointPosterior`, or ``None``, as where nothing moves.
 
     The posterior is that given the conditions of a position, with Gaussian noise, classes or
     counts; its ``known`` variances add to those of the noise.
@@ -57,7 +57,7 @@ def compiled_joint(joint, posterior, noise_network=None):
     if noise_network is not None:
         noise = compiled_model(replace(posterior, network=noise_network))
         plain = plain and noise is not None
-    if model is None or not plain:
+    if model is None or not plain or not joint.dimension:
         return None
     variances = posterior.known if posterior.likelihood.n_levels else None
     return _core.Joint(model, joint, joint.precision_map, noise, variances)

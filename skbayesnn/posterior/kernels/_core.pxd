@@ -24,6 +24,7 @@ cdef extern from "core.h":
         const float *single_targets
         const float *single_counts
         double n_counted
+        long n_rows
         double least_pivot
 
     ctypedef struct CTempering "Tempering":
@@ -76,34 +77,34 @@ cdef extern from "core.h":
                            double *, double *) nogil
         void (*bend)(const CModel *, const double *, const double *, const double *, double *,
                      double *) nogil
-        int (*best_outputs)(const CModel *, double *, const double *, const double *,
-                            double *) nogil
-        int (*terms)(const CJoint *, const double *, double *, double *, double *, double *,
-                     double *) nogil
-        int (*value)(const CJoint *, const double *, double *, double *) nogil
-        int (*leapfrog)(const CJoint *, double *, double *, double *, double *, double, long,
-                        const double *, int, double, double *) nogil
-        long (*moves)(const CJoint *, const CMoves *, long, double *, double *, double *, long,
+        void (*best_outputs)(const CModel *, double *, const double *, const double *,
+                             double *) nogil
+        void (*terms)(const CJoint *, const double *, double *, double *, double *, double *,
+                      double *) nogil
+        void (*value)(const CJoint *, const double *, double *, double *, double *) nogil
+        void (*leapfrog)(const CJoint *, double *, double *, double *, double *, double, long,
+                         const double *, int, double, double *) nogil
+        void (*moves)(const CJoint *, const CMoves *, long, double *, double *, double *,
                       double *) nogil
         void (*softmax_moments)(int, int, long, const double *, const double *, long,
                                 const double *, double *, double *) nogil
 
     long work_doubles(const CModel *, int) nogil
     long joint_doubles(const CJoint *) nogil
-    long move_doubles(const CJoint *) nogil
-    long map_doubles(long) nogil
     const Kernels *kernels_at(int) nogil
 
 cdef const Kernels *kernels_in_use() noexcept
+
+cdef double *doubles(list kept, values) except NULL
+
+cdef int *integers(list kept, values) except NULL
 
 cdef double product(long n, const double *a, const double *b) noexcept nogil
 
 cdef class Model:
     cdef CModel c
     cdef readonly long n_weights
-    cdef int[::1] size, level
-    cdef double[::1] relative
-    cdef double[:, ::1] inputs, targets, counts
-    cdef float[:, ::1] single_inputs, single_targets, single_counts
+    cdef bint single  # whether inputs are moderate
+    cdef list kept
 
     cdef long room(self, int hessian) noexcept

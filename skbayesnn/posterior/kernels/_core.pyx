@@ -62,10 +62,6 @@ cdef inline const double *row(const double[:, ::1] array, long i) noexcept nogil
     return NULL if array.shape[1] == 0 else &array[i, 0]
 
 
-cdef inline const double *at(const double[::1] array, long i) noexcept nogil:
-    return NULL if array.shape[0] == 0 else &array[i]
-
-
 cdef inline double *out(double[::1] array, long i) noexcept nogil:
     return NULL if array.shape[0] == 0 else &array[i]
 
@@ -89,6 +85,25 @@ cdef double *memory(long doubles) except NULL:
     if work == NULL:
         raise MemoryError(f"{8 * doubles} bytes for temporary arrays")
     return work
+
+
+cdef double *doubles(list kept, values) except NULL:
+    """Copy values to an array that is kept; it has one more entry, as none may be empty."""
+    cdef double[::1] array = np.append(values, 1.0).astype(float)
+    kept.append(array)
+    return &array[0]
+
+
+cdef float *floats(list kept, values) except NULL:
+    cdef float[::1] array = np.append(values, 1.0).astype(np.float32)
+    kept.append(array)
+    return &array[0]
+
+
+cdef int *integers(list kept, values) except NULL:
+    cdef int[::1] array = np.append(values, 0).astype(np.intc)
+    kept.append(array)
+    return &array[0]
 
 
 def _rows_last(array, n):
@@ -125,37 +140,25 @@ cdef class Model:
     """
 
     def __init__(self, network, likelihood, targets, X):
-        n = -(-len(X) // PADDING) * PADDING
-        self.size = np.array(network.layer_sizes, dtype=np.intc)
-        levels = getattr(likelihood, "levels", np.zeros(1))
-        self.level = np.append(levels, 0).astype(np.intc)  # none is empty
-        self.relative = np.append(getattr(likelihood, "relative", 1.0), 1.0)
+        self.kept, n = [], -(-len(X) // PADDING) * PADDING
         inputs = _rows_last(np.column_stack([X, np.ones(len(X))]), n)
         inputs[-1] = 1.0
-        self.inputs = inputs
-        self.targets = _rows_last(targets.y, n)
-        self.counts = _rows_last(targets.counts, n)
+        y, counts = _rows_last(targets.y, n), _rows_last(targets.counts, n)
         self.n_weights = network.n_weights
+        self.single = np.max(np.abs(inputs)) < SINGLE
         self.c.n_layers = len(network.layer_sizes) - 1
-        self.c.size = &self.size[0]
+        self.c.size = integers(self.kept, network.layer_sizes)
         self.c.output_bias = network.output_bias
         self.c.activation = ACTIVATIONS[network.activation]
         self.c.likelihood = LIKELIHOODS[likelihood.compiled]
         self.c.n_levels = likelihood.n_levels
         self.c.degrees_of_freedom = getattr(likelihood, "degrees_of_freedom", 0.0)
-        self.c.level = &self.level[0]
-        self.c.relative = &self.relative[0]
-        self.c.n = n
-        self.c.inputs = &self.inputs[0, 0]
-        self.c.targets = &self.targets[0, 0]
-        self.c.n_counts = len(self.counts)
-        self.c.counts = &self.counts[0, 0]
-        self.single_inputs = inputs.astype(np.float32)
-        self.single_targets = np.asarray(self.targets).astype(np.float32)
-        self.single_counts = np.asarray(self.counts).astype(np.float32)
-        self.c.single_inputs = &self.single_inputs[0, 0]
-        self.c.single_targets = &self.single_targets[0, 0]
-        self.c.single_counts = &self.single_counts[0, 0]
+        self.c.level = integers(self.kept, getattr(likelihood, "levels", 0))
+        self.c.relative = doubles(self.kept, getattr(likelihood, "relative", 1.0))
+        self.c.n, self.c.n_rows, self.c.n_counts = n, len(X), len(counts)
+        self.c.inputs, self.c.single_inputs = doubles(self.kept, inputs), floats(self.kept, inputs)
+        self.c.targets, self.c.single_targets = doubles(self.kept, y), floats(self.kept, y)
+        self.c.counts, self.c.single_counts = doubles(self.kept, counts), floats(self.kept, counts)
         self.c.n_counted = np.sum(targets.weight)
         self.c.least_pivot = least_pivot(network.layer_sizes[-2] + 1, len(X))
 
@@ -166,7 +169,7 @@ cdef class Model:
     def serves_single(self, bint integrated):
         """Whether forces in single precision are there, and inputs moderate."""
         no_level = self.c.likelihood in (BERNOULLI, CATEGORICAL, POISSON)
-        return (integrated or no_level) and np.max(np.abs(self.inputs)) < SINGLE
+        return (integrated or no_level) and self.single
 
     @property
     def is_small(self):
@@ -229,51 +232,32 @@ cdef class Model:
         return force
 
     def best_outputs(self, theta, alpha, beta):
-        """`Posterior.with_best_outputs`; `None` where it needs eigenvalues."""
+        """`Posterior.with_best_outputs`."""
         cdef long k = self.n_weights, i
         cdef const double[:, ::1] a = rows_of(alpha, theta.shape, k)
         cdef const double[:, ::1] b = rows_of(beta, theta.shape, self.c.n_levels)
         result = np.array(theta, order="C")
         cdef double[:, ::1] w = result.reshape(-1, k)
         cdef double *work = memory(work_doubles(&self.c, False))
-        cdef int good = 1
         with nogil:
             for i in range(w.shape[0]):
-                good = good and kernels.best_outputs(&self.c, &w[i, 0], &a[i, 0], row(b, i), work)
+                kernels.best_outputs(&self.c, &w[i, 0], &a[i, 0], row(b, i), work)
             free(work)
-        return result if good else None
+        return result
 
 
 cdef class Joint:
     """Positions of samplers, see `JointPosterior`."""
 
     cdef CJoint c
-    cdef Model model
     cdef long dimension, stride
-    cdef int[::1] label, which
-    cdef double[::1] information, fixed, centre, fine, coarse, low, high, sizes
-    cdef double[::1] shape, rate, log_normaliser, lowest, highest
-    cdef double[:, ::1] variances
-    cdef float[:, ::1] single_variances
-    cdef Model noise
     cdef CTempering tempering
     cdef list kept
 
     def __init__(self, Model model, joint, precision_map, Model noise=None, variances=None):
-        free = joint.free.mask
-        self.model = model
+        self.kept, priors = [model, noise], joint.free.priors
         self.dimension = joint.dimension
         self.stride = joint.dimension + joint.n_conditions
-        self.label = joint.groups.labels.astype(np.intc)
-        self.which = np.append(np.flatnonzero(free), 0).astype(np.intc)  # none is empty
-        self.information = np.append(joint.information, 0.0).astype(float)
-        self.fixed = np.concatenate([*joint.fixed, [1.0]]).astype(float)
-        self.centre, self.fine, self.coarse, self.low, self.high = (
-            np.append(field, 1.0) for field in precision_map)
-        priors = joint.free.priors
-        self.shape, self.rate, self.log_normaliser = (
-            np.append(field, 0.0) for field in (priors.shape, priors.rate, priors.log_normaliser))
-        self.sizes = np.append(joint.sizes, 0.0)
         self.c.model = &model.c
         self.c.n_groups = len(joint.free.alpha)
         self.c.n_sampled = joint.n_sampled
@@ -282,118 +266,101 @@ cdef class Joint:
         self.c.integrated = joint.integrated
         self.c.n_factors = len(joint.posterior.X) if joint.n_conditions else 0
         self.c.single = model.serves_single(joint.integrated)
-        self.c.label = &self.label[0]
-        self.c.information = &self.information[0]
-        self.c.fixed = &self.fixed[0]
-        self.c.which = &self.which[0]
-        self.c.centre = &self.centre[0]
-        self.c.fine = &self.fine[0]
-        self.c.coarse = &self.coarse[0]
-        self.c.low = &self.low[0]
-        self.c.high = &self.high[0]
-        self.c.sizes = &self.sizes[0]
-        self.c.shape = &self.shape[0]
-        self.c.rate = &self.rate[0]
-        self.c.log_normaliser = &self.log_normaliser[0]
+        self.c.label = integers(self.kept, joint.groups.labels)
+        self.c.information = doubles(self.kept, joint.information)
+        self.c.fixed = doubles(self.kept, np.concatenate(joint.fixed))
+        self.c.which = integers(self.kept, np.flatnonzero(joint.free.mask))
+        self.c.centre = doubles(self.kept, precision_map.centre)
+        self.c.fine = doubles(self.kept, precision_map.fine)
+        self.c.coarse = doubles(self.kept, precision_map.coarse)
+        self.c.low = doubles(self.kept, precision_map.low)
+        self.c.high = doubles(self.kept, precision_map.high)
+        self.c.sizes = doubles(self.kept, joint.sizes)
+        self.c.shape = doubles(self.kept, priors.shape)
+        self.c.rate = doubles(self.kept, priors.rate)
+        self.c.log_normaliser = doubles(self.kept, priors.log_normaliser)
         if noise is not None:
-            ends = (np.broadcast_to(end, joint.posterior.y.shape[-1])
-                    for end in joint.free.beta_prior.log_range)
-            self.lowest, self.highest = (np.array(end, dtype=float) for end in ends)
-            self.noise = noise
+            lowest, highest = np.broadcast_arrays(
+                *joint.free.beta_prior.log_range, joint.posterior.y[0])[:2]
             self.c.noise = &noise.c
-            self.c.lowest = &self.lowest[0]
-            self.c.highest = &self.highest[0]
+            self.c.lowest = doubles(self.kept, lowest)
+            self.c.highest = doubles(self.kept, highest)
         if variances is not None:
-            self.variances = _rows_last(variances, model.c.n)
-            self.single_variances = np.asarray(self.variances).astype(np.float32)
-            self.c.variances = &self.variances[0, 0]
-            self.c.single_variances = &self.single_variances[0, 0]
+            variances = _rows_last(variances, model.c.n)
+            self.c.variances = doubles(self.kept, variances)
+            self.c.single_variances = floats(self.kept, variances)
 
     def tempered(self, of_prior, of_data, of_first, centre, scale):
         """The same positions with the energy of populations, see `Tempering`."""
         cdef Joint other = Joint.__new__(Joint)
-        cdef double[::1] c = np.append(centre, 0.0), s = np.append(scale, 1.0)
-        other.kept = [self, c, s]
-        other.model, other.dimension, other.c = self.model, self.dimension, self.c
-        other.stride = self.stride
+        other.kept, other.dimension, other.stride, other.c = (
+            [self], self.dimension, self.stride, self.c)
         other.tempering.of_prior, other.tempering.of_data = of_prior, of_data
         other.tempering.of_first = of_first
-        other.tempering.centre = &c[0]
-        other.tempering.scale = &s[0]
+        other.tempering.centre = doubles(other.kept, centre)
+        other.tempering.scale = doubles(other.kept, scale)
         other.c.tempering = &other.tempering
         return other
 
-    def values(self, q):
-        """Energies alone, and where these are not to be had without eigenvalues."""
-        values, failed = np.empty(len(q)), np.empty(len(q), dtype=np.uint8)
-        cdef unsigned char[::1] lost = failed
+    def values(self, q, bint gradients=False):
+        """Energies, and with `gradients` these."""
+        values, slopes = np.empty(len(q)), np.empty((len(q), self.dimension))
         cdef long i
         cdef const double[:, ::1] p = np.ascontiguousarray(q)
         cdef double[::1] v = values
+        cdef double[:, ::1] g = slopes
         cdef double *work = memory(joint_doubles(&self.c))
         with nogil:
             for i in range(v.shape[0]):
-                lost[i] = not kernels.value(&self.c, row(p, i), &v[i], work)
+                kernels.value(&self.c, &p[i, 0], &v[i], &g[i, 0] if gradients else NULL, work)
             free(work)
-        return values, failed.view(bool)
+        return (values, slopes) if gradients else values
 
     def terms(self, q):
-        """Fields of `JointEnergy`, and where these are not to be had without eigenvalues."""
+        """Fields of `JointEnergy`."""
         lead = q.shape[:-1]
         values, gradients = np.empty((2, *lead)), np.empty((2, *lead, self.dimension))
-        failed = np.empty(lead, dtype=np.uint8)
-        cdef unsigned char[::1] lost = failed.reshape(-1)
-        cdef long m = lost.shape[0], d = self.dimension, i
         cdef const double[::1] p = np.ascontiguousarray(q).reshape(-1)
         cdef double[::1] v = values.reshape(-1), g = gradients.reshape(-1)
+        cdef long m = v.shape[0] // 2, d = self.dimension, i
         cdef double *work = memory(joint_doubles(&self.c))
         with nogil:
             for i in range(m):
-                lost[i] = not kernels.terms(
-                    &self.c, at(p, i * self.stride), &v[i], out(g, i * d), &v[m + i],
-                    out(g, (m + i) * d), work)
+                kernels.terms(&self.c, &p[i * self.stride], &v[i], &g[i * d], &v[m + i],
+                              &g[(m + i) * d], work)
             free(work)
-        fields = values[0, ...], gradients[0], values[1, ...], gradients[1]
-        return fields, failed.view(bool)
+        return values[0, ...], gradients[0], values[1, ...], gradients[1]
 
     cdef double *wanted(self, double[:, ::1] gradient, long i) noexcept nogil:
         """Where a gradient is to be put: populations need none between their trajectories."""
         return NULL if self.c.tempering != NULL else &gradient[i, 0]
 
     def leapfrog(self, phase, step_size, n_steps, factor, double unstable):
-        """Move chains along their trajectories, in place; those left out are returned."""
-        cdef long m = len(step_size), d = self.dimension, i
+        """Move chains along their trajectories, in place."""
+        cdef long m = len(step_size), i
         cdef double[:, ::1] q = phase.position, p = phase.momentum, g = phase.gradient
         cdef double[::1] v = phase.value
-        kept = [field.copy() for field in phase]
         cdef double[::1] eps = np.ascontiguousarray(step_size, dtype=float)
         cdef long[::1] steps = np.ascontiguousarray(n_steps, dtype=np.dtype("l"))
         cdef const double[:, ::1] f = np.ascontiguousarray(factor).reshape(m, -1)
         cdef int dense = factor.ndim == 3
-        failed = np.zeros(m, dtype=np.uint8)
-        cdef unsigned char[::1] lost = failed
-        cdef double *work = memory(joint_doubles(&self.c) + (map_doubles(d) if dense else 0))
+        cdef double *work = memory(joint_doubles(&self.c))
         with nogil:
             for i in range(m):
-                lost[i] = not kernels.leapfrog(
-                    &self.c, &q[i, 0], &p[i, 0], &v[i], self.wanted(g, i), eps[i], steps[i],
-                    &f[i, 0], dense, unstable, work)
+                kernels.leapfrog(&self.c, &q[i, 0], &p[i, 0], &v[i], self.wanted(g, i), eps[i],
+                                 steps[i], &f[i, 0], dense, unstable, work)
             free(work)
-        left = np.flatnonzero(failed)
-        for field, before in zip(phase, kept):
-            field[left] = before[left]
-        return left
 
-    def rescalings(self, phase, shifts, log_uniform, done):
-        """Make steps of `ScaleMoves`, in place; the numbers of steps made are returned."""
+    def rescalings(self, phase, shifts, log_uniform):
+        """Make steps of `ScaleMoves`, in place."""
         cdef const double[:, :, ::1] s = np.ascontiguousarray(shifts)
         cdef const double[:, ::1] u = np.ascontiguousarray(log_uniform)
         cdef CMoves moves
         moves.kind, moves.n, moves.shifts, moves.log_uniform = RESCALE, s.shape[1], &s[0, 0, 0], &u[0, 0]
-        return self.moved(phase, &moves, done)
+        self.moved(phase, &moves)
 
-    def unit_slices(self, phase, unit, chosen, normal, exponential, uniform, done):
-        """Sample units from their slices, in place; the numbers of slices done are returned."""
+    def unit_slices(self, phase, unit, chosen, normal, exponential, uniform):
+        """Sample units from their slices, in place."""
         cdef const int[::1] of = np.ascontiguousarray(unit, dtype=np.intc)
         cdef const int[:, ::1] c = np.ascontiguousarray(chosen, dtype=np.intc)
         cdef const double[:, ::1] z = np.ascontiguousarray(normal)
@@ -403,19 +370,15 @@ cdef class Joint:
         moves.kind, moves.n, moves.n_tries = SLICE, c.shape[1], u.shape[2]
         moves.unit, moves.chosen, moves.normal = &of[0], &c[0, 0], &z[0, 0]
         moves.exponential, moves.uniform = &e[0, 0], &u[0, 0, 0]
-        return self.moved(phase, &moves, done)
+        self.moved(phase, &moves)
 
-    cdef object moved(self, phase, const CMoves *moves, done):
+    cdef object moved(self, phase, const CMoves *moves):
         """Make steps of all chains."""
         cdef double[:, ::1] q = phase.position, g = phase.gradient
         cdef double[::1] v = phase.value
-        made = np.array(done, dtype=np.dtype("l"))
-        cdef long[::1] count = made
-        cdef long m = len(made), i
-        cdef double *work = memory(move_doubles(&self.c))
+        cdef long i
+        cdef double *work = memory(joint_doubles(&self.c))
         with nogil:
-            for i in range(m):
-                count[i] = kernels.moves(
-                    &self.c, moves, i, &q[i, 0], &v[i], self.wanted(g, i), count[i], work)
+            for i in range(v.shape[0]):
+                kernels.moves(&self.c, moves, i, &q[i, 0], &v[i], self.wanted(g, i), work)
             free(work)
-        return made

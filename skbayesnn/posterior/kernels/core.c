@@ -87,8 +87,6 @@ static void hessian_sizes(const Model *model, int exact, long *left, long *right
     }
 }
 
-long map_doubles(long d) { return (2 * d + 2) * padded((int)d) + 4 * PADDING; }
-
 /* Doubles of `begin`. */
 static long rows_doubles(const Model *model, long rows)
 {
@@ -105,7 +103,7 @@ long work_doubles(const Model *model, int hessian)
     long rows = model->n < BLOCK ? model->n : BLOCK;
     hessian_sizes(model, 1, &left, &right, &sums); /* exact: the most */
     long further = hessian ? sums + (4 * left + right) * rows : 0;
-    further = most(further, 5 * width * rows + model->n_levels + (K + 1) * width * (width + 1));
+    further = most(further, 5 * width * rows + model->n_levels + (K + 2) * width * (width + 1));
     return rows_doubles(model, BLOCK) + further;
 }
 
@@ -126,7 +124,10 @@ long joint_doubles(const Joint *joint)
     long own = 7L * joint->n_groups + 3L * model->n_levels + joint->n_free, n = model->n;
     long factors = has_factors(joint), systems = factors ? K : 1, all = joint->integrated || factors;
     long d = joint->n_sampled + joint->n_free;
-    own += 6 * d + 2 * (padded((int)d) + PADDING) + 2L * joint->n_free; /* of `leapfrog` and `total` */
+    own += 6 * d + 2L * joint->n_free; /* of `leapfrog` and `total` */
+    own += (2 * d + 4) * padded((int)d) + 6 * PADDING; /* of a dense metric */
+    /* of `slices` */
+    own += joint->n_groups + width + n_weights(model) + (K + 1) * n + rows_doubles(model, n);
     long marginal = (2 + 2 * systems) * width * width + 2 * K * width + (systems + 1) * width * n;
     own += joint->n_factors ? 2 * n : 0;
     if (factors)
@@ -135,13 +136,6 @@ long joint_doubles(const Joint *joint)
         own += 2 * n_weights(joint->noise) + rows_doubles(joint->noise, n);
     return own + 2 * n_weights(model) + joint->n_sampled + rows_doubles(model, all ? n : BLOCK) +
            (joint->integrated ? marginal : 0);
-}
-
-long move_doubles(const Joint *joint)
-{
-    const Model *model = joint->model;
-    long width = widest(model) + n_weights(model) + (model->size[model->n_layers] + 1) * model->n;
-    return joint_doubles(joint) + joint->n_groups + width + rows_doubles(model, model->n);
 }
 
 /* The Hessian from the sums of `add_second`, in the same order. */
@@ -255,6 +249,77 @@ static void inverse_of(double *factor, int n, double *inverse)
                 total += factor[c * n + a] * factor[c * n + b];
             inverse[a * n + b] = inverse[b * n + a] = total;
         }
+}
+
+/* Eigenvectors, in rows, of a symmetric matrix by Jacobi's method (Golub & Van Loan 2013, section
+   8.5); leaves the eigenvalues on its diagonal. */
+static void diagonalise(double *matrix, int n, double *vectors)
+{
+    for (int i = 0; i < n * n; i++)
+        vectors[i] = i % (n + 1) == 0;
+    for (int sweep = 0; sweep < 50; sweep++) {
+        double on = 0.0, off = 0.0;
+        for (int i = 0; i < n * n; i++)
+            *(i % (n + 1) == 0 ? &on : &off) += matrix[i] * matrix[i];
+        if (!(off > 1e-34 * on))
+            return;
+        for (int p = 0; p < n; p++)
+            for (int q = p + 1; q < n; q++) {
+                double between = matrix[p * n + q];
+                if (between == 0.0)
+                    continue;
+                double tau = 0.5 * (matrix[q * n + q] - matrix[p * n + p]) / between;
+                double t = copysign(1.0, tau) / (fabs(tau) + hypot(1.0, tau));
+                double c = 1.0 / sqrt(1.0 + t * t), s = t * c;
+                for (int i = 0; i < n; i++) {
+                    double *a = matrix + i * n, ap = a[p], aq = a[q];
+                    a[p] = c * ap - s * aq, a[q] = s * ap + c * aq;
+                }
+                for (int i = 0; i < n; i++) {
+                    double *a = matrix + i, ap = a[p * n], aq = a[q * n];
+                    a[p * n] = c * ap - s * aq, a[q * n] = s * ap + c * aq;
+                    double *v = vectors + i, vp = v[p * n], vq = v[q * n];
+                    v[p * n] = c * vp - s * vq, v[q * n] = s * vp + c * vq;
+                }
+                matrix[p * n + q] = matrix[q * n + p] = 0.0;
+            }
+    }
+}
+
+/* As `solve` and `inverse_of` for x of (1 + tau D G D) x = m, by the eigenvalues of tau D G D, of given
+   rank (`ridge` in _output_layer.py); returns the log determinant. */
+static double by_eigenvalues(const double *gram, double tau, const double *sd, int n, long rank,
+                             double *x, double *system, double *inverse)
+{
+    double values[n], along[n], *vectors = inverse, log_det = 0.0;
+    normal_equations(gram, tau, sd, n, system);
+    for (int a = 0; a < n; a++) {
+        system[a * n + a] -= 1.0;
+        for (int b = 0; b < a; b++)
+            system[b * n + a] = system[a * n + b];
+    }
+    diagonalise(system, n, vectors);
+    for (int i = 0; i < n; i++) {
+        double own = system[i * n + i];
+        int below = 0; /* smaller eigenvalues */
+        for (int j = 0; j < n; j++)
+            below += system[j * n + j] < own || (j < i && system[j * n + j] == own);
+        values[i] = 1.0 + (below < n - rank || own < 0.0 ? 0.0 : own);
+        log_det += log(values[i]);
+        along[i] = 0.0;
+        for (int a = 0; a < n; a++)
+            along[i] += vectors[i * n + a] * x[a] / values[i];
+    }
+    memset(x, 0, sizeof(double) * n);
+    memset(system, 0, sizeof(double) * n * n);
+    for (int i = 0; i < n; i++)
+        for (int a = 0; a < n; a++) {
+            x[a] += vectors[i * n + a] * along[i];
+            for (int b = 0; b < n; b++)
+                system[a * n + b] += vectors[i * n + a] * vectors[i * n + b] / values[i];
+        }
+    memcpy(inverse, system, sizeof(double) * n * n);
+    return log_det;
 }
 
 /* --- positions of samplers -------------------------------------------------------------------- */

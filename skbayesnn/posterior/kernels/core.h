@@ -30,6 +30,7 @@ typedef struct {
     const double *counts;   /* (n_counts, n), zero in the padding */
     const float *single_inputs, *single_targets, *single_counts; /* rounded */
     double n_counted;       /* sum of the rows' weights */
+    long n_rows;            /* without padding */
     double least_pivot;     /* of the output layer's normal equations, see _output_layer.py */
 } Model;
 
@@ -75,8 +76,6 @@ typedef struct {
 /* Doubles of working memory that the functions below need. */
 long work_doubles(const Model *model, int hessian);
 long joint_doubles(const Joint *joint);
-long move_doubles(const Joint *joint);
-long map_doubles(long d);
 
 typedef struct {
     const char *name;
@@ -91,30 +90,27 @@ typedef struct {
     void (*bend)(const Model *model, const double *theta, const double *beta, const double *step,
                  double *force, double *work);
 
-    /* `Posterior.with_best_outputs`: the last layer of `theta` is overwritten. Returns 0 where
-       the equations are too badly conditioned for a Cholesky factor. */
-    int (*best_outputs)(const Model *model, double *theta, const double *alpha,
-                        const double *beta, double *work);
+    /* `Posterior.with_best_outputs`: the last layer of `theta` is overwritten. */
+    void (*best_outputs)(const Model *model, double *theta, const double *alpha,
+                         const double *beta, double *work);
 
-    /* `JointPosterior.terms` of one position. Returns 0 where it needs eigenvalues. */
-    int (*terms)(const Joint *joint, const double *q, double *prior, double *prior_gradient,
-                 double *data, double *data_gradient, double *work);
+    /* `JointPosterior.terms` of one position. */
+    void (*terms)(const Joint *joint, const double *q, double *prior, double *prior_gradient,
+                  double *data, double *data_gradient, double *work);
 
-    /* The energy of one position alone. Returns 0 where `terms` does. */
-    int (*value)(const Joint *joint, const double *q, double *value, double *work);
+    /* The energy of one position. Here and below `gradient` may be NULL. */
+    void (*value)(const Joint *joint, const double *q, double *value, double *gradient,
+                  double *work);
 
     /* `leapfrog` of the samplers, one chain, in place. `factor` is that of its metric, (d, d) if
-       `dense`, else (d,); a dense one needs `map_doubles` more. Returns 0 where `terms` does. Here
-       and below `gradient` may be NULL. */
-    int (*leapfrog)(const Joint *joint, double *q, double *p, double *value, double *gradient,
-                    double step_size, long n_steps, const double *factor, int dense,
-                    double unstable, double *work);
+       `dense`, else (d,). */
+    void (*leapfrog)(const Joint *joint, double *q, double *p, double *value, double *gradient,
+                     double step_size, long n_steps, const double *factor, int dense,
+                     double unstable, double *work);
 
-    /* A transition of the inference, one chain, in place: its steps after those done already. The
-       gradient may be NULL. Returns the number of steps that are done now; the next one needs
-       eigenvalues if that is less than all. */
-    long (*moves)(const Joint *joint, const Moves *moves, long chain, double *q, double *value,
-                  double *gradient, long done, double *work);
+    /* A transition of the inference, one chain, in place. */
+    void (*moves)(const Joint *joint, const Moves *moves, long chain, double *q, double *value,
+                  double *gradient, double *work);
 
     /* `_softmax_moments` of the predictions: means of p_c and p_c p_d over points (rank, n_points),
        of n rows with means (n, n_classes) and roots (n, n_classes, rank). */

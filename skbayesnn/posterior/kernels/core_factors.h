@@ -57,7 +57,7 @@ static double NAME(factors)(const Joint *joint, const double *beta, const Rows *
     return total;
 }
 
-/* `JointPosterior._likelihood` without normalisers of tau, as `marginal`. */
+/* `JointPosterior._likelihood` without normalisers of tau, as `marginal`: returns 0 as that does. */
 static int NAME(regression)(const Joint *joint, const double *theta, const double *alpha,
                             const double *beta, double *value, double *gradient, double *by_alpha,
                             double *by_beta, double least, double *work)

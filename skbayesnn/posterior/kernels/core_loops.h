@@ -330,14 +330,15 @@ static void NAME(bend)(const Model *model, const double *theta, const double *be
     }
 }
 
-static int NAME(best_outputs)(const Model *model, double *theta, const double *alpha,
-                              const double *beta, double *work)
+static void NAME(best_outputs)(const Model *model, double *theta, const double *alpha,
+                               const double *beta, double *work)
 {
     int last = model->n_layers - 1, width = fan_in(model, last), K = fan_out(model, last);
     int robust = model->likelihood == STUDENT_T;
     long at = weights_before(model, last), square = (long)width * width;
     double *gram = work, *moment = gram + K * square, *system = moment + K * width;
-    Rows rows = NAME(begin)(model, BLOCK, system + square);
+    double *inverse = system + square;
+    Rows rows = NAME(begin)(model, BLOCK, inverse + square);
     memset(gram, 0, sizeof(double) * K * (square + width));
     for (long first = 0; first < model->n; first += BLOCK) {
         NAME(at)(&rows, first);
@@ -357,17 +358,17 @@ static int NAME(best_outputs)(const Model *model, double *theta, const double *a
         double tau = beta[model->level[o]] * model->relative[o], sd[width], log_det;
         for (int a = 0; a < width; a++)
             sd[a] = 1.0 / sqrt(alpha[at + (long)a * K + o]);
-        normal_equations(gram + (model->n_counts == 1 ? 0 : o) * square, tau, sd, width, system);
-        if (!cholesky(system, width, model->least_pivot, &log_det))
-            return 0;
-        double *m = moment + o * width;
+        double *m = moment + o * width, *own = gram + (model->n_counts == 1 ? 0 : o) * square;
         for (int a = 0; a < width; a++)
             m[a] *= tau * sd[a];
-        solve(system, width, m);
+        normal_equations(own, tau, sd, width, system);
+        if (cholesky(system, width, model->least_pivot, &log_det))
+            solve(system, width, m);
+        else
+            by_eigenvalues(own, tau, sd, width, model->n_rows, m, system, inverse);
         for (int a = 0; a < width; a++)
             theta[at + (long)a * K + o] = sd[a] * m[a];
     }
-    return 1;
 }
 
 /* --- predictions ------------------------------------------------------------------------------ */

@@ -43,8 +43,8 @@ static void NAME(add_squares)(const Rows *rows, const double *beta, V *pull, REA
 
 /* `integrated` of the output layer, its prior precisions by group; if `gradient` is not NULL with that
    in the hidden weights, and the derivatives in ln alpha and in ln beta, and if `by_factors` is not those
-   in ln F of every row and output (which then have counts of their own). Returns 0 where a pivot
-   of the equations is below `least` of its diagonal entry: they need more digits or eigenvalues. */
+   in ln F of every row and output (which then have counts of their own). In single precision it
+   returns 0 where a pivot of the equations is below `least` of its diagonal entry. */
 static int NAME(marginal)(const Joint *joint, const double *theta, const double *alpha,
                           const double *beta, double *value, double *gradient, double *by_alpha,
                           double *by_beta, REAL *by_factors, double least, double *work)
@@ -82,15 +82,19 @@ static int NAME(marginal)(const Joint *joint, const double *theta, const double 
             m[a] *= tau * sd[a];
         }
         normal_equations(gram + own, tau, sd, width, system);
-        if (!cholesky(system, width, least, &log_det))
+        if (cholesky(system, width, least, &log_det)) {
+            solve(system, width, m);
+            if (gradient)
+                inverse_of(system, width, inverse);
+        } else if (SINGLE)
             return 0;
-        solve(system, width, m);
+        else
+            log_det = by_eigenvalues(gram + own, tau, sd, width, model->n_rows, m, system, inverse);
         *value += 0.5 * (log_det + squared(m, width));
         for (int a = 0; a < width; a++)
             mean[a * K + o] = (REAL)(sd[a] * m[a]);
         if (!gradient)
             continue;
-        inverse_of(system, width, inverse);
         for (int a = 0; a < width; a++) {
             double variance = inverse[a * width + a];
             by_alpha[label[a * K + o]] += 0.5 * (m[a] * m[a] + variance - 1.0);

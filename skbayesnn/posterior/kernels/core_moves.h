@@ -1,16 +1,14 @@
 /* Included by core.c after core_positions.h for every set of instructions: moves of samplers beside
    trajectories. */
 
-/* Metropolis test of a position, which replaces `q` if it is accepted: 1, else 0; -1 where the
-   energy needs eigenvalues. */
+/* Metropolis test of a position, which replaces `q` if it is accepted: 1, else 0. */
 static int NAME(tested)(const Joint *joint, double *q, double *value, const double *moved,
                         double log_volume, double log_uniform, double *work)
 {
     double there;
     if (!isfinite(log_volume))
         return 0;
-    if (!NAME(total)(joint, moved, VALUE, &there, NULL, work))
-        return -1;
+    NAME(total)(joint, moved, VALUE, &there, NULL, work);
     if (!(log_uniform < *value - there + log_volume))
         return 0;
     memcpy(q, moved, sizeof(double) * (joint->n_sampled + joint->n_free));
@@ -18,22 +16,18 @@ static int NAME(tested)(const Joint *joint, double *q, double *value, const doub
     return 1;
 }
 
-/* Metropolis steps; adds to `accepted`. */
-static long NAME(proposals)(const Joint *joint, const Moves *moves, long chain, double *q, double *value,
-                            long done, int *accepted, double *work)
+/* Metropolis steps: the number that is accepted. */
+static int NAME(proposals)(const Joint *joint, const Moves *moves, long chain, double *q, double *value,
+                           double *work)
 {
-    int d = joint->n_sampled + joint->n_free;
+    int d = joint->n_sampled + joint->n_free, accepted = 0;
     double *moved = work;
-    for (; done < moves->n; done++) {
-        long at = chain * moves->n + done;
+    for (long at = chain * moves->n; at < (chain + 1) * moves->n; at++) {
         memcpy(moved, q, sizeof(double) * d);
         double log_volume = rescale(joint, moved, moves->shifts + at * joint->n_groups, moved + d);
-        int found = NAME(tested)(joint, q, value, moved, log_volume, moves->log_uniform[at], moved + d);
-        if (found < 0)
-            break;
-        *accepted += found;
+        accepted += NAME(tested)(joint, q, value, moved, log_volume, moves->log_uniform[at], moved + d);
     }
-    return done;
+    return accepted;
 }
 
 /* Networks of one hidden layer, whose units can be changed one at a time. */
@@ -93,11 +87,11 @@ static void NAME(keep_unit)(Shallow *net, const Joint *joint, int unit)
     net->misfit = net->tried;
 }
 
-/* Slices of units; adds to `accepted`. */
-static long NAME(slices)(const Joint *joint, const Moves *moves, long chain, double *q, double *value,
-                         long done, int *accepted, double *work)
+/* Slices of units: the number that is changed. */
+static int NAME(slices)(const Joint *joint, const Moves *moves, long chain, double *q, double *value,
+                        double *work)
 {
-    int d = joint->n_sampled + joint->n_free, inside = 0;
+    int d = joint->n_sampled + joint->n_free, inside = 0, accepted = 0;
     double of_data = joint->tempering ? joint->tempering->of_data : 1.0;
     const int *unit = moves->unit;
     const double *normal = moves->normal + chain * joint->n_sampled;
@@ -107,8 +101,7 @@ static long NAME(slices)(const Joint *joint, const Moves *moves, long chain, dou
     Shallow net;
     if (is_shallow(joint))
         net = NAME(shallow)(joint, q, scale, work);
-    for (; done < moves->n; done++) {
-        long at = chain * moves->n + done;
+    for (long at = chain * moves->n; at < (chain + 1) * moves->n; at++) {
         int u = moves->chosen[at];
         const double *place = moves->uniform + at * moves->n_tries;
         double level = moves->exponential[at], angle = 2.0 * M_PI * place[0];
@@ -122,10 +115,10 @@ static long NAME(slices)(const Joint *joint, const Moves *moves, long chain, dou
                     moved[i] = q[i] * c + normal[i] / sqrt(share[joint->label[i]]) * s;
             if (is_shallow(joint))
                 inside = of_data * NAME(try_unit)(&net, joint, moved, scale, u) < level;
-            else if (NAME(total)(joint, moved, VALUE, &there, NULL, work))
+            else {
+                NAME(total)(joint, moved, VALUE, &there, NULL, work);
                 inside = without_prior(joint, there, share, moved, unit, u) < level;
-            else
-                return done;
+            }
             if (inside || try == moves->n_tries)
                 break;
             *(angle < 0.0 ? &low : &high) = angle;
@@ -134,23 +127,22 @@ static long NAME(slices)(const Joint *joint, const Moves *moves, long chain, dou
         if (!inside)
             continue;
         memcpy(q, moved, sizeof(double) * d);
-        *accepted += 1;
+        accepted++;
         if (is_shallow(joint))
             NAME(keep_unit)(&net, joint, u);
         else
             *value = there;
     }
-    return done;
+    return accepted;
 }
 
-static long NAME(moves)(const Joint *joint, const Moves *moves, long chain, double *q, double *value,
-                        double *gradient, long done, double *work)
+static void NAME(moves)(const Joint *joint, const Moves *moves, long chain, double *q, double *value,
+                        double *gradient, double *work)
 {
-    int accepted = 0, slices = moves->kind == SLICE;
+    int slices = moves->kind == SLICE;
     Given own;
     joint = given(&own, joint, q, &work);
-    done = (slices ? NAME(slices) : NAME(proposals))(joint, moves, chain, q, value, done, &accepted, work);
+    int accepted = (slices ? NAME(slices) : NAME(proposals))(joint, moves, chain, q, value, work);
     if (accepted && (gradient || slices))
         NAME(total)(joint, q, gradient ? ALL : VALUE, value, gradient, work);
-    return done;
 }

@@ -2,10 +2,10 @@
    trajectories. */
 
 /* `JointPosterior.terms`: as much of it as is asked for. `own` is what `hyperprior` says of the free
-   precisions, values and slopes. Returns 0 where it needs eigenvalues. */
-static int NAME(energy)(const Joint *joint, const double *q, int wanted, double *prior,
-                        double *prior_gradient, double *data, double *data_gradient, double *own,
-                        double *work)
+   precisions, values and slopes. */
+static void NAME(energy)(const Joint *joint, const double *q, int wanted, double *prior,
+                         double *prior_gradient, double *data, double *data_gradient, double *own,
+                         double *work)
 {
     const Model *model = joint->model;
     int m = joint->n_sampled, n_free = joint->n_free, G = joint->n_groups;
@@ -51,10 +51,10 @@ static int NAME(energy)(const Joint *joint, const double *q, int wanted, double 
         int done = wanted == FORCE && joint->single &&
                    JOIN(regression_single, ISA)(joint, theta, alpha, beta, data, natural, by, by + G,
                                                 fmax(least, LEAST_SINGLE), rest);
-        if (!done)
+        if (!done) {
             memset(by, 0, sizeof(double) * n_precisions);
-        if (!done && !NAME(regression)(joint, theta, alpha, beta, data, natural, by, by + G, least, rest))
-            return 0;
+            NAME(regression)(joint, theta, alpha, beta, data, natural, by, by + G, least, rest);
+        }
     } else if (wanted == FORCE && joint->single) {
         JOIN(force_single, ISA)(model, theta, natural, rest);
         *data = 0.0;
@@ -69,7 +69,7 @@ static int NAME(energy)(const Joint *joint, const double *q, int wanted, double 
         by[G + model->level[o]] -= 0.5 * model->n_counted;
     }
     if (!natural)
-        return 1;
+        return;
     for (int i = 0, c; i < m;) {
         double total = 0.0;
         for (c = joint->label[i]; i < m && joint->label[i] == c; i++) {
@@ -82,16 +82,15 @@ static int NAME(energy)(const Joint *joint, const double *q, int wanted, double 
         by[c] -= 0.5 * share[c] * pull[c];
     for (int f = 0; f < n_free; f++)
         natural[m + f] = by[joint->which[f]] * stretch[f];
-    return 1;
 }
 
-static int NAME(terms)(const Joint *joint, const double *q, double *prior, double *prior_gradient,
-                       double *data, double *data_gradient, double *work)
+static void NAME(terms)(const Joint *joint, const double *q, double *prior, double *prior_gradient,
+                        double *data, double *data_gradient, double *work)
 {
     Given own;
     joint = given(&own, joint, q, &work);
-    return NAME(energy)(joint, q, ALL, prior, prior_gradient, data, data_gradient, work,
-                        work + 2 * joint->n_free);
+    NAME(energy)(joint, q, ALL, prior, prior_gradient, data, data_gradient, work,
+                 work + 2 * joint->n_free);
 }
 
 /* `NearPrecisions.change`, with what `energy` leaves in `own`; from the gradient its own is subtracted,
@@ -111,29 +110,28 @@ static double NAME(near)(const Joint *joint, const double *q, const double *own,
 }
 
 /* The sum of both parts, and of their gradients if these are wanted; `Tempered` if that is. */
-static int NAME(total)(const Joint *joint, const double *q, int wanted, double *value,
-                       double *gradient, double *work)
+static void NAME(total)(const Joint *joint, const double *q, int wanted, double *value,
+                        double *gradient, double *work)
 {
     int d = joint->n_sampled + joint->n_free;
     const Tempering *t = joint->tempering;
     double of_prior = t ? t->of_prior : 1.0, of_data = t ? t->of_data : 1.0, prior;
     double *by_prior = work, *by_data = by_prior + d, *own = by_data + d;
     work = own + 2 * joint->n_free;
-    if (!NAME(energy)(joint, q, wanted, &prior, by_prior, value, by_data, own, work))
-        return 0;
+    NAME(energy)(joint, q, wanted, &prior, by_prior, value, by_data, own, work);
     *value = of_prior * prior + of_data * *value;
     for (int i = 0; i < d && wanted != VALUE; i++)
         gradient[i] = of_prior * by_prior[i] + of_data * by_data[i];
     if (t && t->of_first != 0.0)
         *value -= t->of_first * NAME(near)(joint, q, own, wanted == VALUE ? NULL : gradient);
-    return 1;
 }
 
-static int NAME(value)(const Joint *joint, const double *q, double *value, double *work)
+static void NAME(value)(const Joint *joint, const double *q, double *value, double *gradient,
+                        double *work)
 {
     Given own;
     joint = given(&own, joint, q, &work);
-    return NAME(total)(joint, q, VALUE, value, NULL, work);
+    NAME(total)(joint, q, gradient ? ALL : VALUE, value, gradient, work);
 }
 
 /* A linear map F, diagonal or dense; its rows and columns are then padded to whole vectors. */
@@ -181,21 +179,21 @@ static void NAME(mapped)(const Map *map, int transpose, const double *x, double 
 
 /* Forces in single precision are as good as any: where a trajectory ends the energy is exact, and
    any force that depends on the position alone leaves steps reversible and volumes as they are. */
-static int NAME(leapfrog)(const Joint *joint, double *q, double *p, double *value, double *gradient,
-                          double step_size, long n_steps, const double *factor, int dense,
-                          double unstable, double *work)
+static void NAME(leapfrog)(const Joint *joint, double *q, double *p, double *value, double *gradient,
+                           double step_size, long n_steps, const double *factor, int dense,
+                           double unstable, double *work)
 {
     int d = joint->n_sampled + joint->n_free, rough = joint->single && n_steps > 0;
     Given own;
     joint = given(&own, joint, q, &work);
     double *force = work, *velocity = force + d, *slope = velocity + d, known = *value;
     Map map = NAME(map)(factor, dense, d, slope + d);
-    work = slope + d + (dense ? map_doubles(d) : 0);
+    work = dense ? (double *)(map.out + padded(d) / LANES + 4) : slope + d;
     double initial = known + 0.5 * squared(p, d);
     if (gradient && !rough)
         slope = gradient;
-    else if (!NAME(total)(joint, q, FORCE, &known, slope, work))
-        return 0;
+    else
+        NAME(total)(joint, q, FORCE, &known, slope, work);
     NAME(mapped)(&map, 1, slope, force);
     for (long step = 0; step < n_steps; step++) {
         for (int i = 0; i < d; i++)
@@ -203,19 +201,17 @@ static int NAME(leapfrog)(const Joint *joint, double *q, double *p, double *valu
         NAME(mapped)(&map, 0, p, velocity);
         for (int i = 0; i < d; i++)
             q[i] += step_size * velocity[i];
-        if (!NAME(total)(joint, q, FORCE, value, slope, work))
-            return 0;
+        NAME(total)(joint, q, FORCE, value, slope, work);
         NAME(mapped)(&map, 1, slope, force);
         for (int i = 0; i < d; i++)
             p[i] -= 0.5 * step_size * force[i];
         if (rough ? !isfinite(squared(p, d)) : !(*value + 0.5 * squared(p, d) - initial < unstable)) {
             *value = INFINITY;
-            return 1;
+            return;
         }
     }
-    if (rough && !NAME(total)(joint, q, gradient ? ALL : VALUE, value, gradient, work))
-        return 0;
+    if (rough)
+        NAME(total)(joint, q, gradient ? ALL : VALUE, value, gradient, work);
     if (rough && !(*value + 0.5 * squared(p, d) - initial < unstable))
         *value = INFINITY;
-    return 1;
 }

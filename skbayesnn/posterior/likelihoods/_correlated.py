@@ -91,11 +91,6 @@ class CorrelatedGaussian(Gaussian):
         return gradient, np.broadcast_to(curvature, (*outputs.shape, n_outputs))
 
 
-def n_coordinates(n_outputs):
-    """Number of coordinates of a correlation matrix."""
-    return n_outputs * (n_outputs + 1)
-
-
 def log_prior_of_correlations(n_outputs):
     """Log density of the uniform distribution over correlation matrices."""
     a = 0.5 * (n_outputs + 1)
@@ -133,4 +128,4 @@ def correlation_coordinates(correlation):
     p = correlation.shape[-1]
     root = np.linalg.cholesky(correlation)
     rows = np.concatenate([root, np.zeros((*root.shape[:-1], 1))], axis=-1)
-    return np.sqrt(p + 1.0) * rows.reshape(*rows.shape[:-2], n_coordinates(p))
+    return np.sqrt(p + 1.0) * rows.reshape(*rows.shape[:-2], p * (p + 1))

@@ -47,7 +47,7 @@ def near(joint, eta):
 def without_core(energy):
     """The same energy in NumPy."""
     other = Tempered(energy.joint, energy.first, energy.of_joint, energy.of_first)
-    other.core = None
+    other.compiled = None
     return other
 
 
