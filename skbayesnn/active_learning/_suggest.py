@@ -21,7 +21,9 @@ from skbayesnn.network import row_blocks
 
 REGRESSORS = (EvidenceMLPRegressor, HMCMLPRegressor)
 LOG_CANDIDATES = 10  # 2^10 quasi-random candidates
-N_STARTS, MOST_ITERATIONS = 3, 30  # of the local optimiser
+CLIMBS, CLIMBERS = 4, 128  # rounds of candidates about that of the largest mean, and their number
+WIDTH, SHRINK = 0.1, 0.4  # their spread, relative to the bounds, and its factor from round to round
+N_STARTS, MOST_ITERATIONS = 2, 30  # of the local optimiser among candidates of either kind
 STEP = 1e-5  # of differences, relative to the bounds
 NO_NOISE, SOME = 0.01, 0.1  # sd of noise, in that of y, that is nearly none; share of networks
 # distances of rows next to measured and to chosen ones, in sd of the inputs over the number of rows
@@ -45,7 +47,8 @@ def suggest(
     """Suggest the inputs of the next experiments, to find the best value of a function.
 
     The acquisition function is evaluated at all candidates. Within bounds, the best of 1,024
-    quasi-random candidates are improved by a local optimiser. If several experiments are to run
+    quasi-random candidates, and of further ones about the largest mean of the function, are
+    improved by a local optimiser. If several experiments are to run
     together, each is chosen as if those chosen before had given their expected values: these keep
     the mean, and reduce the standard deviation of all that is correlated with them ("Kriging
     believer", Ginsbourger, Le Riche & Carraro 2010). For counts the function is the log rate. Where
@@ -117,12 +120,13 @@ def suggest(
     pool = pool[search.possible(pool)]
     if (bounds is None and len(pool) < n) or len(pool) == 0:
         raise ValueError(f"Only {len(pool)} candidates are possible, {n} are wanted.")
+    near = None if bounds is None else search.near_largest(pool, bounds, rng)
     chosen: Any = np.empty((0, pool.shape[1]))
     taken: list[int] = []
     for _ in range(n):
         score = search.score(chosen, rng)
         if bounds is not None:
-            chosen = np.vstack([chosen, search.improved(score, pool, bounds, chosen)])
+            chosen = np.vstack([chosen, search.improved(score, [pool, near], bounds, chosen)])
             continue
         values = np.array(score(pool))
         values[taken] = -np.inf
@@ -327,28 +331,55 @@ class _Search:
             )
         return np.log(cost)
 
-    def improved(self, score, pool, bounds, chosen):
+    def near_largest(self, pool, bounds, rng):
+        """Candidates about the row of the largest mean, the ever closer ones about a better row.
+
+        The acquisition function often has a narrow maximum there, which no row of the pool shows.
+        """
+        low, width, found = bounds[:, 0], bounds[:, 1] - bounds[:, 0], []
+        best, spread = pool[np.argmax(self._signed_mean(pool))], WIDTH
+        for _ in range(CLIMBS):
+            shift = spread * width * rng.standard_normal((CLIMBERS, len(low)))
+            cloud = np.clip(best + shift, low, low + width)
+            cloud = np.vstack([best, cloud[self.possible(cloud)]])
+            found.append(cloud)
+            best, spread = cloud[np.argmax(self._signed_mean(cloud))], SHRINK * spread
+        return np.concatenate(found)
+
+    def improved(self, score, pools, bounds, chosen):
         """Improve the best candidates locally; return the best that is possible and no repeat."""
-        low, width = bounds[:, 0], bounds[:, 1] - bounds[:, 0]
-        values, fresh = score(pool), ~self.repeats(pool, chosen)
-        values = np.where(fresh, values, -np.inf) if fresh.any() else values
-        found = [pool[np.argmax(values)]]
+        low, width, found = bounds[:, 0], bounds[:, 1] - bounds[:, 0], []
+        steps = np.vstack([np.zeros(len(low)), STEP * np.eye(len(low))])
 
-        def worse(u):
-            return -score(low[None] + width * u)[0]
+        def worse(u):  # value and differences, inwards at upper bounds
+            inwards = np.where(u + STEP > 1.0, -1.0, 1.0)
+            values = -score(low + width * (u + steps * inwards))
+            return values[0], inwards * (values[1:] - values[0]) / STEP
 
-        options = {"maxiter": MOST_ITERATIONS, "eps": STEP}
-        for start in pool[np.argsort(-values)[:N_STARTS]]:
-            unit = (start - low) / width
-            result = minimize(
-                worse, unit, method="L-BFGS-B", bounds=[(0, 1)] * len(low), options=options
-            )
-            found.append(low + width * result.x)
+        for pool in pools:
+            values, fresh = score(pool), ~self.repeats(pool, chosen)
+            values = np.where(fresh, values, -np.inf) if fresh.any() else values
+            order = np.argsort(-values)
+            found.append(pool[order[0]])
+            for start in pool[order[:N_STARTS]]:
+                result = minimize(
+                    worse,
+                    (start - low) / width,
+                    jac=True,
+                    method="L-BFGS-B",
+                    bounds=[(0, 1)] * len(low),
+                    options={"maxiter": MOST_ITERATIONS},
+                )
+                found.append(low + width * result.x)
         found = np.array(found)
         found = found[self.possible(found)]
         fresh = ~self.repeats(found, chosen)
         found = found[fresh] if fresh.any() else found
         return found[int(np.argmax(score(found)))]
+
+    def _signed_mean(self, X):
+        """Mean of the function at rows, which is to be large."""
+        return self.sign * self._at(self.prepare(X)).mean()
 
     def _at(self, Z):
         """Predictive distribution at standardised rows, in units of y."""

@@ -16,8 +16,10 @@ Order of calls::
                         another one if trained networks show that a narrow mode was missed
         Trial.refine    more particles for an inaccurate highest evidence
 
-Up to ten rows are also fitted without noise and by a wide network (`Trial.beside`). Its hidden
-weights are drawn from their prior, so that one population suffices (`sample_wide`).
+Up to 42 rows are first fitted by a wide network. Its hidden weights are drawn from their prior, so
+that one population suffices (`sample_wide`). Where it leaves hardly any noise, it and the linear
+model are also fitted without noise, and no other models are tried (`_of_exact_rows`). Up to ten
+rows hardly show their noise, so that all these models are averaged (`Trial.beside`).
 """
 
 from dataclasses import dataclass, field
@@ -46,7 +48,8 @@ DOUBTFUL = 10.0  # nats below trained networks at which a narrow density is trie
 MISSED = 20.0  # nats below trained networks of this noise model at which populations are rejected
 LEAST_MORE, MOST_MORE = 2.0, 8.0  # factors of the number of particles for an inaccurate evidence
 SECONDS_OF_MORE = 3.0  # predicted seconds that determine the factor
-EXACT_ROWS = 10  # most rows for which these models are tried; more rows show their noise
+EXACT_ROWS = 10  # most rows that hardly show whether they have noise
+LITTLE_NOISE = 0.02  # largest sd of noise, in that of the targets, that may be none
 ODDS = 2.0  # prior log odds of wide networks, and of targets without noise
 WIDE = (128,)  # hidden layer that is sampled as well on few rows
 GENEROUS = {True: (16,), False: (8,)}  # hidden layers that are sampled: regression, classes
@@ -226,6 +229,12 @@ def _drawn(problem, tried, chosen, noise, seed):
     free = noise == "auto"
     seeds = iter(seed.spawn(len(tried) * (3 + len(NOISE_MODELS))))
     first = "constant" if free else noise
+    wide = _wide(problem, seed) if chosen and first == "constant" else None
+    if wide is not None:
+        if not wide.scout():
+            return None
+        if wide.shows_no_noise and not _has_few_rows(problem):
+            return _sampled(_of_exact_rows(wide, seed)), {}, -np.inf
     trials = [trial_of(problem, first, sizes, next(seeds)) for sizes in tried]
     if not all(trial.scout() for trial in trials):
         return None
@@ -238,10 +247,35 @@ def _drawn(problem, tried, chosen, noise, seed):
     further = [Trial(problem, law, sizes, next(seeds)) for law in others for sizes in sampled]
     trials = trials[: len(sampled)] + [trial for trial in further if trial.scout()]
     if first == "constant":
-        more = network.beside(sampled, chosen, seeds)
+        more = network.beside(sampled, wide, seeds)
         trials += [trial for trial in more if trial.is_plausible_beside(trials)]
     drawn = _sampled(trials)
     return drawn, tests[0], network.highest_by_training - network.particles.log_evidence
+
+
+def _has_few_rows(problem):
+    """Return True if exact rows may look like noisy ones."""
+    return problem.sample_weight.sum() <= EXACT_ROWS
+
+
+def _wide(problem, seed):
+    """Make the trial of a wide network whose noise level is free; ``None`` if it does not apply."""
+    wide = is_wide(problem.posed(WIDE).posterior, problem.limits)
+    if not wide or problem.noise_is_given:
+        return None
+    return trial_of(problem, "constant", WIDE, seed.spawn(1)[0], stacked=False)
+
+
+def _of_exact_rows(wide, seed):
+    """Make trials of a wide and a linear network, also without noise where hardly any is left.
+
+    The targets of few rows without noise do not tell apart noise models, and networks of few units
+    move slowly on the narrow ridges of their posterior.
+    """
+    linear, trials = trial_of(wide.problem, "constant", (), seed.spawn(1)[0], stacked=False), [wide]
+    trials += [linear] if linear.scout() else []
+    exact = [trial.without_noise(seed.spawn(1)[0]) for trial in trials if trial.shows_no_noise]
+    return trials + [trial for trial in exact if trial.scout()]
 
 
 def _sampled(trials):
@@ -261,6 +295,7 @@ class Trial:
 
     def __init__(self, problem, noise, hidden_layer_sizes, seed, stacked=True, exact=False):
         self.problem, self.noise, self.particles, self.stacked = problem, noise, None, stacked
+        self.hidden_layer_sizes = hidden_layer_sizes
         posterior, settings = NOISE_MODELS[noise].pose(problem.posed(hidden_layer_sizes))
         if exact:
             settings = settings.without_noise()
@@ -302,29 +337,38 @@ class Trial:
         alpha[: best.alpha.size] = best.alpha
         return joint.coordinates(alpha, best.beta)
 
-    def beside(self, sampled, chosen, seeds):
+    @property
+    def shows_no_noise(self):
+        """True if the noise is most likely a small part of the spread of all targets."""
+        beta = self.particles.joint.place(self.particles.chosen(MOST_NETWORKS, self.rng)).hyper.beta
+        return bool(np.all(np.median(beta, axis=0) > LITTLE_NOISE**-2.0))
+
+    def without_noise(self, seed):
+        """Make the trial of the same network without noise."""
+        sizes = self.hidden_layer_sizes
+        return trial_of(self.problem, self.noise, sizes, seed, self.stacked, exact=True)
+
+    def beside(self, sampled, wide, seeds):
         """List trials of models for few rows, which have no weight by stacking.
 
         Populations with a free noise level miss small networks that interpolate few targets. Models
-        without noise are therefore tried as well, and if the size is ``chosen``, a wide network,
-        whose populations do not miss such functions. ``sampled`` are the sizes of all networks.
+        without noise are therefore tried as well, and a ``wide`` network if there is one, whose
+        populations do not miss such functions. ``sampled`` are the sizes of all networks.
         """
         problem, levels = self.problem, self.posed.posterior.likelihood.n_levels
-        few = problem.sample_weight.sum() <= EXACT_ROWS
-        if not few or levels == 0 or problem.noise_is_given:
+        if not _has_few_rows(problem) or levels == 0 or problem.noise_is_given:
             return []
-        least, found = problem.limits.wide_units_per_row * len(problem.X), []
-        for sizes in sampled:
-            widened = chosen and sizes and least <= WIDE[0]
-            for exact in (False, True) if widened else (True,):
-                further = WIDE if widened else sizes
-                options = {"stacked": False, "exact": exact}
-                found.append(trial_of(problem, "constant", further, next(seeds), **options))
-        return found
+        if wide is not None:
+            sampled = [WIDE, *sampled[1:]]
+        exact = [
+            trial_of(problem, "constant", sizes, next(seeds), stacked=False, exact=True)
+            for sizes in sampled
+        ]
+        return exact if wide is None else [wide, *exact]
 
     def is_plausible_beside(self, others):
         """Locate the precisions of a further model; False if others are more probable."""
-        if not self.scout():
+        if self.particles is None and not self.scout():
             return False
         best = max(trial.particles.log_evidence for trial in others)
         return self.particles.log_evidence > best - CLOSE - ODDS

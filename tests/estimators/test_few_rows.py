@@ -29,6 +29,32 @@ def test_exact_targets_are_interpolated(function, n):
     assert np.sqrt(np.mean(z**2)) < 1.5
 
 
+@pytest.mark.parametrize("repeats", [1, 8])
+def test_a_wide_network_interpolates_more_exact_rows(repeats):
+    """Repeated targets that are equal have no noise either."""
+    x = np.repeat(np.linspace(0, 1, 12), repeats)[:, None]
+    model = EvidenceMLPRegressor(random_state=0).fit(x, sine(x))
+    assert model.hidden_layer_sizes_ == (128,)
+    assert model.noise_model_ == "constant"
+    assert model.score(GRID, sine(GRID)) > 0.9999
+    assert np.all(np.abs(model.predict(GRID) - sine(GRID)) < 2 * model.predict_std(GRID))
+
+
+def test_more_exact_rows_of_a_linear_function():
+    x = np.random.default_rng(0).uniform(size=(20, 5))
+    model = EvidenceMLPRegressor(random_state=0).fit(x, x @ np.arange(5.0))
+    assert model.hidden_layer_sizes_ == ()
+    assert model.score(3 * x, 3 * x @ np.arange(5.0)) > 0.9999
+
+
+def test_small_noise_is_not_taken_for_none():
+    rng = np.random.default_rng(0)
+    x = rng.uniform(size=(30, 1))
+    y = sine(x) + 0.05 * rng.standard_normal(30)
+    model = EvidenceMLPRegressor(noise="constant", random_state=0).fit(x, y)
+    assert model.noise_std_ == pytest.approx(0.05, rel=0.4)
+
+
 def test_error_bars_grow_between_rows():
     rng = np.random.default_rng(7)
     X, X_new = rng.uniform(size=(7, 2)), rng.uniform(0.2, 0.8, (100, 2))

@@ -45,7 +45,8 @@ def error(model):
 
 
 @pytest.mark.parametrize(
-    ("n", "share", "one_sided"), [(30, 0.05, False), (100, 0.3, True), (3000, 0.15, False)]
+    ("n", "share", "one_sided"),
+    [(20, 0.15, False), (30, 0.05, False), (100, 0.3, True), (3000, 0.15, False)],
 )
 def test_large_outliers_are_told(n, share, one_sided):
     X, y, wrong = make_rows(n, share)
@@ -53,13 +54,22 @@ def test_large_outliers_are_told(n, share, one_sided):
     assert list(found(X, y)) == sorted(wrong)
 
 
-@pytest.mark.parametrize(("value", "share"), [(99.0, 0.12), (-999.0, 0.15), (20.0, 0.3)])
+@pytest.mark.parametrize(("value", "share"), [(99.0, 0.03), (-999.0, 0.15), (20.0, 0.3)])
 def test_one_far_value_is_told(value, share):
     """Sensors get stuck, and tables code missing values by a number."""
     X, y, wrong = make_rows(100, share)
     y[wrong] = value
     assert list(found(X, y)) == sorted(wrong)
     assert Spike.of(X, y, np.ones(100)).is_outlier
+
+
+def test_a_far_value_of_few_rows_is_named():
+    X, y, wrong = make_rows(100, 0.03)
+    y[wrong] = -999.0
+    with pytest.warns(UserWarning, match="3 % of the targets equal -999, far from all others"):
+        model = EvidenceMLPRegressor(**SMALL, noise="student_t").fit(X, y)
+    assert error(model) < 0.05
+    assert Spike.of(X, make_rows(100, 0.03)[1], np.ones(100)) is None  # different values
 
 
 def test_a_code_among_ratings_is_told():

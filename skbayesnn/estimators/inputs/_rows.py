@@ -25,6 +25,7 @@ from skbayesnn.estimators.inputs._parameters import floats
 FEW_REPETITIONS, MANY_REPETITIONS = 0.1, 10.0
 FEWEST_ROWS = 30  # least number of rows in which a value can count as common
 LEAST_SHARE = 0.1  # of all rows, for a common value
+FEWEST_SHARED = 2  # least number of outliers that can have a common value
 TIMES_THE_NEXT = 3.0  # least ratio to the next most common value, unless there are only two values
 MOST_ROWS = 0.5  # share of the value above which the other rows can be interpolated
 SEPARATED = 0.5  # agreement of neighbours, from 0 to 1, above which inputs separate the rows
@@ -36,7 +37,9 @@ COMPARED = 2000  # most rows whose neighbours are looked up
 FAR = 10.0  # spreads from the median; in 12 real data sets one row (of 16,599) is as far
 LOWER, UPPER = 0.35, 0.65  # quantiles whose distances from the median give the spreads
 MOST_OUTLIERS = 0.4  # largest share of the rows; more would shift the quantiles
+FEWEST_WITH_OUTLIERS = 15  # least number of rows in which some can count as outliers
 TIMES_THE_REST = 2.0  # least ratio of the standard deviations with and without outliers
+TIMES_FEW = 5.0  # this ratio for less than `FEWEST_ROWS`, whose quantiles vary
 
 
 def generator(random_state: RandomState) -> np.random.Generator:
@@ -212,7 +215,7 @@ def trouble_with_weights(sample_weight):
 
 
 class Spike(NamedTuple):
-    """Value that a share of the rows have as target, and whether it is the lowest or highest one.
+    """Value that many rows or gross outliers have, and whether it is the lowest or highest one.
 
     ``two_values``: there is only one other value. ``agreement``: of nearest neighbours in having
     the value, from 0 by chance to 1. ``is_outlier``: gross outliers have the value, see
@@ -233,7 +236,10 @@ class Spike(NamedTuple):
     @classmethod
     def of(cls, X, y, weight):
         """Find the spike in one output ``(n,)``, or ``None``."""
+        outliers = _outliers(X, y, weight)
         same = _most_common(y, weight)
+        if same is None:
+            same = _shared(y, weight, outliers)
         if same is None:
             return None
         value, others = y[same][0], y[~same]
@@ -247,7 +253,7 @@ class Spike(NamedTuple):
             bool(value > others.max()),
             bool(others.min() == others.max()),
             agreement(X, same),
-            bool(np.all(_outliers(X, y, weight)[same])),
+            bool(np.all(outliers[same])),
             float(np.sqrt(share * (1.0 - share) * distances)),
             float(np.average(z**4, weights=weight)),
         )
@@ -282,7 +288,8 @@ class Spike(NamedTuple):
                 "y has only two values. Use a classifier, such as EvidenceMLPClassifier: a normal "
                 "distribution about the mean is a poor description of two values."
             )
-        share = f"{100 * self.share:.0f} % of the targets equal {self.value:g}"
+        percent = f"{100 * self.share:.0f}" if self.share > 0.01 else f"{100 * self.share:.1g}"
+        share = f"{percent} % of the targets equal {self.value:g}"
         if self.is_outlier:
             return (
                 f"{share}, far from all others at any inputs: perhaps a code for missing values, "
@@ -315,6 +322,17 @@ def _most_common(y, weight):
     following = np.max(np.delete(counts, largest))
     common = counts[largest] >= max(LEAST_SHARE * total, TIMES_THE_NEXT * following)
     return index == largest if common or possible == 2 else None
+
+
+def _shared(y, weight, outliers):
+    """Mask of the rows with the value of at least half of the outliers, or ``None``."""
+    if not outliers.any():
+        return None
+    values, index = np.unique(y[outliers], return_inverse=True)
+    counts = np.bincount(index, weights=weight[outliers])
+    most = np.argmax(counts)
+    shared = counts[most] >= max(FEWEST_SHARED, 0.5 * counts.sum())
+    return y == values[most] if shared else None
 
 
 def rounding_error(y, weight):
@@ -352,13 +370,14 @@ def _outliers(X, y, weight):
     outliers must not be outliers more often than others.
     """
     total, none = weight.sum(), np.zeros(len(y), dtype=bool)
-    if total < FEWEST_ROWS:
+    if total < FEWEST_WITH_OUTLIERS:
         return none
     far = _far(y, weight)
     if not far.any() or weight[far].sum() > MOST_OUTLIERS * total:
         return none
     spreads = [Scaling.standard(y[:, None], w).scale[0] for w in (weight, weight * ~far)]
-    if spreads[0] < TIMES_THE_REST * spreads[1] or _most_common(y[~far], weight[~far]) is not None:
+    least = TIMES_THE_REST if total >= FEWEST_ROWS else TIMES_FEW
+    if spreads[0] < least * spreads[1] or _most_common(y[~far], weight[~far]) is not None:
         return none
     return none if agreement(X, far) >= SEPARATED else far
 

@@ -8,17 +8,22 @@ hidden weights of small networks must move if targets have hardly any noise.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from skbayesnn.inference.sampling._population import SPREAD, PathFromPrior, Tempered, annealed
 from skbayesnn.inference.task._progress import NEVER
-from skbayesnn.posterior import JointPosterior
+from skbayesnn.posterior import JointPosterior, LogUniform
 from skbayesnn.samplers import Phase, Schedule, Stage
 
 SCHEDULE = Schedule(
     n_chains=16, n_moves=4, n_steps=4, effective=0.5, n_last_moves=8, n_last_steps=6
 )
+
+SCALE_SD = 1.0  # prior sd of the log standard deviations of hidden weights, about zero
+INPUTS_SD = 0.5  # the same of those of single inputs, about their mean
+VAGUE = 0.5  # largest shape of the default priors of precisions
 
 
 def is_wide(posterior, limits):
@@ -31,9 +36,48 @@ def is_wide(posterior, limits):
 
 @dataclass(frozen=True)
 class WideJoint(JointPosterior):
-    """`JointPosterior` that is evaluated in the space of the rows, by NumPy."""
+    """`JointPosterior` that is evaluated in the space of the rows, by NumPy.
+
+    Few rows hardly determine the scales of hidden weights. Under log-uniform priors over six
+    decades nearly all units would be steps or linear, and inputs irrelevant by chance. These priors
+    are therefore replaced by a normal one for the log standard deviations, which ties inputs with
+    precisions of their own to each other. Priors that the user has chosen are kept.
+    """
 
     compiled = None
+
+    @cached_property
+    def _scales(self):
+        """Indices of the free precisions of all hidden weights, and of those of inputs."""
+        labels = self.posterior.network.layers(self.posterior.groups.labels)
+        hidden, n_inputs = labels[0], self.posterior.X.shape[1]
+        default, priors = LogUniform(), self.free.alpha_prior
+        usual = (
+            (priors.shape <= VAGUE) & (priors.low == default.low) & (priors.high == default.high)
+        )
+        usual[np.unique(labels[-1])] = False  # of a single precision for all weights
+        kept = [
+            np.isin(np.arange(len(usual)), some) & usual for some in (hidden, hidden[:n_inputs])
+        ]
+        return [np.flatnonzero(some[self.free.alpha]) for some in kept]
+
+    def hyperprior(self, eta, stretch=None, change=None):
+        """Minus log prior density of each coordinate of the precisions, and its derivative."""
+        if stretch is None:
+            stretch, change = self.precision_map.derivatives(eta)
+        logs, priors = self.precision_map.log_precision(eta), self.free.priors
+        value, slope = -priors.log_density(logs), -priors.slope(logs)
+        hidden, inputs = self._scales
+        log_sd = -0.5 * logs
+        value[..., hidden] = 0.5 * (log_sd[..., hidden] / SCALE_SD) ** 2
+        value[..., hidden] += 0.5 * np.log(8.0 * np.pi * SCALE_SD**2)  # ln alpha = -2 ln sd
+        slope[..., hidden] = -0.5 * log_sd[..., hidden] / SCALE_SD**2
+        if len(inputs) > 1:
+            away = log_sd[..., inputs] - log_sd[..., inputs].mean(axis=-1, keepdims=True)
+            log_det = (1.0 - 1.0 / len(inputs)) * np.log1p((SCALE_SD / INPUTS_SD) ** 2)
+            value[..., inputs] += 0.5 * (away / INPUTS_SD) ** 2 - 0.5 * log_det
+            slope[..., inputs] -= 0.5 * away / INPUTS_SD**2
+        return value - np.log(stretch), slope * stretch - change
 
     @classmethod
     def of(cls, joint):
