@@ -50,6 +50,7 @@ LEAST_MORE, MOST_MORE = 2.0, 8.0  # factors of the number of particles for an in
 SECONDS_OF_MORE = 3.0  # predicted seconds that determine the factor
 EXACT_ROWS = 10  # most rows that hardly show whether they have noise
 LITTLE_NOISE = 0.02  # largest sd of noise, in that of the targets, that may be none
+MOSTLY_EXPLAINED = 0.5  # left-out mean square error, in variances of targets, without noise
 ODDS = 2.0  # prior log odds of wide networks, and of targets without noise
 WIDE = (128,)  # hidden layer that is sampled as well on few rows
 GENEROUS = {True: (16,), False: (8,)}  # hidden layers that are sampled: regression, classes
@@ -233,7 +234,7 @@ def _drawn(problem, tried, chosen, noise, seed):
     if wide is not None:
         if not wide.scout():
             return None
-        if wide.shows_no_noise and not _has_few_rows(problem):
+        if wide.shows_no_noise and not _has_few_rows(problem) and wide.predicts_left_out_rows:
             return _sampled(_of_exact_rows(wide, seed)), {}, -np.inf
     trials = [trial_of(problem, first, sizes, next(seeds)) for sizes in tried]
     if not all(trial.scout() for trial in trials):
@@ -342,6 +343,18 @@ class Trial:
         """True if the noise is most likely a small part of the spread of all targets."""
         beta = self.particles.joint.place(self.particles.chosen(MOST_NETWORKS, self.rng)).hyper.beta
         return bool(np.all(np.median(beta, axis=0) > LITTLE_NOISE**-2.0))
+
+    @property
+    def predicts_left_out_rows(self):
+        """True if most of the variance of left-out targets is explained.
+
+        Networks can interpolate random targets as well, if many of them are equal.
+        """
+        posterior, position = self.posed.posterior, self.particles.chosen(MOST_NETWORKS, self.rng)
+        mean, _ = self.particles.joint.left_out_outputs(position)
+        errors = (np.median(mean, axis=0) - posterior.y) ** 2
+        mse = np.average(errors, axis=0, weights=posterior.sample_weight)
+        return bool(np.all(mse < MOSTLY_EXPLAINED))
 
     def without_noise(self, seed):
         """Make the trial of the same network without noise."""

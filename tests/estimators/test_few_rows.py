@@ -4,6 +4,9 @@ import numpy as np
 import pytest
 
 from skbayesnn import EvidenceMLPRegressor, HMCMLPRegressor
+from skbayesnn.inference import Problem
+from skbayesnn.inference._drawn_fit import trial_of
+from skbayesnn.posterior import Gaussian
 
 GRID = np.linspace(0, 1, 21)[:, None]
 
@@ -45,6 +48,19 @@ def test_more_exact_rows_of_a_linear_function():
     model = EvidenceMLPRegressor(random_state=0).fit(x, x @ np.arange(5.0))
     assert model.hidden_layer_sizes_ == ()
     assert model.score(3 * x, 3 * x @ np.arange(5.0)) > 0.9999
+
+
+def test_left_out_rows_of_random_targets_are_not_predicted():
+    rng = np.random.default_rng(0)
+    x = rng.uniform(size=(20, 1))
+    trials = []
+    for y in (sine(x), rng.standard_normal(20)):
+        y = (y - y.mean()) / y.std()
+        problem = Problem(x, y[:, None], np.ones(20), Gaussian.per_output(1))
+        trial = trial_of(problem, "constant", (128,), np.random.SeedSequence(0))
+        assert trial.scout()
+        trials.append(trial)
+    assert [trial.predicts_left_out_rows for trial in trials] == [True, False]
 
 
 def test_small_noise_is_not_taken_for_none():
