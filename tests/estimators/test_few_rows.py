@@ -19,7 +19,9 @@ def sine(x):
     return np.sin(3 * x[:, 0])
 
 
-@pytest.mark.parametrize(("function", "n"), [(square, 6), (sine, 6), (sine, 8)])
+@pytest.mark.parametrize(
+    ("function", "n"), [(square, 6), (sine, 6), pytest.param(sine, 8, marks=pytest.mark.slow)]
+)
 def test_exact_targets_are_interpolated(function, n):
     x = np.linspace(0, 1, n)[:, None]
     scores = []
