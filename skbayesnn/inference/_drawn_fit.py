@@ -341,7 +341,7 @@ class Trial:
     @property
     def shows_no_noise(self):
         """True if the noise is most likely a small part of the spread of all targets."""
-        beta = self.particles.joint.place(self.particles.chosen(MOST_NETWORKS, self.rng)).hyper.beta
+        beta = self.particles.joint.place(self._last_positions).hyper.beta
         return bool(np.all(np.median(beta, axis=0) > LITTLE_NOISE**-2.0))
 
     @property
@@ -350,11 +350,16 @@ class Trial:
 
         Networks can interpolate random targets as well, if many of them are equal.
         """
-        posterior, position = self.posed.posterior, self.particles.chosen(MOST_NETWORKS, self.rng)
-        mean, _ = self.particles.joint.left_out_outputs(position)
+        posterior = self.posed.posterior
+        mean, _ = self.particles.joint.left_out_outputs(self._last_positions)
         errors = (np.median(mean, axis=0) - posterior.y) ** 2
         mse = np.average(errors, axis=0, weights=posterior.sample_weight)
         return bool(np.all(mse < MOSTLY_EXPLAINED))
+
+    @property
+    def _last_positions(self):
+        """Last positions of all chains of the population."""
+        return self.particles.position[:, -1]
 
     def without_noise(self, seed):
         """Make the trial of the same network without noise."""

@@ -247,11 +247,3 @@ def mixed_product(factors, vector):
         result = result + delta @ moved + (bend @ (z @ matrix)[:, None, :, None])[..., 0]
         start = end
     return result
-
-
-def mixed_variances(factors, covariance):
-    """Variances ``g^T S g`` of the derivatives by the inputs, ``(n, n_outputs, n_features)``."""
-    G = mixed_jacobian(factors)
-    flat = G.reshape(-1, G.shape[-1])
-    variances = np.einsum("ij,ij->i", flat @ covariance, flat).reshape(G.shape[:-1])
-    return np.maximum(variances, 0.0)

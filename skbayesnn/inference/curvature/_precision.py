@@ -11,7 +11,7 @@ import numpy as np
 from scipy.linalg import lapack, solve_triangular
 from scipy.sparse.linalg import LinearOperator, eigsh
 
-from skbayesnn.network import jacobian, mixed_jacobian, mixed_variances, output_covariances
+from skbayesnn.network import jacobian, mixed_jacobian, output_covariances
 
 EPS = np.finfo(float).eps
 LEAST_PIVOT = 10.0 * EPS  # least pivot relative to its diagonal entry, per weight; below: rounding
@@ -232,9 +232,6 @@ class DensePrecision(Precision):
 
     def rough_output_covariances(self, trace):
         return output_covariances(trace, self.covariance())
-
-    def gradient_variances(self, factors):
-        return mixed_variances(factors, self.covariance())
 
     def variances(self):
         return self._variances.copy()
