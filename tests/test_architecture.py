@@ -130,7 +130,7 @@ FORBIDDEN = [
 ]
 FORBIDDEN_IN_FOLDERS = [
     ("inference/task/_problem.py", "from skbayesnn.inference.minima._search import fits"),
-    ("inference/noise/_noise_pair.py", "from skbayesnn.inference import Limits"),
+    ("inference/noise/_noise_network.py", "from skbayesnn.inference import Limits"),
     ("estimators/inputs/_rows.py", "import skbayesnn.estimators.tasks"),
 ]
 ALLOWED_EXAMPLES = [

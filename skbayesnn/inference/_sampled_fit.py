@@ -27,9 +27,10 @@ from skbayesnn.inference.sampling._sampling import (
     SamplingSettings,
     is_linear,
     run_chains,
+    start_chains,
+    start_sampling,
     tuned_plan,
 )
-from skbayesnn.inference.sampling._sampling_starts import start_chains, start_sampling
 from skbayesnn.inference.task._problem import Posed, Problem
 from skbayesnn.network import outputs
 from skbayesnn.samplers import Plan

@@ -10,8 +10,13 @@ import numpy as np
 from skbayesnn._threads import blas_threads
 from skbayesnn.inference._drawn_fit import GENEROUS, seconds_of_population
 from skbayesnn.inference.noise._noise_models import NOISE_MODELS
-from skbayesnn.inference.sampling._sampling import SamplingSettings, run_chains, tuned_plan
-from skbayesnn.inference.sampling._sampling_starts import briefly_trained, start_sampling
+from skbayesnn.inference.sampling._sampling import (
+    SamplingSettings,
+    briefly_trained,
+    run_chains,
+    start_sampling,
+    tuned_plan,
+)
 
 N_CHAINS, N_WARM_UP, N_DRAWS = 6, 15, 15  # longer and more chains gained .02 nats per row at most
 MAX_STEPS = 32  # leapfrog steps of a trajectory; 64 predicted no better

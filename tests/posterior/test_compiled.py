@@ -190,7 +190,7 @@ each_way = pytest.mark.parametrize("integrate", [True, False], ids=["integrated"
 @pytest.mark.parametrize("likelihood", JOINTS)
 @each_depth
 @each_way
-def test_terms(used, likelihood, hidden, integrate):
+def test_energies(used, likelihood, hidden, integrate):
     for fixed, output_bias in [(False, True), (True, True), (False, False)]:
         options = {"fixed": fixed, "output_bias": output_bias}
         joint, plain, q = both_joints(likelihood, hidden, "ard", integrate, **options)
@@ -198,8 +198,8 @@ def test_terms(used, likelihood, hidden, integrate):
         assert (joint.compiled is None) == (student_t and fixed)
         assert plain.compiled is None
         tol = 1e-7 if integrate else 1e-11  # by the condition of the ridge regression
-        assert_same(joint.terms(q), plain.terms(q), tol)
-        assert_same(joint.terms(q[0]), plain.terms(q[0]), tol)
+        assert_same(joint(q), plain(q), tol)
+        assert_same(joint(q[0]), plain(q[0]), tol)
 
 
 @pytest.mark.parametrize("likelihood", ["input_dependent", "input_dependent_two"])
@@ -210,15 +210,15 @@ def test_log_precisions_beyond_their_interval(likelihood, integrate):
     state, X = joint.noise_state(q), joint.posterior.X
     beyond = outputs(joint.noise_network, state, X) != joint.noise_functions(state, X)
     assert 0.1 < np.mean(beyond) < 0.9
-    assert_same(joint.terms(q), plain.terms(q), 1e-7 if integrate else 1e-11)
+    assert_same(joint(q), plain(q), 1e-7 if integrate else 1e-11)
 
 
-def test_terms_that_need_eigenvalues():
+def test_energies_that_need_eigenvalues():
     joint, plain, q = both_joints("gaussian", (12,), n=3, wide=True)
     q[1:3, -1] = 7.0  # noise far below what the prior leaves open
     q[1:3, -2] = -7.0
-    assert joint.compiled.terms(q)[1].any()
-    assert_same(joint.terms(q), plain.terms(q), tol=1e-7)
+    assert joint.compiled.values(q).any()
+    assert_same(joint(q), plain(q), tol=1e-7)
 
 
 @each_set
@@ -281,7 +281,7 @@ def test_trajectories_that_need_eigenvalues():
 def test_hyperparameters_without_weights():  # nothing moves but the noise level
     joint, plain, q = both_joints("gaussian", (), "single")
     assert joint.n_sampled == 0
-    assert_same(joint.terms(q), plain.terms(q))
+    assert_same(joint(q), plain(q))
 
 
 # --- predictions ----------------------------------------------------------------------------------

@@ -57,8 +57,9 @@ def test_gradients(name, hidden, prior, integrate, known, fixed):
         assert_near(terms.data_gradient, of_data, 1e-6)
     value, gradient = joint(q)
     assert gradient.shape == (d,)
-    assert value == terms.prior + terms.data
-    np.testing.assert_array_equal(gradient, terms.prior_gradient + terms.data_gradient)
+    tol = 1e-7 if integrate else 1e-11  # where the energy is compiled
+    assert_near(value, terms.prior + terms.data, tol)
+    assert_near(gradient, terms.prior_gradient + terms.data_gradient, tol)
 
 
 @each_likelihood

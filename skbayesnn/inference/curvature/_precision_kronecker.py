@@ -16,7 +16,8 @@ class KroneckerPrecision(Precision):
     matrix of a layer, at no more than the cost of its factors (Ritter, Botev & Barber 2018, who
     take a multiple of 1 for ``D``). The inputs of a layer are assumed independent of the
     derivatives with respect to its summed inputs (Martens & Grosse 2015). The error of log
-    determinants is about a nat per weight.
+    determinants is about a nat per weight. Training with these factors is by gradients, so that
+    there are no damped matrices, quadratic forms and traces.
 
     The factors of every layer are the diagonal of ``D``, of shape (fan_in + 1,), ``F`` of shape
     (fan_in + 1, fan_in + 1), and ``G`` of shape (fan_out, fan_out).
@@ -53,17 +54,6 @@ class KroneckerPrecision(Precision):
         prior = sum(len(G) * np.sum(np.log(D)) for D, _, G in self.factors)
         return prior + sum(np.sum(np.log(values)) for _, _, values in self._layers)
 
-    def damped(self, damping, metric):
-        """Damped matrix, with the metric averaged over the units of each layer."""
-        if not damping:
-            return self
-        return KroneckerPrecision(
-            [
-                (D + damping * part[0].mean(axis=1), F, G)
-                for part, (D, F, G) in zip(self._split(metric), self.factors, strict=True)
-            ]
-        )
-
     def dense(self):
         return block_diag(
             *(np.kron(np.diag(D), np.eye(len(G))) + np.kron(F, G) for D, F, G in self.factors)
@@ -80,12 +70,6 @@ class KroneckerPrecision(Precision):
         order = np.argsort(values)[::-1]
         return values[order], vectors[:, order]
 
-    def quadratic(self, vector):
-        total = 0.0
-        for (B,), (D, F, G) in zip(self._split(vector), self.factors, strict=True):
-            total += np.sum(B * (D[:, None] * B + F @ B @ G))
-        return total
-
     def whiten(self, vectors):
         parts = [
             (left @ b @ V / np.sqrt(values)).reshape(len(b), values.size)
@@ -100,14 +84,6 @@ class KroneckerPrecision(Precision):
         return np.concatenate(
             [(left.T**2 @ (1.0 / values) @ V.T**2).ravel() for left, V, values in self._layers]
         )
-
-    def trace_under(self, other):
-        """Trace ``Tr(B^-1 A)`` with another Kronecker-factored precision ``B``."""
-        total = 0.0
-        for (left, V, values), (D, F, G) in zip(other._layers, self.factors, strict=True):
-            inputs = np.sum(left @ F * left, axis=1)[:, None] * np.sum(V * (G @ V), axis=0)
-            total += np.sum((inputs + np.sum(left * D * left, axis=1)[:, None]) / values)
-        return total
 
     def output_covariances(self, trace, free=slice(None)):
         """Covariances from both factors of every layer, without a Jacobian, see `Precision`."""

@@ -11,8 +11,7 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
 from skbayesnn.inference.curvature._method import Method
-from skbayesnn.inference.evidence._evidence import symmetries
-from skbayesnn.inference.evidence._profile import integrated
+from skbayesnn.inference.evidence._evidence import integrated, symmetries
 from skbayesnn.inference.minima._minimum import complete, polish
 from skbayesnn.inference.minima._redundancy import same_minimum
 from skbayesnn.inference.minima._training import (

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from skbayesnn.inference.curvature._method import Method
-from skbayesnn.inference.evidence._profile import integrated
+from skbayesnn.inference.evidence._evidence import integrated
 from skbayesnn.inference.minima._minimum import polish
 from skbayesnn.inference.minima._search import ALONE, distinct, own_posterior, trained_further
 from skbayesnn.inference.noise._constant_noise import ConstantNoise, stacked, what_data_tell

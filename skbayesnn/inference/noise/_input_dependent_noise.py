@@ -14,11 +14,14 @@ from skbayesnn.inference.noise._constant_noise import (
     what_data_tell,
 )
 from skbayesnn.inference.noise._noise_network import (
+    FEW_ROUNDS,
     NoisePlan,
+    Pair,
     expected_noise_posterior,
     rounding_variance,
+    settle,
+    train_with_noise,
 )
-from skbayesnn.inference.noise._noise_pair import FEW_ROUNDS, Pair, settle, train_with_noise
 from skbayesnn.inference.task._problem import Posed
 from skbayesnn.posterior import Hyperparameters, InputDependentJoint, LogUniform
 

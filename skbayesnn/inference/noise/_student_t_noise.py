@@ -9,8 +9,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from skbayesnn.inference.curvature._method import Method
-from skbayesnn.inference.evidence._evidence import EvidenceTerms
-from skbayesnn.inference.evidence._profile import integrated
+from skbayesnn.inference.evidence._evidence import EvidenceTerms, integrated
 from skbayesnn.inference.minima._minimum import OF_SIZE, polish
 from skbayesnn.inference.minima._search import ALONE, distinct, own_posterior, trained_further
 from skbayesnn.inference.noise._constant_noise import ConstantNoise

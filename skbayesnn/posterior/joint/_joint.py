@@ -78,7 +78,7 @@ class JointPosterior(Coordinates):
 
     @cached_property
     def compiled(self):
-        """Compiled twin of `terms` and transitions; ``None`` if the core lacks the likelihood."""
+        """Compiled twin of energy and transitions; ``None`` if the core lacks the likelihood."""
         return compiled_joint(self, self.posterior)
 
     def __getstate__(self):
@@ -87,8 +87,6 @@ class JointPosterior(Coordinates):
 
     def terms(self, q):
         """Both parts of the energy at positions, with gradients in the moving coordinates."""
-        if self.compiled:
-            return JointEnergy(*self.compiled.terms(q))
         place = self.place(q)
         stretch, change = self.precision_map.derivatives(place.eta)
         natural = self._likelihood(place)
@@ -103,6 +101,8 @@ class JointPosterior(Coordinates):
 
     def __call__(self, q):
         """Energy, minus the log posterior density up to the evidence, and its gradient."""
+        if self.compiled:
+            return self.compiled.values(q, gradients=True)
         terms = self.terms(q)
         return terms.prior + terms.data, terms.prior_gradient + terms.data_gradient
 

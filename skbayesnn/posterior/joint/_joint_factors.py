@@ -30,7 +30,7 @@ class MeasuredJoint(JointPosterior):
 
     @cached_property
     def compiled(self):
-        """Compiled twin of `terms`, or ``None``."""
+        """Compiled twin of the energy, or ``None``."""
         return compiled_joint(self, _with_gaussian_noise(self.posterior))
 
     def _likelihood(self, place):
@@ -99,7 +99,7 @@ class StudentTJoint(JointPosterior):
 
     @cached_property
     def compiled(self):
-        """Compiled twin of `terms`; ``None`` for limits and fixed levels, which the core lacks."""
+        """Compiled twin of the energy; ``None`` for limits and fixed levels."""
         if not (self.n_factors and np.all(self.free.beta)):
             return None
         return compiled_joint(self, _with_gaussian_noise(self.posterior))

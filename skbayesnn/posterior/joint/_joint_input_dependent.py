@@ -37,7 +37,7 @@ class InputDependentJoint(JointPosterior):
 
     @cached_property
     def compiled(self):
-        """Compiled twin of `terms`, or ``None``."""
+        """Compiled twin of the energy, or ``None``."""
         return compiled_joint(self, self.posterior, self.noise_network)
 
     @property

@@ -79,8 +79,6 @@ cdef extern from "core.h":
                      double *) nogil
         void (*best_outputs)(const CModel *, double *, const double *, const double *,
                              double *) nogil
-        void (*terms)(const CJoint *, const double *, double *, double *, double *, double *,
-                      double *) nogil
         void (*value)(const CJoint *, const double *, double *, double *, double *) nogil
         void (*leapfrog)(const CJoint *, double *, double *, double *, double *, double, long,
                          const double *, int, double, double *) nogil

@@ -304,32 +304,18 @@ cdef class Joint:
 
     def values(self, q, bint gradients=False):
         """Energies, and with `gradients` these."""
-        values, slopes = np.empty(len(q)), np.empty((len(q), self.dimension))
+        lead = q.shape[:-1]
+        values, slopes = np.empty(lead), np.empty((*lead, self.dimension))
+        cdef const double[:, ::1] p = np.ascontiguousarray(q).reshape(-1, self.stride)
+        cdef double[::1] v = values.reshape(-1)
+        cdef double[:, ::1] g = slopes.reshape(-1, self.dimension)
         cdef long i
-        cdef const double[:, ::1] p = np.ascontiguousarray(q)
-        cdef double[::1] v = values
-        cdef double[:, ::1] g = slopes
         cdef double *work = memory(joint_doubles(&self.c))
         with nogil:
             for i in range(v.shape[0]):
                 kernels.value(&self.c, &p[i, 0], &v[i], &g[i, 0] if gradients else NULL, work)
             free(work)
-        return (values, slopes) if gradients else values
-
-    def terms(self, q):
-        """Fields of `JointEnergy`."""
-        lead = q.shape[:-1]
-        values, gradients = np.empty((2, *lead)), np.empty((2, *lead, self.dimension))
-        cdef const double[::1] p = np.ascontiguousarray(q).reshape(-1)
-        cdef double[::1] v = values.reshape(-1), g = gradients.reshape(-1)
-        cdef long m = v.shape[0] // 2, d = self.dimension, i
-        cdef double *work = memory(joint_doubles(&self.c))
-        with nogil:
-            for i in range(m):
-                kernels.terms(&self.c, &p[i * self.stride], &v[i], &g[i * d], &v[m + i],
-                              &g[(m + i) * d], work)
-            free(work)
-        return values[0, ...], gradients[0], values[1, ...], gradients[1]
+        return (values[()], slopes) if gradients else values
 
     cdef double *wanted(self, double[:, ::1] gradient, long i) noexcept nogil:
         """Where a gradient is to be put: populations need none between their trajectories."""

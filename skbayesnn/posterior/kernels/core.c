@@ -34,8 +34,6 @@ static int fan_out(const Model *model, int layer) { return model->size[layer + 1
 
 static int n_pairs(int n) { return n * (n + 1) / 2; }
 
-static int padded(int n) { return (n + PADDING - 1) / PADDING * PADDING; }
-
 static long most(long a, long b) { return a > b ? a : b; }
 
 static int widest(const Model *model)
@@ -125,7 +123,7 @@ long joint_doubles(const Joint *joint)
     long factors = has_factors(joint), systems = factors ? K : 1, all = joint->integrated || factors;
     long d = joint->n_sampled + joint->n_free;
     own += 6 * d + 2L * joint->n_free; /* of `leapfrog` and `total` */
-    own += (2 * d + 4) * padded((int)d) + 6 * PADDING; /* of a dense metric */
+    own += d * d; /* of a dense metric */
     /* of `slices` */
     own += joint->n_groups + width + n_weights(model) + (K + 1) * n + rows_doubles(model, n);
     long marginal = (2 + 2 * systems) * width * width + 2 * K * width + (systems + 1) * width * n;
@@ -520,8 +518,8 @@ static double squared(const double *x, int n)
 #endif
 
 #define KERNELS(isa, most_weights) \
-    {#isa, most_weights, evaluate_##isa, bend_##isa, best_outputs_##isa, terms_##isa, value_##isa, \
-     leapfrog_##isa, moves_##isa, softmax_moments_##isa}
+    {#isa, most_weights, evaluate_##isa, bend_##isa, best_outputs_##isa, value_##isa, leapfrog_##isa, \
+     moves_##isa, softmax_moments_##isa}
 
 const Kernels *kernels_at(int i)
 {

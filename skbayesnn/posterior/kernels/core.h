@@ -94,10 +94,6 @@ typedef struct {
     void (*best_outputs)(const Model *model, double *theta, const double *alpha,
                          const double *beta, double *work);
 
-    /* `JointPosterior.terms` of one position. */
-    void (*terms)(const Joint *joint, const double *q, double *prior, double *prior_gradient,
-                  double *data, double *data_gradient, double *work);
-
     /* The energy of one position. Here and below `gradient` may be NULL. */
     void (*value)(const Joint *joint, const double *q, double *value, double *gradient,
                   double *work);

@@ -12,4 +12,3 @@
 #undef I
 #undef Rows
 #undef Shallow
-#undef Map

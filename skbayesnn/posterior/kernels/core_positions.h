@@ -84,15 +84,6 @@ static void NAME(energy)(const Joint *joint, const double *q, int wanted, double
         natural[m + f] = by[joint->which[f]] * stretch[f];
 }
 
-static void NAME(terms)(const Joint *joint, const double *q, double *prior, double *prior_gradient,
-                        double *data, double *data_gradient, double *work)
-{
-    Given own;
-    joint = given(&own, joint, q, &work);
-    NAME(energy)(joint, q, ALL, prior, prior_gradient, data, data_gradient, work,
-                 work + 2 * joint->n_free);
-}
-
 /* `NearPrecisions.change`, with what `energy` leaves in `own`; from the gradient its own is subtracted,
    `of_first` times, if that is not NULL. */
 static double NAME(near)(const Joint *joint, const double *q, const double *own, double *gradient)
@@ -134,47 +125,14 @@ static void NAME(value)(const Joint *joint, const double *q, double *value, doub
     NAME(total)(joint, q, gradient ? ALL : VALUE, value, gradient, work);
 }
 
-/* A linear map F, diagonal or dense; its rows and columns are then padded to whole vectors. */
-typedef struct {
-    const double *diagonal;
-    V *rows, *columns, *out;
-    int d, nv;
-} NAME(Map);
-#define Map NAME(Map)
-
-static Map NAME(map)(const double *factor, int dense, int d, double *work)
+/* F^T x of a matrix, or of a diagonal one. */
+static void NAME(mapped)(const double *F, int dense, int d, const double *x, double *out)
 {
-    Map map = {.diagonal = dense ? NULL : factor, .d = d, .nv = padded(d) / LANES};
-    map.rows = (V *)(((uintptr_t)work + 63) & ~(uintptr_t)63);
-    map.columns = map.rows + (long)d * map.nv;
-    map.out = map.columns + (long)d * map.nv;
-    for (long i = 0; i < d && dense; i++)
-        for (long j = 0; j < d; j++)
-            ((double *)(map.rows + i * map.nv))[j] = ((double *)(map.columns + j * map.nv))[i] =
-                factor[i * d + j];
-    return map;
-}
-
-/* F x or, transposed, F^T x. */
-static void NAME(mapped)(const Map *map, int transpose, const double *x, double *out)
-{
-    const V *m = transpose ? map->rows : map->columns;
-    int d = map->d, nv = map->nv;
-    for (int i = 0; i < d && map->diagonal; i++)
-        out[i] = map->diagonal[i] * x[i];
-    if (map->diagonal)
-        return;
-    for (int v = 0; v < nv; v += 4) {
-        V a = {0}, b = {0}, c = {0}, e = {0}; /* what is beyond the last vectors is not used */
-        for (long j = 0, at = v; j < d; j++, at += nv) {
-            a += m[at] * x[j];
-            b += m[at + 1] * x[j];
-            c += m[at + 2] * x[j];
-            e += m[at + 3] * x[j];
-        }
-        map->out[v] = a, map->out[v + 1] = b, map->out[v + 2] = c, map->out[v + 3] = e;
-    }
-    memcpy(out, map->out, sizeof(double) * d);
+    for (int i = 0; i < d; i++)
+        out[i] = dense ? 0.0 : F[i] * x[i];
+    for (int j = 0; j < d && dense; j++, F += d)
+        for (int i = 0; i < d; i++)
+            out[i] += F[i] * x[j];
 }
 
 /* Forces in single precision are as good as any: where a trajectory ends the energy is exact, and
@@ -187,22 +145,25 @@ static void NAME(leapfrog)(const Joint *joint, double *q, double *p, double *val
     Given own;
     joint = given(&own, joint, q, &work);
     double *force = work, *velocity = force + d, *slope = velocity + d, known = *value;
-    Map map = NAME(map)(factor, dense, d, slope + d);
-    work = dense ? (double *)(map.out + padded(d) / LANES + 4) : slope + d;
+    double *transposed = slope + d;
+    work = dense ? transposed + (long)d * d : transposed;
+    for (long i = 0; i < d && dense; i++)
+        for (long j = 0; j < d; j++)
+            transposed[j * d + i] = factor[i * d + j];
     double initial = known + 0.5 * squared(p, d);
     if (gradient && !rough)
         slope = gradient;
     else
         NAME(total)(joint, q, FORCE, &known, slope, work);
-    NAME(mapped)(&map, 1, slope, force);
+    NAME(mapped)(factor, dense, d, slope, force);
     for (long step = 0; step < n_steps; step++) {
         for (int i = 0; i < d; i++)
             p[i] -= 0.5 * step_size * force[i];
-        NAME(mapped)(&map, 0, p, velocity);
+        NAME(mapped)(dense ? transposed : factor, dense, d, p, velocity);
         for (int i = 0; i < d; i++)
             q[i] += step_size * velocity[i];
         NAME(total)(joint, q, FORCE, value, slope, work);
-        NAME(mapped)(&map, 1, slope, force);
+        NAME(mapped)(factor, dense, d, slope, force);
         for (int i = 0; i < d; i++)
             p[i] -= 0.5 * step_size * force[i];
         if (rough ? !isfinite(squared(p, d)) : !(*value + 0.5 * squared(p, d) - initial < unstable)) {

@@ -77,6 +77,13 @@ def test_the_matrix(precision):
     assert_allclose(precision.diagonal, np.diag(A), rtol=1e-12)
     assert_allclose(precision.log_det, np.linalg.slogdet(A)[1], rtol=1e-13)
     assert_allclose(precision.smallest_eigenvalue(), np.linalg.eigvalsh(A)[0], rtol=1e-10)
+
+
+STEPPING = [form for form in ONE.forms if form != "kronecker"]  # forms of training in steps
+
+
+@pytest.mark.parametrize("form", STEPPING, indirect=True)
+def test_quadratic_form(precision):
     b = vectors(K)
     assert_allclose(precision.quadratic(b), b @ A @ b, rtol=1e-12)
 
@@ -113,28 +120,15 @@ def test_inverse(precision):
     assert_allclose(precision.project(J), expected, rtol=1e-11, atol=1e-13)
 
 
+@pytest.mark.parametrize("form", STEPPING, indirect=True)
 @pytest.mark.parametrize("damping", [0.0, 0.5])
 def test_damped(precision, damping):
-    """By a metric that all units of a layer share, as Kronecker factors have no other."""
-    metric = ONE.prior * 1.7
+    metric = np.exp(vectors(K))
     damped = precision.damped(damping, metric)
     matrix = A + damping * np.diag(metric)
     assert_allclose(damped.solve(np.eye(K)), np.linalg.inv(matrix), rtol=1e-10, atol=1e-13)
     assert_allclose(damped.log_det, np.linalg.slogdet(matrix)[1], rtol=1e-12)
     assert_allclose(precision.log_det, np.linalg.slogdet(A)[1], rtol=1e-13)  # as it was
-
-
-def test_metric_of_kronecker_factors_is_that_of_the_mean_unit():
-    metric = np.exp(vectors(K))
-    layers = [np.reshape(m, s) for m, s in zip(np.split(metric, [12]), SHAPES, strict=True)]
-    means = [np.repeat(layer.mean(axis=1), layer.shape[1]) for layer in layers]
-    matrix = A + 0.5 * np.diag(np.concatenate(means))
-    damped = ONE.forms["kronecker"].damped(0.5, metric)
-    assert_allclose(damped.covariance(), np.linalg.inv(matrix), rtol=1e-11, atol=1e-14)
-    for form in ("dense", "dual", "spectral"):
-        exact = np.linalg.inv(A + 0.5 * np.diag(metric))
-        found = ONE.forms[form].damped(0.5, metric).covariance()
-        assert_allclose(found, exact, rtol=1e-10, atol=1e-13)
 
 
 @pytest.mark.parametrize("rough", [False, True])
@@ -159,10 +153,10 @@ def test_covariances_of_outputs_with_free_weights_of_the_last_layer():
         assert_allclose(precision.output_covariances(trace, last), expected, rtol=1e-11)
 
 
-def test_trace_under_another(form, precision):
+@pytest.mark.parametrize("form", STEPPING, indirect=True)
+def test_trace_under_another(precision):
     expected = np.trace(np.linalg.solve(OTHER.A, A))
-    names = [form] if form == "kronecker" else ONE.forms
-    for name in names:
+    for name in STEPPING:
         assert_allclose(precision.trace_under(OTHER.forms[name]), expected, rtol=1e-11)
     assert_allclose(precision.trace_under(precision), K, rtol=1e-12)
 

@@ -7,11 +7,11 @@ from scipy.special import logsumexp
 from skbayesnn.inference import well_determined
 from skbayesnn.inference.evidence._evidence import (
     alpha_occam,
+    integrated,
     log_occam_gaussian,
     log_symmetry,
     noise_occam,
 )
-from skbayesnn.inference.evidence._profile import integrated
 from skbayesnn.inference.minima._minimum import evaluate
 from skbayesnn.inference.task._problem import FreeHyperparameters
 from skbayesnn.network import Network

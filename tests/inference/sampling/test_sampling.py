@@ -11,9 +11,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 import tests.reference
 from skbayesnn.inference import Problem
 from skbayesnn.inference.minima import _training
-from skbayesnn.inference.sampling import _sampling_starts
-from skbayesnn.inference.sampling._sampling import SamplingSettings, run_chains
-from skbayesnn.inference.sampling._sampling_starts import start_sampling
+from skbayesnn.inference.sampling import _sampling
+from skbayesnn.inference.sampling._sampling import SamplingSettings, run_chains, start_sampling
 from skbayesnn.inference.task._problem import Posed
 from skbayesnn.network import Network, outputs
 from skbayesnn.posterior import (
@@ -53,7 +52,7 @@ def test_a_start_far_behind_the_others_is_given_up(monkeypatch, far):
         return end
 
     monkeypatch.setattr(_training, "train", trained)
-    monkeypatch.setattr(_sampling_starts, "FAR_BEHIND", far)
+    monkeypatch.setattr(_sampling, "FAR_BEHIND", far)
     network, rng = Network((1, 4, 1)), np.random.default_rng(0)
     X = np.linspace(-2, 2, 100)[:, None]
     y = np.sin(3 * X) + 0.1 * rng.standard_normal((100, 1))

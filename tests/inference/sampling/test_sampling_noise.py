@@ -7,8 +7,7 @@ from scipy.special import logsumexp
 
 from skbayesnn.inference import NOISE_MODELS, Problem
 from skbayesnn.inference.noise._student_t_noise import DEGREES_OF_FREEDOM
-from skbayesnn.inference.sampling._sampling import SamplingSettings, run_chains
-from skbayesnn.inference.sampling._sampling_starts import start_sampling
+from skbayesnn.inference.sampling._sampling import SamplingSettings, run_chains, start_sampling
 from skbayesnn.posterior import Gaussian, LogUniform
 from skbayesnn.samplers import Plan
 from tests.inference.common import log_marginal, population_evidence
