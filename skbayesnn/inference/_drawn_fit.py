@@ -22,7 +22,7 @@ model are also fitted without noise, and no other models are tried (`_of_exact_r
 rows hardly show their noise, so that all these models are averaged (`Trial.beside`).
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
@@ -36,7 +36,7 @@ from skbayesnn.inference.minima._training import trained_starts
 from skbayesnn.inference.noise._noise_models import NOISE_MODELS
 from skbayesnn.inference.sampling._population import sample_after, sample_population, scout
 from skbayesnn.inference.sampling._wide import is_wide, sample_wide
-from skbayesnn.inference.task._problem import Posed, Problem
+from skbayesnn.inference.task._problem import Fit, Posed
 from skbayesnn.network import outputs
 from skbayesnn.posterior import JointPosterior
 
@@ -88,28 +88,11 @@ class Drawn(NamedTuple):
         return self.posed.posterior.network.hidden_layer_sizes
 
 
-@dataclass(frozen=True)
-class DrawnFit:
+@dataclass(frozen=True, kw_only=True)
+class DrawnFit(Fit):
     """Networks drawn from the posteriors of one or several models."""
 
-    problem: Problem
     drawn: tuple  # `Drawn` of every model, most probable first
-    growth: tuple = ()  # `Candidate` networks, if hidden layers were to be chosen
-    noise_p_values: dict = field(default_factory=dict)  # of tests against constant noise
-    # by noise model, in the user's units, if the noise was to be chosen
-    noise_log_evidences: dict = field(default_factory=dict)
-
-    minima = chained = ()  # no search for minima, no short chains
-
-    @property
-    def posed(self):
-        """Posterior and settings of the model of highest evidence."""
-        return self.drawn[0].posed
-
-    @property
-    def noise(self):
-        """Noise model of highest evidence."""
-        return self.drawn[0].noise
 
     @property
     def log_evidence(self):
@@ -121,12 +104,12 @@ class DrawnFit:
         """Standard error of the log evidence."""
         return self.drawn[0].log_evidence_std
 
-    def draw_prior(self, X, size, rng):
-        """Outputs ``(size, n, n_outputs)`` of networks drawn from the prior at drawn precisions."""
+    @property
+    def typical_prior(self):
+        """Prior at precisions of the most probable model, see `Fit`."""
         best = self.drawn[0]
         own = best.joint.posterior  # groups of a noise network come after its own
-        alpha = best.alpha[rng.integers(len(best.alpha), size=size)]
-        return outputs(own.network, own.groups.draw(alpha, rng), X)
+        return own.network, own.groups, best.alpha
 
 
 def seconds_of_population(posterior, limits):
@@ -210,8 +193,10 @@ def fit_by_drawing(problem, hidden_layer_sizes, sizes, entropy, noise="constant"
             growth.append(Candidate(hidden, n_weights, log_evidence=log_evidence))
     tested = tests if free or NOISE_MODELS[noise].plain else {}
     return DrawnFit(
-        problem,
-        tuple(drawn),
+        problem=problem,
+        posed=drawn[0].posed,
+        noise=drawn[0].noise,
+        drawn=tuple(drawn),
         growth=tuple(growth) if chosen else (),
         noise_p_values=tested,
         noise_log_evidences=totals if free else {},

@@ -41,32 +41,20 @@ from skbayesnn.inference.minima._search import (
 )
 from skbayesnn.inference.noise._constant_noise import NOISE_MINIMA
 from skbayesnn.inference.noise._noise_models import NOISE_MODELS
-from skbayesnn.inference.task._problem import Posed, Problem
-from skbayesnn.network import outputs
+from skbayesnn.inference.task._problem import Fit
 
 N_SCOUTS = 2  # starts of every architecture that is tried
 
 
-@dataclass(frozen=True)
-class EvidenceFit:
-    """Result of the evidence engine.
+@dataclass(frozen=True, kw_only=True)
+class EvidenceFit(Fit):
+    """Result of the evidence engine, by Laplace's approximation."""
 
-    Where the noise was chosen automatically, P values of tests against constant noise and log
-    evidences (in units of the user, by Laplace's approximation) are kept by noise model.
-    """
-
-    problem: Problem
-    posed: Posed  # under the chosen noise
     minima: list  # in descending order of evidence
     others: list = field(default_factory=list)  # pairs as in `pool`, of other models
-    noise: str = "constant"
-    growth: tuple = ()  # `Candidate` networks that were tried, if hidden layers were chosen
-    noise_p_values: dict = field(default_factory=dict)
-    noise_log_evidences: dict = field(default_factory=dict)
     # `Sampled` networks by noise model, which predict together with the minima
     chained: dict = field(default_factory=dict)
 
-    drawn = ()  # no networks were drawn
     log_evidence_std = np.nan  # not estimated
 
     @property
@@ -84,14 +72,10 @@ class EvidenceFit:
         """Pairs of posteriors and minima: those of the chosen network, then ``others``."""
         return [*((self.posed.posterior, minimum) for minimum in self.minima), *self.others]
 
-    def draw_prior(self, X, size, rng):
-        """Outputs ``(size, n, n_outputs)`` of networks drawn from the prior.
-
-        The precisions are those of the best minimum.
-        """
-        best = self.best
-        alpha = np.tile(best.hyper.alpha, (size, 1))
-        return outputs(best.network, best.groups.draw(alpha, rng), X)
+    @property
+    def typical_prior(self):
+        """Prior at the best minimum, see `Fit`."""
+        return self.best.network, self.best.groups, self.best.hyper.alpha[None]
 
     def without_matrices(self):
         """Copy of the fit without the precision matrices of its minima and without chains."""
@@ -193,7 +177,7 @@ def _under_constant_noise(problem, sizes, tried, entropy, n_restarts, previous, 
             earlier = [*minima, *(m for _, m in others)]
             if not is_repeated(minimum, earlier):
                 others.append((posterior, minimum))
-    return EvidenceFit(problem, posed, minima, others)
+    return EvidenceFit(problem=problem, posed=posed, minima=minima, others=others)
 
 
 def _with_noise(fit, noise, previous, workers, models=None):
@@ -233,7 +217,8 @@ def size_under_noise(fit, tried, noise, workers=ALONE):
         for sizes in larger:
             if problem.deadline.passed:
                 break
-            there = EvidenceFit(problem, problem.posed(sizes), tried[sizes][:1])
+            there = problem.posed(sizes)
+            there = EvidenceFit(problem=problem, posed=there, minima=tried[sizes][:1])
             total = total_log_evidence(under_noise("student_t", there, None, workers)[1])
             value = total + problem.log_scale
             step(f"hidden layers {sizes} with student_t noise: log evidence {value:.2f}")
@@ -270,7 +255,7 @@ def chosen_with_many_rows(problem, hidden_layer_sizes, noise, entropy, workers=A
     else:
         minima = find_minima(*held.kept.posed(hidden_layer_sizes), seeds, workers=workers)
     posed = held.kept.posed(hidden_layer_sizes)
-    fit = EvidenceFit(held.kept, posed, minima, noise=noise, growth=growth)
+    fit = EvidenceFit(problem=held.kept, posed=posed, minima=minima, noise=noise, growth=growth)
     if noise != "auto":
         return fit
     p_values, densities = p_values_of(fit), {"constant": held.log_density(minima)}

@@ -10,7 +10,7 @@ The order of calls::
 """
 
 from copy import deepcopy
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
@@ -31,8 +31,7 @@ from skbayesnn.inference.sampling._sampling import (
     start_sampling,
     tuned_plan,
 )
-from skbayesnn.inference.task._problem import Posed, Problem
-from skbayesnn.network import outputs
+from skbayesnn.inference.task._problem import Fit
 from skbayesnn.samplers import Plan
 
 MORE = 4  # factor of the number of particles of the population from which chains start
@@ -63,20 +62,15 @@ class Recipe:
         return SamplingSettings(posed.settings, plan, *counts, tuned, np.dtype(self.dtype))
 
 
-@dataclass(frozen=True)
-class SampledFit:
-    """Result of the sampling engine; see `EvidenceFit` for fields of the same names."""
+@dataclass(frozen=True, kw_only=True)
+class SampledFit(Fit):
+    """Result of the sampling engine."""
 
-    problem: Problem
-    posed: Posed
-    noise: str
-    sampled: Sampled
+    sampled: Sampled | None = None  # while chains have not run
     settings: SamplingSettings
     origin: object  # key that identifies the random numbers and the starting points
     log_evidence: float = np.nan  # with its standard error, in the user's units, if requested
     log_evidence_std: float = np.nan
-    growth: tuple = ()
-    noise_log_evidences: dict = field(default_factory=dict)
 
     @property
     def draws(self):
@@ -84,11 +78,11 @@ class SampledFit:
         settings = self.settings
         return self.sampled.draws.joined(settings.plan.group).first(settings.n_draws)
 
-    def draw_prior(self, X, size, rng):
-        """Draw outputs of networks from the prior at sampled precisions, see `EvidenceFit`."""
-        alpha = self.draws.alpha.reshape(-1, self.draws.alpha.shape[-1])
-        posterior, chosen = self.posed.posterior, alpha[rng.integers(len(alpha), size=size)]
-        return outputs(posterior.network, posterior.groups.draw(chosen, rng), X)
+    @property
+    def typical_prior(self):
+        """Prior at sampled precisions, see `Fit`."""
+        posterior, alpha = self.posed.posterior, self.draws.alpha
+        return posterior.network, posterior.groups, alpha.reshape(-1, alpha.shape[-1])
 
     def continues(self, other, n_chains):
         """Return True if ``other`` requests the same run with at least as many draws."""
@@ -155,7 +149,9 @@ def fit_by_sampling(
     )
     settings = recipe.settings(problem, chosen.posed, chosen.noise)
     seeds = np.random.SeedSequence(entropy).spawn(2)
-    fit = SampledFit(problem, chosen.posed, chosen.noise, None, settings, origin)
+    fit = SampledFit(
+        problem=problem, posed=chosen.posed, noise=chosen.noise, settings=settings, origin=origin
+    )
     if previous is not None and previous.continues(fit, recipe.n_chains):
         settings = settings.grouped(previous.settings.plan.group)
         sampled = _continued(previous.sampled, settings, workers)
@@ -274,7 +270,7 @@ def _chosen(problem, hidden_layer_sizes, noise, entropy, init, previous, workers
         hidden_layer_sizes = best_of(growth).hidden_layer_sizes
         minima = tried[hidden_layer_sizes]
     posed = problem.posed(hidden_layer_sizes)
-    fit = EvidenceFit(problem, posed, minima, growth=growth)
+    fit = EvidenceFit(problem=problem, posed=posed, minima=minima, growth=growth)
     if init is not None:
         fit = replace(fit, minima=init.minima)
     if noise == "auto":

@@ -303,11 +303,6 @@ def check_memory(n_bytes, what, advice):
     """Raise ``MemoryError`` if an operation needs more memory than the machine has.
 
     ``what`` is the subject of the sentence in the message, ``advice`` another sentence.
-
-    Examples
-    --------
-    >>> from skbayesnn.inference import check_memory
-    >>> check_memory(1e3, "A small matrix", "Nothing need be done.")
     """
     if n_bytes > machine_memory():
         raise MemoryError(

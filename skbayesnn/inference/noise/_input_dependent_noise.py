@@ -18,11 +18,9 @@ from skbayesnn.inference.noise._noise_network import (
     NoisePlan,
     Pair,
     expected_noise_posterior,
-    rounding_variance,
     settle,
     train_with_noise,
 )
-from skbayesnn.inference.task._problem import Posed
 from skbayesnn.posterior import Hyperparameters, InputDependentJoint, LogUniform
 
 
@@ -30,16 +28,6 @@ class InputDependentNoise(ConstantNoise):
     """Heteroscedastic Gaussian noise, whose log precision is the output of a second network."""
 
     plain = False
-
-    def pose(self, posed):
-        """Bound the noise from below by the rounding of the targets, where rows may fit exactly."""
-        posterior, settings = posed
-        if np.any(settings.free.beta_prior.informative):
-            return posed
-        variances, levels = rounding_variance(posterior.y), posterior.likelihood.levels
-        least = [np.min(variances[levels == i]) for i in range(posterior.likelihood.n_levels)]
-        free = settings.free.with_least_noise(np.array(least))
-        return Posed(posterior, settings._replace(free=free))
 
     def plan(self, problem):
         """Build the noise network and its weight groups."""

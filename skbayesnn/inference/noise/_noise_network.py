@@ -73,25 +73,6 @@ class NoisePlan(NamedTuple):
         return settings._replace(free=free, fixed=fixed)
 
 
-def rounding_variance(y):
-    """Variance ``d^2 / 12`` of rounding, ``d`` being the smallest gap between values of a target.
-
-    Rounded targets ``(n, n_outputs)``, such as integers, can be fitted exactly at some rows by
-    chance. The noise there is no smaller than the rounding error. The variances ``(n_outputs,)``
-    are zero where no value occurs twice.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.inference.noise._noise_network import rounding_variance
-    >>> rounding_variance(np.array([[1.0], [3.0], [4.0], [3.0]])).round(3)
-    array([0.083])
-    """
-    gaps = [np.diff(np.sort(column)) for column in y.T]
-    steps = [np.min(gap[gap > 0]) if np.any(gap > 0) and not gap.all() else 0.0 for gap in gaps]
-    return np.square(steps) / 12.0
-
-
 def with_rows(posterior, log_precision):
     """Posterior of the means given log precisions of all residuals, and the mean ``ln beta``."""
     level = posterior.sample_weight @ log_precision / posterior.n_rows

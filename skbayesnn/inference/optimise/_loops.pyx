@@ -423,8 +423,10 @@ cdef class Loop:
         groups, likelihood, free = posterior.groups, posterior.likelihood, rule.free
         hidden = len(posterior.network.hidden_layer_sizes) > 0
         k, G, L = len(groups.labels), len(groups.names), likelihood.n_levels
-        self.model, self.part, self.kept = posterior.compiled, rule.part.compiled, []
+        self.model = self.part = posterior.compiled
+        self.kept = []
         if free is not None:
+            self.part = rule.part.compiled
             task.more = doubles(self.kept, 2.0 * free.prior.shape)
             task.rate = doubles(self.kept, free.prior.rate)
             task.free = integers(self.kept, free.mask)

@@ -118,11 +118,6 @@ class FixedPrecisions(NamedTuple):
 
     free = None  # no precisions are re-estimated
 
-    @property
-    def part(self):
-        """The posterior; see `Reestimation`."""
-        return self.posterior
-
     def begun(self, theta, hyper):
         """Begin a `Search` at given weights."""
         return self._assessed(Search(self._point(theta, hyper)))

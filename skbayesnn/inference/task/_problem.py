@@ -1,4 +1,7 @@
-"""Data, model and settings of a fit, from which the posterior for any hidden layers is built."""
+"""Data, model and settings of a fit, from which the posterior for any hidden layers is built.
+
+`Fit` holds what all results of fits have in common.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -7,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from skbayesnn.inference.task._progress import NEVER, Deadline
-from skbayesnn.network import Network
+from skbayesnn.network import Network, outputs
 from skbayesnn.posterior import (
     Gaussian,
     Hyperparameters,
@@ -136,13 +139,6 @@ class FreeHyperparameters:
         more = Hyperpriors.of([prior] * len(free))
         prior = Hyperpriors.joined([self.alpha_prior, more, self.beta_prior])
         return FreeHyperparameters(np.append(self.alpha, free), self.beta, prior)
-
-    def with_least_noise(self, variances):
-        """Raise the least noise variances ``(n_levels,)``, which have log-uniform priors."""
-        prior = self.beta_prior
-        high = np.minimum(prior.high, -np.log(np.maximum(variances, np.finfo(float).tiny)))
-        prior = replace(prior, high=high, log_normaliser=np.log(high - prior.low))
-        return replace(self, prior=Hyperpriors.joined([self.alpha_prior, prior]))
 
 
 class Settings(NamedTuple):
@@ -318,3 +314,32 @@ class Problem:
             network, self.likelihood, groups, self.X, self.y, self.sample_weight, known=self.known
         )
         return Posed(posterior, settings)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fit:
+    """Result of an engine: `EvidenceFit`, `DrawnFit` or `SampledFit`.
+
+    Where the noise was chosen automatically, P values of tests against constant noise and log
+    evidences in units of the user are kept by noise model.
+    """
+
+    problem: Problem
+    posed: Posed  # under the chosen noise
+    noise: str = "constant"
+    growth: tuple = ()  # `Candidate` networks that were tried, if hidden layers were chosen
+    noise_p_values: dict = field(default_factory=dict)
+    noise_log_evidences: dict = field(default_factory=dict)
+
+    minima = drawn = chained = ()
+
+    @property
+    def typical_prior(self):
+        """Network, weight groups, and their precisions ``(m, n_groups)`` by the posterior."""
+        raise NotImplementedError
+
+    def draw_prior(self, X, size, rng):
+        """Outputs ``(size, n, n_outputs)`` of networks drawn from the prior at such precisions."""
+        network, groups, alpha = self.typical_prior
+        alpha = alpha[rng.integers(len(alpha), size=size)]
+        return outputs(network, groups.draw(alpha, rng), X)

@@ -23,12 +23,6 @@ class Deadline(NamedTuple):
     No new work starts after the deadline. A search for a minimum that the result needs may
     continue for a grace period of half the time given (one second at least), and is then
     interrupted.
-
-    Examples
-    --------
-    >>> from skbayesnn.inference import Deadline
-    >>> Deadline().passed, Deadline.after(0.0).passed
-    (False, True)
     """
 
     # deadline in seconds since the epoch, common to all machines that share the work

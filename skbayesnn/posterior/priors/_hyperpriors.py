@@ -19,12 +19,6 @@ class Hyperprior:
     Attributes are ``shape`` and ``rate``, ``a`` and ``b``; ``low`` and ``high``, the ends of the
     interval of ``ln lambda``; and ``log_normaliser``, ``ln int exp(a x - b e^x) dx`` over it. They
     are numbers, or arrays (n,).
-
-    Examples
-    --------
-    >>> from skbayesnn.posterior import Gamma, Hyperprior, LogUniform
-    >>> issubclass(Gamma, Hyperprior) and issubclass(LogUniform, Hyperprior)
-    True
     """
 
     @property
