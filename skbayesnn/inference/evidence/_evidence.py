@@ -302,17 +302,14 @@ def profile(posterior, method, minimum, index, prior):
     found = [(start[index], 0.0)]
     for sign, end in zip((-1.0, 1.0), prior.log_range, strict=True):
         theta, value, height, step = minimum.theta, start[index], 0.0, FIRST_STEP
-        slope = np.zeros_like(theta)
         while abs(end - value) > 1e-9 and step > LEAST_STEP and height > DEPTH:
             logs = start.copy()
             logs[index] = value + sign * min(step, abs(end - value))
             hyper = Hyperparameters(*np.split(np.exp(logs), [len(minimum.hyper.alpha)]))
-            towards = theta + slope * (logs[index] - value)
-            there = here and minimum_at(posterior, method, theta, hyper, towards)
+            there = here and minimum_at(posterior, method, theta, hyper)
             if there is None:  # no minimum continues this one so far: shorten the step
                 step *= 0.25
                 continue
-            slope = (there[0].theta - theta) / (logs[index] - value)
             theta, value = there[0].theta, logs[index]
             rise = prior.log_kernel(value) - prior.log_kernel(start[index])
             rise = there[1] - here[1] + rise
@@ -328,13 +325,12 @@ def profile(posterior, method, minimum, index, prior):
     return values, heights
 
 
-def minimum_at(posterior, method, theta, hyper, towards=None):
+def minimum_at(posterior, method, theta, hyper):
     """Continue a minimum to other precisions: its `Point`, and its log evidence there.
 
-    ``theta`` are the weights at the present precisions, ``towards`` predicted ones at the new
-    precisions, see `find_mode`. Returns ``None`` if there is no minimum.
+    ``theta`` are the weights at the present precisions. Returns ``None`` if there is no minimum.
     """
-    search = find_mode(posterior, method, theta, hyper, TRIALS, NEAR, towards=towards)
+    search = find_mode(posterior, method, theta, hyper, TRIALS, NEAR)
     point = search.point
     if not (search.converged and point.precision.definite):
         return None

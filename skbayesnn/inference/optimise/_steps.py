@@ -177,9 +177,7 @@ FINE = 1e-7  # decrease of M (nats) by one quasi-Newton step that ends a descent
 COARSE = 1e-5  # the same decrease where Newton steps follow
 
 
-def find_mode(
-    posterior, method, theta, hyper, max_iter=200, tol=1e-12, confined=False, towards=None
-):
+def find_mode(posterior, method, theta, hyper, max_iter=200, tol=1e-12, confined=False):
     """Find a mode of the posterior: minimise ``M(w)`` at fixed precisions.
 
     Levenberg-Marquardt steps use the exact Hessian where it is formed: the Gauss-Newton
@@ -187,14 +185,12 @@ def find_mode(
     L-BFGS descents.
 
     ``tol`` bounds the Newton decrement (nats), and is at least `LOW` without exact Hessian. The
-    search starts from the weights ``towards`` if they are given and their energy is lower. Its
     last point has the exact Hessian where such matrices are formed.
     """
     late = method.deadline.with_grace()
     if method.early:
         return Search(method.point(posterior, theta, hyper), done=True, converged=True)
     if method.by_gradients:
-        theta, towards = nearer(posterior, theta, towards, hyper), None
         energies = posterior.energies(theta, hyper.beta)
         search = Search(Point(theta, hyper, energies, None, None))
         enough = NEAR if method.dense else max(LOW, method.resolution)
@@ -206,17 +202,8 @@ def find_mode(
             return search._replace(point=method.point(posterior, theta, hyper))
     tol = tol if method.dense else max(tol, LOW)
     rule = FixedPrecisions(posterior, method, tol, method.dense, confined)
-    search = rule.begun(nearer(posterior, theta, towards, hyper), hyper)
+    search = rule.begun(theta, hyper)
     return lower(posterior, DampedSteps(), rule, search, max_iter, late)
-
-
-def nearer(posterior, theta, towards, hyper):
-    """Weights of lower energy among ``theta`` and ``towards``, if the latter are given."""
-    if towards is None:
-        return theta
-    both = np.stack([theta, towards])
-    energies = posterior.energies(both, hyper.beta).total(hyper)
-    return both[int(energies[1] < energies[0])]
 
 
 def decrement(point):
