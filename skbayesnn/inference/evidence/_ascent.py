@@ -20,6 +20,7 @@ from skbayesnn.inference.optimise._steps import find_mode
 from skbayesnn.posterior import Hyperparameters
 
 ENOUGH = 0.5  # nats: an ascent that stops this close to the maximum has converged
+IDLE = 1e-2  # effective number of parameters below which a group has no effect
 MAX_STEP = 1.0  # largest change of any ln alpha or ln beta in one step
 LEAST_REACH = 1e-3  # largest change below which no shorter step is tried
 STALLED = 0.2  # fraction of the tolerance that a step must gain for the ascent to continue
@@ -35,6 +36,7 @@ class Derivatives(NamedTuple):
     gradient: np.ndarray  # (h,)
     # (h, h), negative second derivatives, without third derivatives of the energy
     curvature: np.ndarray
+    gamma: np.ndarray  # (n_groups,), k_c - alpha_c Tr_c(A^-1)
 
 
 def evidence_derivatives(posterior, method, point, prior, exact=True, at_least=-np.inf):
@@ -91,7 +93,7 @@ def evidence_derivatives(posterior, method, point, prior, exact=True, at_least=-
     gradient += np.append(tau, -np.sum(tau)) if balanced else tau  # all moves sum to zero
     curvature = bending + np.diag(0.5 * traces) + pulls @ moves.T
     curvature -= 0.5 * _cross_traces(groups, hyper, by_prior, products)
-    return Derivatives(value, gradient, curvature)
+    return Derivatives(value, gradient, curvature, (counts - traces)[:n_groups])
 
 
 def _pulls_and_products(posterior, theta, hyper, S, exact, balanced):
@@ -144,6 +146,15 @@ BOLD = Manner(exact=False, shrink=0.25, regrow=2.0, cuts=np.inf, shorter=np.inf)
 WARY = Manner(exact=True, shrink=0.5, regrow=np.inf, cuts=3, shorter=0.9)
 
 
+class Ascended(NamedTuple):
+    """Result of an ascent."""
+
+    search: object  # state of the search at the last minimum
+    settled: bool  # whether the ascent converged, with little evidence left to gain
+    # (n_groups,), effective number of parameters of every group there; nan if not known
+    gamma: np.ndarray
+
+
 def ascend(posterior, method, search, free, manner, tol, max_iter=20):
     """Maximise the evidence over the free precisions, with the minimum updated at every step.
 
@@ -159,13 +170,12 @@ def ascend(posterior, method, search, free, manner, tol, max_iter=20):
 
     The search starts at a minimum, with a positive definite Hessian for an exact ascent. It ends if
     the squared Newton decrement (nats) is below ``tol``, or after a step that was not shortened and
-    gained less than a fifth of it. Returned are the search at the last minimum, and True if little
-    evidence is left to gain: False if it is not defined at the starting point, or if time is up
-    before.
+    gained less than a fifth of it. It is not settled if the evidence is not defined at the starting
+    point or time is up.
     """
     derivatives = evidence_derivatives(posterior, method, search.point, free.prior, manner.exact)
     if derivatives is None:
-        return search, False
+        return Ascended(search, False, np.full(len(free.alpha), np.nan))
     reach, cuts, converged, length = MAX_STEP, 0, False, np.inf
     for _ in range(max_iter):
         active = _active(posterior, search.point.hyper, free, derivatives.gradient)
@@ -190,7 +200,7 @@ def ascend(posterior, method, search, free, manner, tol, max_iter=20):
             break
     active = _active(posterior, search.point.hyper, free, derivatives.gradient)
     left = 0.5 * derivatives.gradient[active] @ _newton_step(derivatives, active)
-    return search, bool(converged or left < ENOUGH)
+    return Ascended(search, bool(converged or left < ENOUGH), derivatives.gamma)
 
 
 def _followed(posterior, method, search, hyper, prior, manner, tol, value):
@@ -202,6 +212,20 @@ def _followed(posterior, method, search, hyper, prior, manner, tol, value):
         return found, None
     least = value - 1e-11 * abs(value)
     return found, evidence_derivatives(posterior, method, found.point, prior, exact, least)
+
+
+def without_idle_groups(posterior, method, found, free):
+    """Search state with groups without effect set to the upper bound of their precision.
+
+    Networks that learn nothing are then equal, and count as one minimum.
+    """
+    search = found.search
+    prior, hyper = free.alpha_prior, search.point.hyper
+    idle = free.alpha & (found.gamma < IDLE) & ~prior.informative
+    if not np.any(idle):
+        return search
+    hyper = hyper._replace(alpha=np.where(idle, np.exp(prior.high), hyper.alpha))
+    return find_mode(posterior, method, search.point.theta, hyper, TRIALS, 1e-8)
 
 
 def _active(posterior, hyper, free, gradient):

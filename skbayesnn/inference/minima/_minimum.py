@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from skbayesnn.inference.curvature._method import Method
-from skbayesnn.inference.evidence._ascent import BOLD, WARY, ascend
+from skbayesnn.inference.evidence._ascent import BOLD, WARY, ascend, without_idle_groups
 from skbayesnn.inference.evidence._evidence import (
     EvidenceTerms,
     alpha_occam,
@@ -96,7 +96,8 @@ def complete(posterior, theta, hyper, settings):
     method, settled = Method.choose(posterior, settings), search.converged
     if method.refines and np.any(free.mask) and not settings.deadline.passed:
         tol = ASCENT * settings.tol if posterior.network.hidden_layer_sizes else 1e-9
-        search, settled = ascend(posterior, method, search, free, BOLD, tol)
+        found = ascend(posterior, method, search, free, BOLD, tol)
+        search, settled = without_idle_groups(posterior, method, found, free), found.settled
         posterior, search, more = _needed(posterior, *search.point[:2], settings, search)
         pruned, method = pruned + more, Method.choose(posterior, settings)
     search = _polished(posterior, method, search, settings, refine=True)
@@ -139,7 +140,7 @@ def _polished(posterior, method, search, settings, refine):
         search = find_mode(posterior, method, theta, hyper, _trials(posterior, method), tol)
     refine = refine and method.refines and method.exact and np.any(free.mask)
     if refine and search.point.precision.definite:
-        return ascend(posterior, method, search, free, WARY, TO_ROUNDING, max_iter=10)[0]
+        return ascend(posterior, method, search, free, WARY, TO_ROUNDING, max_iter=10).search
     return search
 
 

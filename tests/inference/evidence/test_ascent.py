@@ -9,6 +9,7 @@ from skbayesnn.inference.evidence._ascent import (
     WARY,
     ascend,
     evidence_derivatives,
+    without_idle_groups,
 )
 from skbayesnn.inference.evidence._evidence import log_evidence_fixed
 from skbayesnn.network import Network, outputs
@@ -80,7 +81,9 @@ def derivatives_at(posterior, search, exact=True):
 def ascended(posterior, search, free=None, exact=False, tol=1e-9, **options):
     """After `ascend`, and whether that settled."""
     free, method = free_all(posterior) if free is None else free, method_of(posterior)
-    return ascend(posterior, method, search, free, WARY if exact else BOLD, tol, **options)
+    found = ascend(posterior, method, search, free, WARY if exact else BOLD, tol, **options)
+    search = found.search if exact else without_idle_groups(posterior, method, found, free)
+    return search, found.settled
 
 
 CASES = [
