@@ -426,7 +426,8 @@ cdef class Loop:
         self.model = self.part = posterior.compiled
         self.kept = []
         if free is not None:
-            self.part = rule.part.compiled
+            if rule.method.early:
+                self.part = rule.part.compiled
             task.more = doubles(self.kept, 2.0 * free.prior.shape)
             task.rate = doubles(self.kept, free.prior.rate)
             task.free = integers(self.kept, free.mask)
