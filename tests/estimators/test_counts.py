@@ -19,7 +19,6 @@ from skbayesnn.active_learning import information_gain, select, suggest
 from skbayesnn.estimators import AveragedRegressor, conformal_interval
 from skbayesnn.metrics import (
     log_density_scorer,
-    make_coverage_scorer,
     neg_calibration_error_scorer,
     neg_crps_scorer,
     quantile_calibration_error,
@@ -27,7 +26,7 @@ from skbayesnn.metrics import (
 
 FIXED = {"prior": Prior(precision=0.7), "standardize": False, "random_state": 0}
 LAPLACE = {"measure_evidence": False, "random_state": 0}
-SCORING = {"log_density": log_density_scorer, "coverage": make_coverage_scorer(0.8)}
+SCORING = {"log_density": log_density_scorer, "neg_crps": neg_crps_scorer}
 
 
 def make_rows(n=60, dispersion=0.0, seed=0):
