@@ -13,6 +13,8 @@ from skbayesnn._typing import Array, Axes, Estimator
 from skbayesnn.displays._display import BLUE, ORANGE, Display, feature_names, output_index
 from skbayesnn.metrics import sobol_indices
 
+N_LARGEST = 20  # inputs that are shown
+
 
 @dataclass(eq=False, repr=False)
 class SensitivityDisplay(Display):
@@ -77,15 +79,9 @@ class SensitivityDisplay(Display):
         indices = tuple(some[output] for some in found)
         return cls(indices, feature_names(estimator, X)).plot(ax)
 
-    def plot(self, ax: Axes = None, *, n_largest: int = 20) -> Self:
-        """Draw the bars.
-
-        Parameters
-        ----------
-        n_largest : int, default=20
-            Largest number of inputs to show.
-        """
-        order = np.argsort(-self.indices[2], kind="stable")[:n_largest]
+    def plot(self, ax: Axes = None) -> Self:
+        """Draw the bars, of at most 20 inputs."""
+        order = np.argsort(-self.indices[2], kind="stable")[:N_LARGEST]
         position, self.bars_ = np.arange(len(order)), []
         first, first_std, total, total_std = (some[order] for some in self.indices)
         kinds = [
