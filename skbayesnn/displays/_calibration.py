@@ -122,7 +122,8 @@ class CalibrationDisplay(Display):
         Parameters
         ----------
         pit : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Predictive probabilities of values up to the true targets, as by ``predictive_cdf``.
+            Predictive probabilities of values up to the true targets, as
+            ``predict_distribution(X).cdf(y)``.
         names : list of str, optional
             Names of the outputs.
         """

@@ -96,8 +96,8 @@ def quantile_calibration_error(pit: ArrayLike, *, sample_weight: ArrayLike | Non
     Parameters
     ----------
     pit : array-like of shape (n_samples,) or (n_samples, n_outputs)
-        Probability integral transform: the predictive distribution function at the targets, as
-        `predictive_cdf` of the regressors gives it.
+        Probability integral transform: the predictive distribution function at the targets,
+        ``predict_distribution(X).cdf(y)``.
 
     Returns
     -------

@@ -44,7 +44,7 @@ def test_coverage_is_that_of_predictive_intervals(engine, readable):
         low, high = model.predict_interval(X[TEST], coverage[i]).T
         assert observed[i] == np.mean((low <= Y[TEST, 0]) & (Y[TEST, 0] <= high))
     assert (coverage[0], coverage[-1], observed[-1]) == (0.0, 1.0, 1.0)
-    pit = model.predictive_cdf(X[TEST], Y[TEST, 0])
+    pit = model.predict_distribution(X[TEST]).cdf(Y[TEST, 0])
     assert_array_equal(display.pit[:, 0], pit)
     heights = display.histograms_[0][0].get_xy()[:, 1]
     assert set(heights) - {0.0} <= set(np.histogram(pit, 10, (0, 1))[0])
@@ -57,7 +57,7 @@ def test_every_output_has_a_curve():
     display = CalibrationDisplay.from_estimator(model, X[TEST], Y[TEST])
     assert display.names == ["y0", "y1"]
     assert len(display.lines_) == len(display.histograms_) == 2
-    pit = model.predictive_cdf(X[TEST], Y[TEST])
+    pit = model.predict_distribution(X[TEST]).cdf(Y[TEST])
     for line, u in zip(display.lines_, pit.T, strict=True):
         coverage, observed = line.get_data()
         assert_allclose(observed, [np.mean(np.abs(u - 0.5) <= c / 2) for c in coverage])
@@ -88,7 +88,7 @@ def test_transformed_targets_have_their_own_distribution():
     model = TransformedTargetRegressor(EvidenceMLPRegressor(()), func=np.exp, inverse_func=np.log)
     model.fit(X[TRAIN], Y[TRAIN, 0])
     display = CalibrationDisplay.from_estimator(model, X[TEST], Y[TEST, 0])
-    assert_array_equal(display.pit[:, 0], model.predictive_cdf(X[TEST], Y[TEST, 0]))
+    assert_array_equal(display.pit[:, 0], model.predict_distribution(X[TEST]).cdf(Y[TEST, 0]))
 
 
 def test_rivals_in_the_same_axes(readable):

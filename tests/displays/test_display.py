@@ -103,7 +103,7 @@ def test_search_that_averages():
     assert_allclose(display.mean, search.predict(at))
     assert_allclose(display.epistemic_std, search.predict_std(at, kind="epistemic"))
     pit = CalibrationDisplay.from_estimator(search, rows, y).pit[:, 0]
-    assert_allclose(pit, search.predictive_cdf(rows, y))
+    assert_allclose(pit, search.predict_distribution(rows).cdf(y))
 
 
 @pytest.mark.parametrize("layout", ["constrained", None])

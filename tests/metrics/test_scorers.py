@@ -62,10 +62,10 @@ def test_regressors(regressor):
     rows, y = X[TEST], Y[TEST]
     found = {name: scorer(model, rows, y) for name, scorer in FOR_REGRESSORS.items()}
     assert_allclose(found["log_density"], model.log_predictive_density(rows, y).mean())
-    pit = model.predictive_cdf(rows, y)
+    pit = model.predict_distribution(rows).cdf(y)
     assert_allclose(found["neg_calibration_error"], -quantile_calibration_error(pit))
     at, step = np.linspace(-6.0, 6.0, 12001, retstep=True)
-    below = model.predictive_cdf(np.repeat(rows[:1], len(at), axis=0), at)
+    below = model.predict_distribution(np.repeat(rows[:1], len(at), axis=0)).cdf(at)
     integral = step * np.sum((below - (at >= y[0])) ** 2)
     assert_allclose(-neg_crps_scorer(model, rows[:1], y[:1]), integral, atol=step)
 

@@ -57,44 +57,6 @@ class Predictions:
         """
         return self.predict_distribution(X, measurement_std, exposure).ppf(q)
 
-    def predict_expectation(
-        self,
-        X: ArrayLike,
-        function: Callable[..., Any],
-        return_std: bool = False,
-        exposure: float | ArrayLike | None = None,
-    ) -> Any:
-        """Predict the mean of a function of the target, such as a cost or a change of units.
-
-        The mean is computed by Gauss-Hermite quadrature with 40 nodes for each Gaussian of the
-        predictive distribution: exact for polynomials of degree 79. Networks with Student-t noise,
-        under which such means need not exist, are left out if all others have at least a fifth of
-        the weight.
-
-        Parameters
-        ----------
-        function : callable
-            Function from targets in units of y, of shape (m,) or (m, n_outputs), to an array of
-            that shape; it treats every target by itself, and is smooth.
-        return_std : bool, default=False
-            Also return the standard deviation of the function.
-
-        Returns
-        -------
-        mean : ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            Mean, in units of the function.
-        std : ndarray of the same shape
-            Standard deviation; only with ``return_std``.
-
-        Raises
-        ------
-        ValueError
-            If most networks have Student-t noise; or if ``function`` does not return finite numbers
-            of the shape that it was given.
-        """
-        mean, std = self.predict_distribution(X, exposure=exposure).expect(function)
-        return (mean, std) if return_std else mean
-
     def log_predictive_density(
         self,
         X: ArrayLike,
@@ -110,17 +72,3 @@ class Predictions:
             Log density in nats, y in its own units; joint over the outputs.
         """
         return self.predict_distribution(X, measurement_std, exposure).joint_logpdf(y)
-
-    def predictive_cdf(
-        self,
-        X: ArrayLike,
-        y: ArrayLike,
-        measurement_std: float | ArrayLike | None = None,
-        exposure: float | ArrayLike | None = None,
-    ) -> Array:
-        """Compute the predictive probability of a target no larger than ``y``.
-
-        At the true targets of a calibrated model these values, the probability integral transform,
-        are uniform (Dawid 1984).
-        """
-        return self.predict_distribution(X, measurement_std, exposure).cdf(y)
