@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,9 +12,8 @@ from sklearn.base import is_classifier
 from sklearn.utils.metadata_routing import MetadataRequest
 
 from skbayesnn._docs import documented
-from skbayesnn._typing import Array
 from skbayesnn.estimators._pipeline import predictor
-from skbayesnn.estimators.predictions._distribution import CountDistribution
+from skbayesnn.estimators.predictions._distribution import CountDistribution, Distribution
 from skbayesnn.metrics._rules import crps_gaussian, mean_over_rows, quantile_calibration_error
 
 REQUESTS = MetadataRequest(owner="scorer")
@@ -82,7 +80,11 @@ def log_density_scorer(
     model, rows = predictor(estimator, X)
     if is_classifier(model) and hasattr(model, "log_predictive_density"):
         return mean_over_rows(model.log_predictive_density(rows, y), sample_weight)
-    return mean_over_rows(distribution(model, rows, exposure).joint_logpdf(y), sample_weight)
+    at = distribution(model, rows, exposure)
+    if isinstance(at, Distribution):
+        return mean_over_rows(at.joint_logpdf(y), sample_weight)
+    density = at.logpdf(np.reshape(y, at.mean().shape))  # of a Gaussian
+    return mean_over_rows(density.reshape(len(density), -1).sum(axis=1), sample_weight)
 
 
 @documented(SCORES)
@@ -153,7 +155,7 @@ def neg_calibration_error_scorer(
 def distribution(estimator, X, exposure=None):
     """Predict the distribution of the targets.
 
-    Any other regressor that predicts its standard deviation counts as Gaussian.
+    Any other regressor that predicts its standard deviation gives SciPy's `norm`.
     """
     model, X = predictor(estimator, X)
     if is_classifier(model):
@@ -163,7 +165,7 @@ def distribution(estimator, X, exposure=None):
             "regressors only."
         )
     if not hasattr(model, "predict_distribution"):
-        return GaussianPredictions(*moments(model, X))
+        return norm(*moments(model, X))
     if exposure is None:
         return model.predict_distribution(X)
     return model.predict_distribution(X, exposure=exposure)
@@ -183,34 +185,8 @@ def moments(regressor, X):
 
 def probability_integral(at, y):
     """Distribution function at the targets; of counts less half of their probability."""
-    below = at.cdf(y)
+    below = at.cdf(y if isinstance(at, Distribution) else np.reshape(y, at.mean().shape))
     return below - 0.5 * at.pmf(y) if isinstance(at, CountDistribution) else below
-
-
-@dataclass(frozen=True)
-class GaussianPredictions:
-    """Gaussian predictive distributions of a regressor with means and standard deviations."""
-
-    means: Array
-    stds: Array
-
-    def mean(self):
-        return self.means
-
-    def std(self):
-        return self.stds
-
-    def joint_logpdf(self, y):
-        density = norm.logpdf(self._shaped(y), self.means, self.stds)
-        return density.reshape(len(density), -1).sum(axis=1)
-
-    def cdf(self, y):
-        return norm.cdf(self._shaped(y), self.means, self.stds)
-
-    def _shaped(self, y):
-        if np.size(y) != self.means.size:
-            raise ValueError(f"y has the shape {np.shape(y)}, the predictions {self.means.shape}.")
-        return np.reshape(y, self.means.shape)
 
 
 def _crps(at, y):
