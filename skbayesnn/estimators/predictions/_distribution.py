@@ -67,6 +67,7 @@ class Distribution:
     std: Callable[..., Any]
     logpdf: Callable[..., Any]
     ppf: Callable[..., Any]
+    joint_logpdf: Callable[..., Any]
 
     def var(self, kind: str = "total") -> Array:
         """Compute the variance, or one of its parts, in squared units of y."""
