@@ -22,7 +22,6 @@ from sklearn.feature_selection import SelectFromModel, SelectKBest, f_regression
 from sklearn.pipeline import make_pipeline
 
 from skbayesnn import EvidenceMLPRegressor
-from skbayesnn.displays import RelevanceDisplay
 
 # a fit may end some nats low
 warnings.simplefilter("ignore", ConvergenceWarning)
@@ -69,12 +68,16 @@ plt.rcParams.update({"font.size": 8, "axes.linewidth": 0.6})
 fig, (left, right) = plt.subplots(
     1, 2, figsize=(6.5, 3.2), layout="constrained"
 )
-RelevanceDisplay.from_estimator(ard, ax=left)
+order = np.argsort(-ard.feature_relevance_)
+left.barh(range(15), ard.feature_relevance_[order], color="#0072B2", height=0.7)
+left.set_yticks(range(15), [NAMES[i] for i in order])
 left.set(
     xlabel="ARD: relevance (prior sd of weights)",
     xscale="log",
     xlim=(0.0008, 1),
+    ylim=(14.6, -0.6),
 )
+left.spines[["top", "right"]].set_visible(False)
 order = np.argsort(p_values)
 right.barh(range(15), -np.log10(p_values[order]), color="0.6", height=0.7)
 right.axvline(-np.log10(0.05), color=VERMILION, lw=1.0, ls="--")

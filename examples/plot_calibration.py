@@ -137,7 +137,8 @@ for name, estimator in estimators.items():
         if name == ours:
             mean[name][test] = estimator.predict(rows)
             density[name][test] = estimator.log_predictive_density(rows, truth)
-            cdf[name][test] = estimator.predictive_cdf(rows, truth)
+            at = estimator.predict_distribution(rows)
+            cdf[name][test] = at.cdf(truth)
             continue
         if name == "MLPRegressor":
             found = estimator.predict(rows)

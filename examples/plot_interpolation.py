@@ -24,9 +24,7 @@ from skbayesnn import EvidenceMLPRegressor
 from skbayesnn.basis import (
     FourierSplineFeatures,
     HermiteFunctionFeatures,
-    HermitePolynomialFeatures,
     LegendreFeatures,
-    PowerFeatures,
     RadialBasisFeatures,
 )
 from skbayesnn.model_selection import EvidenceSearch
@@ -298,10 +296,10 @@ plt.show()
 # All rows of the table
 # ---------------------
 # MacKay's table has two sets of data. The second set here are sixty points of a
-# broken line, which none of the models contains. Polynomials of one degree span
-# the same functions, with different priors. Each row of splines is one order.
-# The table lists the best value of the parameter, the log evidence there, and
-# in brackets that of the family, which is the average over all values.
+# broken line, which none of the models contains. Each row of splines is one
+# order. The table lists the best value of the parameter, the log evidence
+# there, and in brackets that of the family, which is the average over all
+# values.
 
 
 def broken(x):
@@ -322,8 +320,6 @@ ROWS = {
         LegendreFeatures(orthonormal=True),
         {"degree": DEGREES},
     ),
-    "ordinary polynomials": (PowerFeatures(), {"degree": DEGREES}),
-    "Hermite polynomials": (HermitePolynomialFeatures(), {"degree": DEGREES}),
     "Gaussian radial": (RadialBasisFeatures(60), {"width": WIDTHS}),
     "Cauchy radial": (
         RadialBasisFeatures(60, kernel="cauchy"),
@@ -404,7 +400,6 @@ plt.show()
 # %%
 # What to look for: the best model depends on the data. For the broken line,
 # narrow radial functions are best, then splines of low order. Hermite functions
-# have no advantage there. Polynomials that span the same functions differ by
-# many nats, as their priors do: powers need large weights that cancel, and
-# orthonormal Legendre polynomials allow high degrees as large a share as low
-# ones.
+# have no advantage there. Legendre polynomials of both scales span the same
+# functions, but their priors differ: orthonormal ones allow high degrees as
+# large a share as low ones.

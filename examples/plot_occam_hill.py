@@ -74,7 +74,7 @@ model = EvidenceMLPRegressor(
 grid = {"hidden_layer_sizes": WIDTHS, "prior": ["layer", "single"]}
 search = EvidenceSearch(model, grid).fit(X, y)
 EvidenceDisplay.from_estimator(
-    search, "hidden_layer_sizes", X_test, y_test, error=error_in_cm, terms=None
+    search, "hidden_layer_sizes", X_test, y_test, error=error_in_cm, terms=False
 )
 plt.show()
 

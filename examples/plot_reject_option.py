@@ -18,6 +18,7 @@ regression.
 
 import matplotlib.pyplot as plt
 import numpy as np
+from sklearn.calibration import CalibrationDisplay
 from sklearn.datasets import load_breast_cancer
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
@@ -27,7 +28,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skbayesnn import EvidenceMLPClassifier
-from skbayesnn.displays import CalibrationDisplay
 
 X, y = load_breast_cancer(return_X_y=True)
 malignant = y == 0
@@ -182,27 +182,22 @@ plt.show()
 # -----------
 # The same as calibration curves: a class predicted with probability 0.8 should
 # come true eight times in ten. Points below the diagonal on the right, and
-# above it on the left, are overconfident. Each patient is predicted nine times,
-# by different models, so that error bars of independent rows would be too
-# short; they are left out. The most probable outputs of two hidden units, on
-# the left, are nearly all at 0 or 1: few patients are between, and the curve
-# jumps there.
+# above it on the left, are overconfident. The most probable outputs of two
+# hidden units, on the left, are nearly all at 0 or 1: few patients are between,
+# and the curve jumps there.
 
 fig, axes = plt.subplots(1, 2, figsize=(6.5, 3.6), layout="constrained")
 groups = [[name for name in predicted if name.startswith("2 hidden")]]
 groups += [["evidence, moderated", *rivals]]
 for ax, names in zip(axes, groups, strict=True):
-    pooled = {
-        name.removeprefix("2 hidden units, "): np.concatenate(predicted[name])
-        for name in names
-    }
-    CalibrationDisplay.from_predictions(
-        np.concatenate(truth),
-        pooled,
-        n_bins=8,
-        ax=ax,
-        line_kw={"elinewidth": 0},
-    )
+    for name in names:
+        CalibrationDisplay.from_predictions(
+            np.concatenate(truth),
+            np.concatenate(predicted[name]),
+            n_bins=8,
+            name=name.removeprefix("2 hidden units, "),
+            ax=ax,
+        )
     ax.set(
         xlabel="predicted probability of a malignant tumour",
         ylabel="malignant among these",

@@ -64,7 +64,7 @@ def check_types(name, function):
 def test_functions_are_found():
     assert "skbayesnn.EvidenceMLPRegressor.fit" in FUNCTIONS
     assert "skbayesnn.metrics.crps_gaussian" in FUNCTIONS
-    assert "skbayesnn.displays.CalibrationDisplay.from_predictions" in FUNCTIONS
+    assert "skbayesnn.displays.CalibrationDisplay.from_pit" in FUNCTIONS
 
 
 def test_a_default_that_a_type_does_not_allow_is_found():

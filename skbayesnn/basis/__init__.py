@@ -14,19 +14,12 @@ prior standard deviations of weights and noise are sought between 0.001 and 1000
 """
 
 from skbayesnn.basis._fourier import FourierSplineFeatures
-from skbayesnn.basis._polynomials import (
-    HermiteFunctionFeatures,
-    HermitePolynomialFeatures,
-    LegendreFeatures,
-    PowerFeatures,
-)
+from skbayesnn.basis._polynomials import HermiteFunctionFeatures, LegendreFeatures
 from skbayesnn.basis._radial import RadialBasisFeatures
 
 __all__ = [
     "FourierSplineFeatures",
     "HermiteFunctionFeatures",
-    "HermitePolynomialFeatures",
     "LegendreFeatures",
-    "PowerFeatures",
     "RadialBasisFeatures",
 ]

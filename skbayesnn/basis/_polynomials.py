@@ -1,4 +1,4 @@
-"""Polynomials (Legendre, ordinary, Hermite) and Hermite functions."""
+"""Legendre polynomials and Hermite functions."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 from numpy.polynomial.legendre import legvander
-from numpy.polynomial.polynomial import polyvander
 from numpy.typing import ArrayLike
 
 from skbayesnn.basis._base import ColumnFeatures, middle_and_reach
@@ -15,37 +14,8 @@ from skbayesnn.estimators.inputs._parameters import check
 MOST_HERMITE = 500  # more extend beyond 38.6, where the first function underflows
 
 
-class _Polynomials(ColumnFeatures):
-    """Polynomials of degree 1 to ``degree`` of mapped inputs.
-
-    A subclass provides ``_vander(z, degree)``, which evaluates them and the constant.
-    """
-
-    def _learn(self, X):
-        self.middle_, self.reach_ = middle_and_reach(X)
-
-    def _mapped(self, X):
-        return (X - self.middle_) / self.reach_
-
-    def _check_parameters(self):
-        check(self, degree=1)
-
-    def _functions(self, X):
-        with np.errstate(over="ignore", invalid="ignore"):
-            values = self._vander(self._mapped(X), self.degree)[..., 1:]
-        if not np.all(np.isfinite(values)):
-            raise ValueError(
-                f"X lies so far outside the training data that polynomials of degree {self.degree} "
-                "overflow. Check its units, or use a basis that vanishes far away."
-            )
-        return values
-
-    def _labels(self):
-        return [f"{self._label}{i}" for i in range(1, self.degree + 1)]
-
-
 @dataclass(eq=False, repr=False)
-class LegendreFeatures(_Polynomials):
+class LegendreFeatures(ColumnFeatures):
     """Legendre polynomials on the interval of the training data.
 
     Every input is mapped to [-1, 1] by its smallest and largest training value. The polynomials are
@@ -90,147 +60,33 @@ class LegendreFeatures(_Polynomials):
            [ 1. ,  1. ]])
     """
 
-    _label, _vander = "legendre", staticmethod(legvander)
-
     degree: int = 10
     _: KW_ONLY
     orthonormal: bool = False
 
     def _check_parameters(self):
-        super()._check_parameters()
-        check(self, orthonormal=bool)
-
-    def _functions(self, X):
-        degrees = np.arange(1, self.degree + 1)
-        return super()._functions(X) * np.sqrt(2.0 * degrees + 1.0) ** self.orthonormal
-
-
-@dataclass(eq=False, repr=False)
-class PowerFeatures(_Polynomials):
-    """Ordinary polynomials: powers of the inputs, on the interval of the training data.
-
-    Every input is mapped to [-1, 1] by its smallest and largest training value ``z``. The functions
-    are ``z`` to ``z^degree``; the constant is the intercept of the model. Several inputs have their
-    powers side by side, without products (for which there is
-    `sklearn.preprocessing.PolynomialFeatures`).
-
-    Parameters
-    ----------
-    degree : int, default=10
-        Highest power.
-
-    Attributes
-    ----------
-    middle_, reach_ : ndarray of shape (n_features,)
-        Middle and half width of the training interval of each input (width 2 for a constant one).
-
-    Notes
-    -----
-    A model has the same functions as one on `LegendreFeatures` of the same degree, but not the same
-    prior: powers are nearly parallel, so that a polynomial which wiggles needs large weights that
-    cancel. Its evidence is therefore different.
-
-    Examples
-    --------
-    >>> from skbayesnn.basis import PowerFeatures
-    >>> PowerFeatures(degree=3).fit_transform([[0.0], [7.5], [10.0]])
-    array([[-1.   ,  1.   , -1.   ],
-           [ 0.5  ,  0.25 ,  0.125],
-           [ 1.   ,  1.   ,  1.   ]])
-    """
-
-    _label, _vander = "power", staticmethod(polyvander)
-
-    degree: int = 10
-
-
-class _Centred(ColumnFeatures):
-    """Functions of ``(x - center) / scale``; a subclass provides ``_automatic_scale(reach)``."""
+        check(self, degree=1, orthonormal=bool)
 
     def _learn(self, X):
-        middle, reach = middle_and_reach(X)
-        self.center_ = self._per_input("center", middle)
-        self.scale_ = self._per_input("scale", self._automatic_scale(reach))
-        if np.any(self.scale_ <= 0):
-            raise ValueError(f"scale must be positive, got {self.scale!r}.")
+        self.middle_, self.reach_ = middle_and_reach(X)
 
-    def _mapped(self, X):
-        return (X - self.center_) / self.scale_
-
-    def _per_input(self, name, automatic):
-        """Expand a parameter to one value per input."""
-        asked = getattr(self, name)
-        if isinstance(asked, str) and asked == "auto":
-            return automatic
-        try:
-            values = np.broadcast_to(np.asarray(asked, dtype=float), automatic.shape).copy()
-        except (TypeError, ValueError) as error:
-            raise ValueError(
-                f"{name} must be 'auto', a number, or one number for each of the {len(automatic)} "
-                f"inputs; got {asked!r}."
-            ) from error
+    def _functions(self, X):
+        with np.errstate(over="ignore", invalid="ignore"):
+            values = legvander((X - self.middle_) / self.reach_, self.degree)[..., 1:]
         if not np.all(np.isfinite(values)):
-            raise ValueError(f"{name} must be finite, got {asked!r}.")
-        return values
+            raise ValueError(
+                f"X lies so far outside the training data that polynomials of degree {self.degree} "
+                "overflow. Check its units, or use a basis that vanishes far away."
+            )
+        degrees = np.arange(1, self.degree + 1)
+        return values * np.sqrt(2.0 * degrees + 1.0) ** self.orthonormal
+
+    def _labels(self):
+        return [f"legendre{i}" for i in range(1, self.degree + 1)]
 
 
 @dataclass(eq=False, repr=False)
-class HermitePolynomialFeatures(_Centred, _Polynomials):
-    """Hermite polynomials, orthonormal where inputs have a normal distribution.
-
-    With the polynomials ``He_i`` of the statisticians and ``z = (x - center) / scale`` they are
-    ``He_i(z) / (i!)^(1/2)`` for ``i = 1, ..., degree``: uncorrelated and of mean square 1 if ``z``
-    is standard normal. The constant is the intercept of the model. Several inputs have their
-    polynomials side by side.
-
-    Parameters
-    ----------
-    degree : int, default=10
-        Highest degree.
-    center : float, array-like of shape (n_features,) or "auto", default="auto"
-        Mean of the normal distribution, in units of the inputs. ``"auto"`` is the middle of the
-        training data.
-    scale : float, array-like of shape (n_features,) or "auto", default="auto"
-        Standard deviation of this distribution. ``"auto"`` is that of a uniform distribution over
-        the width of the training data.
-
-    Attributes
-    ----------
-    center_, scale_ : ndarray of shape (n_features,)
-        Centre and scale of each input.
-
-    Notes
-    -----
-    The functions of a model are those of `LegendreFeatures` and `PowerFeatures`, with another
-    prior: they may vary more, the further they are from the centre. `HermiteFunctionFeatures`, with
-    the factor ``exp(-z^2 / 2)``, vanish there instead.
-
-    Examples
-    --------
-    >>> from skbayesnn.basis import HermitePolynomialFeatures
-    >>> basis = HermitePolynomialFeatures(degree=2, center=0.0, scale=1.0)
-    >>> basis.fit_transform([[0.0], [1.0], [3.0]]).round(3)  # z, (z^2 - 1) / 2^(1/2)
-    array([[ 0.   , -0.707],
-           [ 1.   ,  0.   ],
-           [ 3.   ,  5.657]])
-    """
-
-    _label = "hermite_polynomial"
-
-    degree: int = 10
-    _: KW_ONLY
-    center: ArrayLike | str = "auto"
-    scale: ArrayLike | str = "auto"
-
-    def _automatic_scale(self, reach):
-        return reach / np.sqrt(3.0)
-
-    def _vander(self, z, degree):
-        return np.stack(list(hermite(np.ones_like(z), z, degree + 1)), axis=-1)
-
-
-@dataclass(eq=False, repr=False)
-class HermiteFunctionFeatures(_Centred):
+class HermiteFunctionFeatures(ColumnFeatures):
     """Hermite functions: Hermite polynomials times a Gaussian, orthonormal on the line.
 
     With the physicists' polynomials ``H_i`` and ``z = (x - center) / scale`` they are
@@ -288,11 +144,32 @@ class HermiteFunctionFeatures(_Centred):
                 "basis for so many functions."
             )
 
-    def _automatic_scale(self, reach):
-        return reach / np.sqrt(2.0 * self.n_functions - 1.0)
+    def _learn(self, X):
+        middle, reach = middle_and_reach(X)
+        self.center_ = self._per_input("center", middle)
+        self.scale_ = self._per_input("scale", reach / np.sqrt(2.0 * self.n_functions - 1.0))
+        if np.any(self.scale_ <= 0):
+            raise ValueError(f"scale must be positive, got {self.scale!r}.")
+
+    def _per_input(self, name, automatic):
+        """Expand a parameter to one value per input."""
+        asked = getattr(self, name)
+        if isinstance(asked, str) and asked == "auto":
+            return automatic
+        try:
+            values = np.broadcast_to(np.asarray(asked, dtype=float), automatic.shape).copy()
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"{name} must be 'auto', a number, or one number for each of the {len(automatic)} "
+                f"inputs; got {asked!r}."
+            ) from error
+        if not np.all(np.isfinite(values)):
+            raise ValueError(f"{name} must be finite, got {asked!r}.")
+        return values
 
     def _functions(self, X):
-        z = np.clip(self._mapped(X), -40.0, 40.0)  # all functions vanish beyond
+        z = (X - self.center_) / self.scale_
+        z = np.clip(z, -40.0, 40.0)  # all functions vanish beyond
         first = np.pi**-0.25 * np.exp(-0.5 * z * z)
         values = np.stack(list(hermite(first, np.sqrt(2.0) * z, self.n_functions)), axis=-1)
         return values / np.sqrt(self.scale_)[:, None]

@@ -41,8 +41,6 @@ class Delegating:
     predict_output_cov = delegated(EvidenceMLPRegressor.predict_output_cov)
     predict_interval = delegated(EvidenceMLPRegressor.predict_interval)
     predict_quantiles = delegated(EvidenceMLPRegressor.predict_quantiles)
-    predict_expectation = delegated(EvidenceMLPRegressor.predict_expectation)
-    predictive_cdf = delegated(EvidenceMLPRegressor.predictive_cdf)
     log_predictive_density = delegated(EvidenceMLPRegressor.log_predictive_density)
     novelty = delegated(EvidenceMLPRegressor.novelty)
     sample_y = delegated(EvidenceMLPRegressor.sample_y)

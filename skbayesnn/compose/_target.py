@@ -29,7 +29,7 @@ from skbayesnn.estimators._pipeline import (
 )
 from skbayesnn.estimators.inputs._parameters import check
 from skbayesnn.estimators.inputs._rows import checked_weights
-from skbayesnn.estimators.predictions._methods import Predictions
+from skbayesnn.estimators.tasks._regression import Predictions
 
 
 def passed_weights(fit_params, n_rows):

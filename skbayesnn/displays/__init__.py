@@ -6,16 +6,14 @@ Figures that a display opens are as wide as a column of a paper, with a font siz
 give ``ax`` to draw elsewhere, in any style.
 """
 
-from skbayesnn.displays._bars import EvidenceTermsDisplay, RelevanceDisplay, SensitivityDisplay
 from skbayesnn.displays._calibration import CalibrationDisplay
 from skbayesnn.displays._evidence import EvidenceDisplay
 from skbayesnn.displays._predictive import PredictiveDisplay
+from skbayesnn.displays._sensitivity import SensitivityDisplay
 
 __all__ = [
     "CalibrationDisplay",
     "EvidenceDisplay",
-    "EvidenceTermsDisplay",
     "PredictiveDisplay",
-    "RelevanceDisplay",
     "SensitivityDisplay",
 ]

@@ -1,4 +1,4 @@
-"""Base class of all displays: lazy import of matplotlib, axes, colours; fitted networks."""
+"""Base class of all displays: lazy import of matplotlib, axes, colours, legends."""
 
 from contextlib import contextmanager, nullcontext
 from math import prod
@@ -7,11 +7,9 @@ from typing import Any
 from weakref import WeakSet
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from skbayesnn._docs import documented
 from skbayesnn.estimators import AveragedClassifier, AveragedRegressor, BayesianMLP
-from skbayesnn.estimators._pipeline import final_step
 
 NETWORKS: Any = (BayesianMLP, AveragedRegressor, AveragedClassifier)
 
@@ -30,10 +28,6 @@ Parameters
 ----------
 ax : matplotlib Axes, or one per panel, optional
     Axes to draw in; by default in a new figure. In one Axes only the first panel is drawn.
-n_largest : int, default=20
-    Largest number of inputs to show.
-bar_kw : dict, optional
-    Style of the bars (``Axes.barh``).
 line_kw : dict, optional
     Style of the lines (``Axes.plot``).
 X_test : array-like of shape (n_samples, n_features)
@@ -142,20 +136,6 @@ def root(owner):
     """Figure of axes, or of a subfigure."""
     figure = owner if hasattr(owner, "canvas") else owner.get_figure()
     return figure.canvas.figure
-
-
-def fitted_network(estimator):
-    """Return the network of an estimator, a pipeline or a search, or raise ``TypeError``."""
-    estimator = getattr(estimator, "predictor_", estimator)
-    network = final_step(estimator)
-    if not isinstance(network, NETWORKS):
-        raise TypeError(
-            "This display needs a network of skbayesnn, or a Pipeline whose last step is one; got "
-            f"{network!r}."
-        )
-    if isinstance(network, BayesianMLP):
-        check_is_fitted(network)  # averages hold fitted models
-    return network
 
 
 def feature_names(estimator, X):

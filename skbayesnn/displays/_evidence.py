@@ -17,19 +17,7 @@ from skbayesnn.displays._display import COLORS, MARKERS, Display, legend_above
 from skbayesnn.estimators.inputs._settings import SETTINGS
 
 DOUBTS = ("doubtful", "chains have not converged")  # beginnings of verdicts
-PARTS = {
-    "misfit to the data": ("misfit", "noise_normaliser", "target_scale"),
-    "Occam factor": (
-        "weight_prior",
-        "log_det",
-        "symmetry",
-        "weight_precision_occam",
-        "noise_occam",
-        "other_minima",
-    ),
-}
-CONSTANT = 1e-6  # nats; terms that vary less are not shown
-TERMS = tuple(name for names in PARTS.values() for name in names)
+MISFIT = ("misfit", "noise_normaliser", "target_scale")  # terms; the others are the Occam factor
 
 
 class Hill(NamedTuple):
@@ -39,7 +27,7 @@ class Hill(NamedTuple):
     position: np.ndarray  # on the axis of the parameter
     log_evidence: np.ndarray  # nats; nan where not available
     log_evidence_std: np.ndarray
-    terms: dict  # of the best minimum; other_minima: what other distinct minima contribute
+    misfit: np.ndarray  # log likelihood of the best minimum
     test_error: np.ndarray | None
     doubtful: np.ndarray  # True where the verdict of the fit is against its evidence
 
@@ -56,7 +44,7 @@ class EvidenceDisplay(Display):
     Parameters
     ----------
     hills : list of Hill
-        Lines with ``name``, ``position``, ``log_evidence``, ``log_evidence_std``, ``terms``,
+        Lines with ``name``, ``position``, ``log_evidence``, ``log_evidence_std``, ``misfit``,
         ``test_error`` and ``doubtful``.
     param_name : str
         Name of the axis.
@@ -70,11 +58,11 @@ class EvidenceDisplay(Display):
     Attributes
     ----------
     axes_ : ndarray of matplotlib Axes
-        Panels of the evidence; of its terms, if there are any; of the test error, if given.
+        Panels of the evidence; of its parts, if there are any; of the test error, if given.
     lines_ : list of matplotlib Line2D
         Evidence of every hill.
     term_lines_ : dict of str to matplotlib Line2D
-        Terms of the hill with the highest evidence, relative to its top.
+        Misfit and Occam factor of the hill with the highest evidence, relative to its top.
     error_lines_ : list of matplotlib Line2D
         Test error of every hill.
 
@@ -151,27 +139,24 @@ class EvidenceDisplay(Display):
         return cls(hills, **axis, error_name=error_name).plot(ax, **plot_options)
 
     def plot(
-        self, ax: Axes = None, *, terms: str | None = "parts", line_kw: dict[Any, Any] | None = None
+        self, ax: Axes = None, *, terms: bool = True, line_kw: dict[Any, Any] | None = None
     ) -> Self:
         """Draw the panels.
 
         Parameters
         ----------
-        terms : {"parts", "each"} or None, default="parts"
-            Draw misfit and Occam factor, or each term of the evidence that varies, or none, each
-            relative to its value at the highest evidence.
+        terms : bool, default=True
+            Draw misfit and Occam factor, relative to their values at the highest evidence.
         """
-        if terms not in ("parts", "each", None):
-            raise ValueError(f"terms must be 'parts', 'each' or None, got {terms!r}.")
         best = max(self.hills, key=lambda hill: np.nanmax(hill.log_evidence, initial=-np.inf))
-        shown = _shown_terms(best, terms)
+        terms = terms and not np.isnan(best.misfit).all()
         with_error = self.hills[0].test_error is not None
-        n = 1 + bool(shown) + with_error
+        n = 1 + terms + with_error
         with self._panels(ax, (n, 1), (3.5, 0.9 + 1.5 * n), sharex=True) as axes:
             self._draw_evidence(axes[0], line_kw or {})
             self.term_lines_, self.error_lines_ = {}, []
-            if shown and len(axes) == n:
-                self._draw_terms(axes[1], line_kw or {}, best, shown)
+            if terms and len(axes) == n:
+                self._draw_terms(axes[1], line_kw or {}, best)
             if with_error and len(axes) == n:
                 self.error_lines_ = self._draw(axes[-1], "test_error", line_kw or {})
                 axes[-1].set_ylabel(self.error_name)
@@ -210,16 +195,18 @@ class EvidenceDisplay(Display):
         if len(self.hills) > 1 or keys:
             legend_above(axes, handles=[*self.lines_, *keys])
 
-    def _draw_terms(self, axes, line_kw, best, shown):
-        top = np.nanargmax(best.log_evidence)
-        lines = {"log evidence": best.log_evidence, **shown}
-        for i, (name, values) in enumerate(lines.items()):
-            style = {"color": COLORS[i % len(COLORS) - 1], "marker": MARKERS[i % len(MARKERS)]}
-            style |= {"ls": "-" if i < len(COLORS) else "--", "ms": 3, "lw": 1.0}
-            style |= {"label": name.replace("_", " ")} | line_kw
-            (self.term_lines_[name],) = axes.plot(best.position, values - values[top], **style)
+    def _draw_terms(self, axes, line_kw, hill):
+        evidence, top = hill.log_evidence, np.nanargmax(hill.log_evidence)
+        lines = {
+            "log evidence": (evidence, "black"),
+            "misfit to the data": (hill.misfit, COLORS[0]),
+            "Occam factor": (evidence - hill.misfit, COLORS[1]),
+        }
+        for (name, (values, color)), marker in zip(lines.items(), MARKERS, strict=False):
+            style = {"color": color, "marker": marker, "ms": 3, "lw": 1.0, "label": name} | line_kw
+            (self.term_lines_[name],) = axes.plot(hill.position, values - values[top], **style)
         axes.set_ylabel("change from\nthe top (nats)")
-        title = f"terms at {best.name}" if best.name else None
+        title = f"terms at {hill.name}" if hill.name else None
         legend_above(axes, title=title, title_fontsize="small", alignment="left")
 
     def _all(self, name):
@@ -254,28 +241,15 @@ def _hill(name, position, rows, results, errors):
     def pick(column, default):
         return np.asarray(results.get(column, np.full(len(results["params"]), default)))[rows]
 
-    log_evidence = pick("log_evidence", np.nan).astype(float)
-    terms = {term: pick(f"term_{term}", np.nan).astype(float) for term in TERMS[:-1]}
-    terms["other_minima"] = log_evidence - sum(terms.values())
     return Hill(
         name,
         position,
-        log_evidence,
+        pick("log_evidence", np.nan).astype(float),
         pick("log_evidence_std", 0.0).astype(float),
-        terms,
+        sum(pick(f"term_{term}", np.nan).astype(float) for term in MISFIT),
         None if errors is None else errors[rows],
         np.array([str(verdict).startswith(DOUBTS) for verdict in pick("verdict", "")]),
     )
-
-
-def _shown_terms(hill, terms):
-    """Select the terms of the panel; empty if no terms are known."""
-    if terms is None or np.isnan(hill.terms["misfit"]).all():
-        return {}
-    if terms == "each":
-        known = ~np.isnan(hill.terms["misfit"])
-        return {name: v for name, v in hill.terms.items() if np.ptp(v[known]) > CONSTANT}
-    return {part: sum(hill.terms[name] for name in names) for part, names in PARTS.items()}
 
 
 def _short(name):

@@ -161,9 +161,6 @@ class PredictiveDisplay(Display):
         *,
         n_std: float = 2.0,
         line_kw: dict[Any, Any] | None = None,
-        function_kw: dict[Any, Any] | None = None,
-        data_kw: dict[Any, Any] | None = None,
-        band_kw: dict[Any, Any] | None = None,
     ) -> Self:
         """Draw mean, bands, functions and data.
 
@@ -171,21 +168,16 @@ class PredictiveDisplay(Display):
         ----------
         n_std : float, default=2.0
             Half width of the bands in standard deviations.
-        line_kw, function_kw, data_kw : dict, optional
-            Style of the mean, the drawn functions and the points (``Axes.plot``).
-        band_kw : dict, optional
-            Style of the bands (``Axes.fill_between``).
         """
         with self._panels(ax, (1, 1), (3.5, 2.8)) as (axes,):
             self.bands_ = []
             for std, color, name in self._parts():
                 style = {"color": color, "lw": 0, "label": f"{name}, ±{n_std:g} sd"}
                 low, high = self.mean - n_std * std, self.mean + n_std * std
-                drawn = axes.fill_between(self.x, low, high, **(style | (band_kw or {})))
-                self.bands_.append(drawn)
+                self.bands_.append(axes.fill_between(self.x, low, high, **style))
             self.functions_ = []
             if self.functions is not None:
-                style = {"color": BLUE, "lw": 0.5, "alpha": 0.8} | (function_kw or {})
+                style = {"color": BLUE, "lw": 0.5, "alpha": 0.8}
                 self.functions_ = axes.plot(self.x, self.functions, **style)
                 self.functions_[0].set_label("posterior functions")
             style = {"color": BLUE, "lw": 1.6, "label": "predictive mean"} | (line_kw or {})
@@ -193,8 +185,9 @@ class PredictiveDisplay(Display):
             self.data_ = None
             if self.x_data is not None:
                 style = {"mfc": "black", "mec": "white", "mew": 0.3, "ms": 3}
-                style |= {"label": self.data_name} | (data_kw or {})
-                (self.data_,) = axes.plot(self.x_data, self.y_data, "o", **style)
+                (self.data_,) = axes.plot(
+                    self.x_data, self.y_data, "o", label=self.data_name, **style
+                )
             axes.set(
                 xlim=(self.x[0], self.x[-1]), xlabel=self.feature_name, ylabel=self.target_name
             )

@@ -4,7 +4,6 @@ from skbayesnn.estimators._average import AveragedClassifier, AveragedRegressor
 from skbayesnn.estimators._base import BayesianMLP
 from skbayesnn.estimators._conformal import conformal_interval
 from skbayesnn.estimators._evidence_estimators import EvidenceMLPClassifier, EvidenceMLPRegressor
-from skbayesnn.estimators._hmc import HMCMLP
 from skbayesnn.estimators._hmc_estimators import HMCMLPClassifier, HMCMLPRegressor
 from skbayesnn.estimators._pipeline import predictive_distribution
 from skbayesnn.estimators.inputs._settings import Noise, Prior, Sampler, Solver
@@ -14,7 +13,6 @@ from skbayesnn.estimators.tasks._networks import ClassificationNetwork, Regressi
 from skbayesnn.estimators.weights._posterior import DrawnPosterior, GaussianPosterior
 
 __all__ = [
-    "HMCMLP",
     "AveragedClassifier",
     "AveragedRegressor",
     "BayesianMLP",

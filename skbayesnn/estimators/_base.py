@@ -181,8 +181,8 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
             if batch is not None and waiting is not None:
                 checked = waiting.joined(checked)
             rows = self._canonical(*checked)
-            self._check_domain(rows, known)
             check_magnitudes(rows, self.standardize)
+            self._check_domain(rows, known)
             trouble = trouble or self._trouble_with_targets(rows)
             if earlier is None and self.standardize:
                 trouble = trouble or self._trouble_with_inputs(rows)

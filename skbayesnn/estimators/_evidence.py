@@ -19,9 +19,14 @@ from skbayesnn.estimators.inputs._combinations import PARTIAL_FIT, refusal
 from skbayesnn.estimators.inputs._parameters import check
 from skbayesnn.estimators.inputs._sequential import LEARNT, Earlier, Waiting
 from skbayesnn.estimators.inputs._settings import Solver
-from skbayesnn.estimators.reports._minimum import REMEDIES, report_minima
-from skbayesnn.estimators.reports._predictions import Predictions
-from skbayesnn.estimators.reports._report import make_report
+from skbayesnn.estimators.reports._minimum import (
+    REMEDIES,
+    n_targets_of,
+    overall,
+    report_minima,
+)
+from skbayesnn.estimators.reports._predictions import LeftOutScores
+from skbayesnn.estimators.reports._report import EvidenceReport
 from skbayesnn.estimators.tasks._networks import OnDemand
 from skbayesnn.estimators.weights._posterior import GaussianPosterior
 from skbayesnn.inference import (
@@ -144,7 +149,7 @@ class EvidenceMLP(BayesianMLP):
             self.feature_relevance_ = self.weight_precisions_[: self.n_features_in_] ** -0.5
         densities = self._left_out.log_density + self._log_scales(rows)
         self.leave_one_out_log_density_ = rows.of_given(densities)
-        self._predictions = Predictions.of(
+        self._predictions = LeftOutScores.of(
             self._left_out,
             result.problem.y,
             result.problem.sample_weight,
@@ -230,26 +235,38 @@ class EvidenceMLP(BayesianMLP):
     def evidence_report_(self):
         """Report on the evidence and the predictions, see `EvidenceReport`."""
         check_is_fitted(self)
-        found, scale = self._laplace, self._result.problem.log_scale
+        found, result = self._laplace, self._result
+        posterior, scale = result.posed.posterior, result.problem.log_scale
         minima = [replace(m, terms=replace(m.terms, target_scale=scale)) for m in found.minima]
-        reports = report_minima(self._result, minima, found.shares, self._noise_std_of)
-        noise_std = getattr(self, "noise_std_", None)
-        drawn, beside = 0, Counter()
+        reports = report_minima(result, minima, found.shares, self._noise_std_of)
+        n_drawn, beside, network = 0, Counter(), self._best.network
         if self._predicts_by_draws:
-            drawn = len(self._ensemble.member_weights)
+            n_drawn, network = len(self._ensemble.member_weights), posterior.network
         else:
             for part in self._ensemble.parts:
                 if isinstance(part, Draws):
                     beside[part.network.hidden_layer_sizes] += part.size
-        return make_report(
-            self._result,
-            found.fit,
-            reports,
-            self._predictions,
-            drawn,
-            beside,
-            None if noise_std is None else np.atleast_1d(noise_std),
-            getattr(self, "degrees_of_freedom_", np.inf),
+        chosen = len(result.growth) > 1 or len(result.noise_log_evidences) > 1
+        noise_std = getattr(self, "noise_std_", None)
+        return EvidenceReport(
+            log_evidence=result.log_evidence,
+            log_evidence_std=result.log_evidence_std,
+            laplace_log_evidence=found.fit.log_evidence,
+            verdict=overall(reports[0].verdict, self._predictions, chosen and not result.drawn),
+            minima=reports,
+            n_targets=n_targets_of(posterior),
+            hidden_layer_sizes=network.hidden_layer_sizes,
+            n_weights=network.n_weights,
+            n_drawn=n_drawn,
+            beside=beside,
+            noise_std=None if noise_std is None else np.atleast_1d(noise_std),
+            degrees_of_freedom=getattr(self, "degrees_of_freedom_", np.inf),
+            noise_p_values=result.noise_p_values,
+            noise_log_evidences=result.noise_log_evidences,
+            informed=not posterior.groups.centred,
+            predictions=self._predictions,
+            noise=result.noise,
+            tried=tuple(candidate.hidden_layer_sizes for candidate in result.growth),
         )
 
     @property

@@ -39,15 +39,7 @@ def by_chain(values, shape):
 
 
 class HMCMLP(BayesianMLP):
-    """Base class of `HMCMLPRegressor` and `HMCMLPClassifier`.
-
-    Examples
-    --------
-    >>> from skbayesnn import HMCMLPClassifier
-    >>> from skbayesnn.estimators import HMCMLP
-    >>> issubclass(HMCMLPClassifier, HMCMLP)
-    True
-    """
+    """Base class of `HMCMLPRegressor` and `HMCMLPClassifier`."""
 
     _typical_noise = staticmethod(np.mean)
 

@@ -9,17 +9,11 @@ Sensitivity indices tell how much each input of a fitted function matters.
 
 from skbayesnn.metrics._rules import (
     crps_gaussian,
-    crps_samples,
-    expected_calibration_error,
     interval_coverage,
-    interval_score,
-    log_density_gaussian,
     quantile_calibration_error,
 )
 from skbayesnn.metrics._scorers import (
     log_density_scorer,
-    make_coverage_scorer,
-    make_interval_scorer,
     neg_calibration_error_scorer,
     neg_crps_scorer,
 )
@@ -27,15 +21,9 @@ from skbayesnn.metrics._sensitivity import derivative_indices, sobol_indices
 
 __all__ = [
     "crps_gaussian",
-    "crps_samples",
     "derivative_indices",
-    "expected_calibration_error",
     "interval_coverage",
-    "interval_score",
-    "log_density_gaussian",
     "log_density_scorer",
-    "make_coverage_scorer",
-    "make_interval_scorer",
     "neg_calibration_error_scorer",
     "neg_crps_scorer",
     "quantile_calibration_error",

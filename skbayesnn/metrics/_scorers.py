@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,20 +12,9 @@ from sklearn.base import is_classifier
 from sklearn.utils.metadata_routing import MetadataRequest
 
 from skbayesnn._docs import documented
-from skbayesnn._typing import Array
 from skbayesnn.estimators._pipeline import predictor
-from skbayesnn.estimators.inputs._parameters import probabilities
 from skbayesnn.estimators.predictions._distribution import CountDistribution, Distribution
-from skbayesnn.metrics._rules import (
-    RULES,
-    crps_gaussian,
-    expected_calibration_error,
-    interval_coverage,
-    interval_score,
-    log_density_gaussian,
-    mean_over_rows,
-    quantile_calibration_error,
-)
+from skbayesnn.metrics._rules import crps_gaussian, mean_over_rows, quantile_calibration_error
 
 REQUESTS = MetadataRequest(owner="scorer")
 REQUESTS.score.add_request(param="exposure", alias=True)
@@ -94,7 +80,11 @@ def log_density_scorer(
     model, rows = predictor(estimator, X)
     if is_classifier(model) and hasattr(model, "log_predictive_density"):
         return mean_over_rows(model.log_predictive_density(rows, y), sample_weight)
-    return mean_over_rows(distribution(model, rows, exposure).joint_logpdf(y), sample_weight)
+    at = distribution(model, rows, exposure)
+    if isinstance(at, Distribution):
+        return mean_over_rows(at.joint_logpdf(y), sample_weight)
+    density = at.logpdf(np.reshape(y, at.mean().shape))  # of a Gaussian
+    return mean_over_rows(density.reshape(len(density), -1).sum(axis=1), sample_weight)
 
 
 @documented(SCORES)
@@ -140,10 +130,7 @@ def neg_calibration_error_scorer(
     sample_weight: ArrayLike | None = None,
     exposure: ArrayLike | None = None,
 ) -> float:
-    """Negative calibration error.
-
-    Regressors: `quantile_calibration_error`; classifiers, any with ``predict_proba``:
-    `expected_calibration_error`.
+    """Negative `quantile_calibration_error` of regressors.
 
     Returns
     -------
@@ -161,88 +148,24 @@ def neg_calibration_error_scorer(
     >>> -0.2 < neg_calibration_error_scorer(model, X, y) <= 0
     True
     """
-    if is_classifier(estimator):
-        proba, labels = estimator.predict_proba(X), estimator.classes_
-        return -expected_calibration_error(y, proba, labels=labels, sample_weight=sample_weight)
     pit = probability_integral(distribution(estimator, X, exposure), y)
     return -quantile_calibration_error(pit, sample_weight=sample_weight)
-
-
-@documented(RULES)
-def make_coverage_scorer(coverage: float = 0.95) -> Callable[..., Any]:
-    """Scorer of the coverage of prediction intervals.
-
-    Returns
-    -------
-    callable
-        Scorer ``(estimator, X, y, sample_weight=None, exposure=None)`` of regressors: minus the
-        distance of `interval_coverage` from ``coverage``, higher is better.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn import EvidenceMLPRegressor
-    >>> from skbayesnn.metrics import make_coverage_scorer
-    >>> X = np.linspace(-1, 1, 40)[:, None]
-    >>> y = 2 * X[:, 0] + 0.1 * np.random.default_rng(0).standard_normal(40)
-    >>> model = EvidenceMLPRegressor(()).fit(X, y)
-    >>> score = make_coverage_scorer(coverage=0.8)
-    >>> -0.2 < score(model, X, y) <= 0
-    True
-    """
-    probabilities(coverage, "coverage")
-    return with_exposure(partial(_coverage_score, coverage=coverage))
-
-
-@documented(RULES)
-def make_interval_scorer(coverage: float = 0.95) -> Callable[..., Any]:
-    """Scorer of prediction intervals by their negative mean `interval_score`.
-
-    Returns
-    -------
-    callable
-        Scorer ``(estimator, X, y, sample_weight=None, exposure=None)`` of regressors, in units of
-        y: higher is better.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn import EvidenceMLPRegressor
-    >>> from skbayesnn.metrics import make_interval_scorer
-    >>> X = np.linspace(-1, 1, 40)[:, None]
-    >>> y = 2 * X[:, 0] + 0.1 * np.random.default_rng(0).standard_normal(40)
-    >>> model = EvidenceMLPRegressor(()).fit(X, y)
-    >>> score = make_interval_scorer(coverage=0.8)
-    >>> score(model, X, y) > score(model, X, y + 1)
-    True
-    """
-    probabilities(coverage, "coverage")
-    return with_exposure(partial(_interval_score, coverage=coverage))
-
-
-def _coverage_score(estimator, X, y, sample_weight=None, exposure=None, *, coverage):
-    interval = distribution(estimator, X, exposure).interval(coverage)
-    return -abs(interval_coverage(y, interval, sample_weight=sample_weight) - coverage)
-
-
-def _interval_score(estimator, X, y, sample_weight=None, exposure=None, *, coverage):
-    interval = distribution(estimator, X, exposure).interval(coverage)
-    return -mean_over_rows(interval_score(y, interval, coverage=coverage), sample_weight)
 
 
 def distribution(estimator, X, exposure=None):
     """Predict the distribution of the targets.
 
-    Any other regressor that predicts its standard deviation counts as Gaussian.
+    Any other regressor that predicts its standard deviation gives SciPy's `norm`.
     """
     model, X = predictor(estimator, X)
     if is_classifier(model):
         raise TypeError(
             f"{type(model).__name__} is a classifier. For the log probability of the true class "
-            "use scoring='neg_log_loss'; other scores are for regressors only."
+            "use scoring='neg_log_loss', for calibration 'neg_brier_score'; other scores are for "
+            "regressors only."
         )
     if not hasattr(model, "predict_distribution"):
-        return GaussianPredictions(*moments(model, X))
+        return norm(*moments(model, X))
     if exposure is None:
         return model.predict_distribution(X)
     return model.predict_distribution(X, exposure=exposure)
@@ -262,34 +185,8 @@ def moments(regressor, X):
 
 def probability_integral(at, y):
     """Distribution function at the targets; of counts less half of their probability."""
-    below = at.cdf(y)
+    below = at.cdf(y if isinstance(at, Distribution) else np.reshape(y, at.mean().shape))
     return below - 0.5 * at.pmf(y) if isinstance(at, CountDistribution) else below
-
-
-@dataclass(frozen=True)
-class GaussianPredictions(Distribution):
-    """Gaussian predictive distributions of a regressor with means and standard deviations."""
-
-    means: Array
-    stds: Array
-
-    def mean(self):
-        return self.means
-
-    def std(self, kind="total"):
-        return self.stds
-
-    def joint_logpdf(self, y):
-        density = log_density_gaussian(y, self.means, self.stds)
-        return density.reshape(len(density), -1).sum(axis=1)
-
-    def cdf(self, y):
-        if np.size(y) != self.means.size:
-            raise ValueError(f"y has the shape {np.shape(y)}, the predictions {self.means.shape}.")
-        return norm.cdf(np.reshape(y, self.means.shape), self.means, self.stds)
-
-    def ppf(self, q):
-        return norm.ppf(q, self.means[..., None], self.stds[..., None])
 
 
 def _crps(at, y):

@@ -24,11 +24,9 @@ CALLS = {  # arguments after the rows
     "predict_output_cov": (),
     "predict_interval": ([0.5, 0.9],),
     "predict_quantiles": ([0.1, 0.2],),
-    "predict_expectation": (np.exp,),
     "sample_y": (3,),
     "sample_prior": (3,),
     "log_predictive_density": (np.linspace(0, 1, 5),),
-    "predictive_cdf": (np.linspace(0, 1, 5),),
 }
 
 

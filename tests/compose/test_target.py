@@ -68,8 +68,8 @@ class TestLogNormal:
         quantiles = linear.predict_quantiles(GRID, q)
         assert_allclose(quantiles, law.ppf(q[:, None]).T, rtol=1e-12)
         assert_allclose(linear.predict_interval(GRID, 0.8), law.ppf([[0.1], [0.9]]).T, rtol=1e-12)
-        assert_allclose(linear.predictive_cdf(GRID, quantiles[:, 1]), 0.3, rtol=1e-9)
-        assert_array_equal(linear.predictive_cdf(GRID, np.linspace(-9, 0, 7)), 0.0)
+        assert_allclose(linear.predict_distribution(GRID).cdf(quantiles[:, 1]), 0.3, rtol=1e-9)
+        assert_array_equal(linear.predict_distribution(GRID).cdf(np.linspace(-9, 0, 7)), 0.0)
 
     def test_density(self, linear, law):
         y = np.linspace(0.1, 9, 7)
@@ -78,7 +78,7 @@ class TestLogNormal:
     @staticmethod
     def crps(model, row, y):
         def square(z):
-            return (model.predictive_cdf(row, [z])[0] - (z >= y)) ** 2
+            return (model.predict_distribution(row).cdf([z])[0] - (z >= y)) ** 2
 
         return quad(square, 0, 60, points=[y], limit=200)[0]
 
@@ -210,7 +210,7 @@ def test_several_outputs():
     assert_allclose(interval[:, 1], np.exp(-ends[:, 1, :, ::-1]) + 1.0, rtol=1e-9)
     assert model.predict(GRID).shape == model.predict_std(GRID).shape == (7, 2)
     assert model.sample_y(GRID, 3).shape == (7, 2, 3)
-    cdf = model.predictive_cdf(GRID, interval[:, :, 1, 0])
+    cdf = model.predict_distribution(GRID).cdf(interval[:, :, 1, 0])
     assert_allclose(cdf, 0.05, rtol=1e-6)
     drawn = model.predict_distribution(GRID).rvs(4000)
     share = np.mean(drawn < interval[:, :, 0, 1], axis=0)
@@ -256,7 +256,7 @@ def test_moments_leave_out_networks_with_student_t_noise():
     gaussian = inner._ensemble.with_moments
     assert len(gaussian.parts) == len(heavy) - sum(heavy)
     assert sum(w.sum() for w in gaussian.weights) == pytest.approx(1.0, rel=1e-12)
-    mean, std = model.predict_expectation(inputs[:1], lambda y: y, return_std=True)
+    mean, std = model.predict_distribution(inputs[:1]).expect(lambda y: y)
     row = inner._X_scaling.transform(inputs[:1])
 
     def moment(power):
@@ -307,9 +307,9 @@ def test_bad_data(linear):
     with pytest.raises(ValueError, match="not finite at y = "):
         linear.log_predictive_density(GRID[:1], [-1.0])
     with pytest.raises(ValueError, match="y has 2 outputs, the model was fitted with 1"):
-        linear.predictive_cdf(GRID[:1], [[1.0, 2.0]])
+        linear.predict_distribution(GRID[:1]).cdf([[1.0, 2.0]])
     with pytest.raises(ValueError, match="must return finite numbers"):
-        linear.predict_expectation(GRID, lambda y: y[:1])
+        linear.predict_distribution(GRID).expect(lambda y: y[:1])
     with pytest.raises(ValueError, match="kind must be 'total'"):
         linear.predict_std(GRID, "epistemic")
     with pytest.raises(ValueError, match="measurement_std and exposure are not supported"):

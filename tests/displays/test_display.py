@@ -13,11 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skbayesnn import EvidenceMLPRegressor
-from skbayesnn.displays import (
-    CalibrationDisplay,
-    PredictiveDisplay,
-    RelevanceDisplay,
-)
+from skbayesnn.displays import CalibrationDisplay, PredictiveDisplay
 from skbayesnn.model_selection import EvidenceSearch
 
 pytestmark = pytest.mark.usefixtures("laplace")
@@ -75,7 +71,6 @@ def test_anything_else_as_axes_is_refused(ax):
 DRAWN = {
     "predictive": (EvidenceMLPRegressor, lambda e: PredictiveDisplay.from_estimator(e, X)),
     "calibration": (EvidenceMLPRegressor, lambda e: CalibrationDisplay.from_estimator(e, X, Y)),
-    "relevance": (EvidenceMLPRegressor, RelevanceDisplay.from_estimator),
 }
 
 
@@ -88,11 +83,6 @@ def test_unfitted_estimators_are_refused(name, in_pipeline):
         estimator = make_pipeline(StandardScaler(), estimator)
     with pytest.raises(NotFittedError):
         draw(estimator)
-
-
-def test_estimators_of_others_have_no_relevances():
-    with pytest.raises(TypeError, match=r"needs a \w+ of skbayesnn"):
-        DRAWN["relevance"][1](BayesianRidge().fit(X, Y))
 
 
 @pytest.mark.parametrize("name", ["predictive", "calibration"])
@@ -112,8 +102,8 @@ def test_search_that_averages():
     at = np.column_stack([display.x, np.zeros(5)])
     assert_allclose(display.mean, search.predict(at))
     assert_allclose(display.epistemic_std, search.predict_std(at, kind="epistemic"))
-    pit = CalibrationDisplay.from_estimator(search, rows, y).curves[0].values
-    assert_allclose(pit, search.predictive_cdf(rows, y))
+    pit = CalibrationDisplay.from_estimator(search, rows, y).pit[:, 0]
+    assert_allclose(pit, search.predict_distribution(rows).cdf(y))
 
 
 @pytest.mark.parametrize("layout", ["constrained", None])

@@ -310,7 +310,7 @@ def test_options_of_predictions(pair):
     gaussian = make(pair[0], noise="constant").fit(X, Y)
     for function in (np.sum, lambda y: np.full(len(y), np.nan)):
         with pytest.raises(ValueError, match="function must return finite numbers"):
-            gaussian.predict_expectation(X, function)
+            gaussian.predict_distribution(X).expect(function)
     with pytest.raises(ValueError, match="moderated must be True"):
         classifier.predict_proba(X, moderated="quadrature")
     with pytest.raises(ValueError, match=r"classes that were not in the training data: .*maybe"):

@@ -19,7 +19,6 @@ from skbayesnn.active_learning import information_gain, select, suggest
 from skbayesnn.estimators import AveragedRegressor, conformal_interval
 from skbayesnn.metrics import (
     log_density_scorer,
-    make_coverage_scorer,
     neg_calibration_error_scorer,
     neg_crps_scorer,
     quantile_calibration_error,
@@ -27,7 +26,7 @@ from skbayesnn.metrics import (
 
 FIXED = {"prior": Prior(precision=0.7), "standardize": False, "random_state": 0}
 LAPLACE = {"measure_evidence": False, "random_state": 0}
-SCORING = {"log_density": log_density_scorer, "coverage": make_coverage_scorer(0.8)}
+SCORING = {"log_density": log_density_scorer, "neg_crps": neg_crps_scorer}
 
 
 def make_rows(n=60, dispersion=0.0, seed=0):
@@ -181,9 +180,7 @@ def test_exposure_reaches_all_predictions():
     assert_allclose(model.predict_interval(X, 0.8, **given), at.interval(0.8))
     assert_allclose(model.predict_std(X, **given), at.std())
     assert_allclose(model.predict_quantiles(X, 0.3, **given), at.ppf(0.3))
-    assert_allclose(model.predict_expectation(X, np.sqrt, **given), at.expect(np.sqrt)[0])
     assert_allclose(model.log_predictive_density(X, y, **given), at.logpmf(y))
-    assert_allclose(model.predictive_cdf(X, y, **given), at.cdf(y))
     assert_allclose(log_density_scorer(model, X, y, **given), np.mean(at.logpmf(y)))
     k = np.arange(200.0)[:, None]
     crps = np.sum((np.stack([at.cdf(count) for count in k[:, 0]]) - (k >= y)) ** 2, axis=0)
@@ -198,7 +195,7 @@ def test_exposure_reaches_all_predictions():
 def test_score_without_exposures_warns():
     X, y, exposure = make_rows()
     model = fit("poisson", (X, y, exposure), **LAPLACE)
-    for call in (model.score, model.log_predictive_density, model.predictive_cdf):
+    for call in (model.score, model.log_predictive_density):
         with pytest.warns(UserWarning, match="fitted with exposures"):
             call(X, y)
     with warnings.catch_warnings():
@@ -210,7 +207,7 @@ def test_score_without_exposures_warns():
 def test_cdf_is_at_most_one():
     X, y, _ = make_rows(n=80)
     model = fit("poisson", (X, y, None), **LAPLACE)
-    assert np.all(model.predictive_cdf(X, np.arange(80) + 200.0) <= 1.0)
+    assert np.all(model.predict_distribution(X).cdf(np.arange(80) + 200.0) <= 1.0)
 
 
 def test_draws_and_entropy_have_the_distribution():

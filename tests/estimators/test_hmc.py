@@ -169,7 +169,7 @@ def test_diagnostics(model):
     assert list(found.hyper_r_hat) == list(found.hyper_ess) == names
     assert found.energy.shape == (2, 15)
     assert 0.0 < found.acceptance <= 1.0
-    assert 0.0 < found.bulk_ess <= found.median_bulk_ess
+    assert found.bulk_ess > 0.0
     assert found.converged == (found.r_hat <= 1.05)
     assert ("not converged" in repr(found)) != found.converged
     assert all(name in found.full() for name in names)

@@ -106,10 +106,10 @@ def test_predictions_are_mixtures_of_the_draws(model):
         np.isinf(nu), stats.norm.cdf((y - f) / scales), stats.t.cdf((y - f) / scales, nu)
     ).mean(axis=0)
     given = y if mean.shape[1] > 1 else y[:, 0]
-    assert_allclose(model.predictive_cdf(GRID, given).reshape(mean.shape), cdf, rtol=1e-8)
+    assert_allclose(model.predict_distribution(GRID).cdf(given).reshape(mean.shape), cdf, rtol=1e-8)
     low, high = np.moveaxis(model.predict_interval(GRID, 0.8), -1, 0)
-    assert_allclose(model.predictive_cdf(GRID, low), 0.1, atol=1e-9)
-    assert_allclose(model.predictive_cdf(GRID, high), 0.9, atol=1e-9)
+    assert_allclose(model.predict_distribution(GRID).cdf(low), 0.1, atol=1e-9)
+    assert_allclose(model.predict_distribution(GRID).cdf(high), 0.9, atol=1e-9)
 
     logs = np.empty(f.shape[:2])
     for i, row in np.ndindex(logs.shape):

@@ -99,7 +99,8 @@ def test_drawn_targets_have_the_predictive_distribution(noise, handed_over):
             for seed in range(20)
         ]
     )
-    u = np.sort([model.predictive_cdf(X, y) for y in drawn], axis=0)  # uniform in every column
+    at = model.predict_distribution(X)
+    u = np.sort([at.cdf(y) for y in drawn], axis=0)  # uniform in every column
     even = (np.arange(600) + 0.5) / 600
     assert np.max(np.abs(u - even[:, None])) < 4 * 0.5 / np.sqrt(600)
 

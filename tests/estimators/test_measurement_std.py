@@ -1,6 +1,6 @@
 """Known errors of measurements: closed forms, promises, and what users may get wrong."""
 
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -165,7 +165,7 @@ def test_errors_of_rows_to_predict(kind, n_outputs):
     assert_allclose(interval[..., 1] - mean, norm.ppf(0.975) * far, rtol=1e-2)
     density = model.log_predictive_density(X[:5], y[:5], measurement_std=far)
     assert_allclose(density, n_outputs * norm.logpdf(0.0, scale=1e3), rtol=1e-3)
-    cdf = model.predictive_cdf(X[:5], mean + 500.0, measurement_std=far)
+    cdf = model.predict_distribution(X[:5], far).cdf(mean + 500.0)
     assert_allclose(cdf, norm.cdf(0.5), rtol=1e-2)
 
 
@@ -173,10 +173,13 @@ def test_errors_of_rows_to_predict(kind, n_outputs):
 def test_rows_to_predict_need_errors_if_there_is_no_other_noise(kind):
     rows = X, y, errors = make_rows()
     model = fit(kind, rows, hidden=(2,), noise=0)
-    for compare in (model.log_predictive_density, model.predictive_cdf):
-        with pytest.raises(ValueError, match="measurement_std of these rows"):
-            compare(X, y)
-        assert np.all(np.isfinite(compare(X, y, measurement_std=errors)))
+    for given, compare in product((None, errors), ("joint_logpdf", "cdf")):
+        call = getattr(model.predict_distribution(X, given), compare)
+        if given is None:
+            with pytest.raises(ValueError, match="measurement_std of these rows"):
+                call(y)
+        else:
+            assert np.all(np.isfinite(call(y)))
     interval = model.predict_interval(X)
     assert np.all(interval[:, 0] < interval[:, 1])
     assert np.all(np.isfinite(model.sample_y(X)))

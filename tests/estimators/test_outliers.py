@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 
 from skbayesnn import EvidenceMLPRegressor, HMCMLPRegressor
 from skbayesnn._data import Scaling, canonical_rows, far_columns
-from skbayesnn.estimators.inputs._rows import Spike, outliers_of
+from skbayesnn.estimators.tasks._regression_fit import FirstLook
 from tests.tools import parts_of
 
 pytestmark = [
@@ -36,6 +36,14 @@ def found(X, y):
     return np.flatnonzero(rows.of_given(outliers_of(rows).astype(float)))
 
 
+def outliers_of(rows):
+    return FirstLook.of(rows).outliers.any(axis=1)
+
+
+def spike(X, y):
+    return FirstLook.of(canonical_rows(X, y[:, None], np.ones(len(y)))).spikes[0]
+
+
 def error(model):
     X = np.random.default_rng(9).uniform(0, 1, (300, 2))
     return np.sqrt(np.mean((model.predict(X) - truth(X)) ** 2))
@@ -60,7 +68,7 @@ def test_one_far_value_is_told(value, share):
     X, y, wrong = make_rows(100, share)
     y[wrong] = value
     assert list(found(X, y)) == sorted(wrong)
-    assert Spike.of(X, y, np.ones(100)).is_outlier
+    assert spike(X, y).is_outlier
 
 
 def test_a_far_value_of_few_rows_is_named():
@@ -69,7 +77,7 @@ def test_a_far_value_of_few_rows_is_named():
     with pytest.warns(UserWarning, match="3 % of the targets equal -999, far from all others"):
         model = EvidenceMLPRegressor(**SMALL, noise="student_t").fit(X, y)
     assert error(model) < 0.05
-    assert Spike.of(X, make_rows(100, 0.03)[1], np.ones(100)) is None  # different values
+    assert spike(X, make_rows(100, 0.03)[1]) is None  # different values
 
 
 def test_a_code_among_ratings_is_told():

@@ -167,7 +167,7 @@ def predictions(model, X, y):
         found["proba"] = model.predict_proba(X)
         return found
     found["mean"], found["interval"] = model.predict(X), model.predict_interval(X)
-    found["cdf"], found["functions"] = model.predictive_cdf(X, y), model.sample_y(X, 3)
+    found["cdf"], found["functions"] = model.predict_distribution(X).cdf(y), model.sample_y(X, 3)
     for kind in ("epistemic", "aleatoric"):
         found[kind] = model.predict_std(X, kind=kind)
     return found

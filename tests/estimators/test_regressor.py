@@ -127,11 +127,11 @@ def test_expectations(any_model):
     """Moments that are known, and one that is not, by quadrature over the density."""
     grid = LINE if any_model.n_features_in_ == 1 else GRID
     mean, std = any_model.predict(grid, return_std=True)
-    found = any_model.predict_expectation(grid, lambda y: 3 * y - 1, return_std=True)
+    at = any_model.predict_distribution(grid)
+    found = at.expect(lambda y: 3 * y - 1)
     assert_allclose(found[0], 3 * mean - 1, rtol=1e-9)
     assert_allclose(found[1], 3 * std, rtol=1e-9)
-    square = any_model.predict_expectation(grid, np.square)
-    assert_allclose(square, mean**2 + std**2, rtol=1e-9)
+    assert_allclose(at.expect(np.square)[0], mean**2 + std**2, rtol=1e-9)
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

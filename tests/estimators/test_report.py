@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor, Prior
 from skbayesnn.estimators.reports._minimum import overall, verdict_of_minimum
-from skbayesnn.estimators.reports._predictions import Predictions
+from skbayesnn.estimators.reports._predictions import LeftOutScores
 from skbayesnn.estimators.reports._printed import WIDTH
 from skbayesnn.predictive import LeftOut
 from tests.tools import BRIEF
@@ -179,7 +179,7 @@ def test_few_rows_of_large_noise_do_not_decide_what_is_explained():
     std[85:] = 20.0
     y = f + std * rng.normal(size=(100, 1))
     left = LeftOut(norm.logpdf(y, f, std)[:, 0], f, norm.cdf(y, f, std), std)
-    found = Predictions.of(left, y, np.ones(100), False)
+    found = LeftOutScores.of(left, y, np.ones(100), False)
     assert abs(found.unweighted) < 0.2
     assert found.share > 0.98
     assert not found.explains_nothing
@@ -190,8 +190,8 @@ def test_outliers_that_were_found_do_not_count_for_coverage():
     cdf = np.full((10, 1), 0.5)
     cdf[7:] = 1.0
     left = LeftOut(zeros[:, 0], zeros, cdf, zeros + 3.0)
-    assert Predictions.of(left, y, np.ones(10), False).coverage == 0.7
-    assert Predictions.of(left, y, np.ones(10), False, np.arange(10) >= 7).coverage == 1.0
+    assert LeftOutScores.of(left, y, np.ones(10), False).coverage == 0.7
+    assert LeftOutScores.of(left, y, np.ones(10), False, np.arange(10) >= 7).coverage == 1.0
 
 
 def test_a_fit_that_explains_nothing_says_so_once():
@@ -211,7 +211,7 @@ def test_a_fit_that_explains_nothing_says_so_once():
 
 
 def test_verdicts_on_a_whole_fit():
-    fine = Predictions(0.9, 0.05, 0.95, 100.0)
+    fine = LeftOutScores(0.9, 0.05, 0.95, 100.0)
     assert overall("trusted", fine, chosen=False) == "trusted"
     assert overall("trusted", fine, chosen=True).startswith("not measured: ")
     assert overall("doubtful: x", fine, chosen=True) == "doubtful: x"
@@ -227,6 +227,6 @@ def test_verdicts_on_a_whole_fit():
     assert "explain" not in str(fine._replace(error=0.3))  # few rows decide
     assert str(fine._replace(share=np.nan, n_rows=5.0)) == "not compared: too few rows"
     assert "(unweighted R2 0.20)" in str(fine._replace(unweighted=0.2))
-    constant = Predictions(np.nan, np.nan, 1.0, 30.0)
+    constant = LeftOutScores(np.nan, np.nan, 1.0, 30.0)
     assert str(constant) == "not compared: targets are equal, or predictions of left-out rows fail"
     assert constant.doubt is None

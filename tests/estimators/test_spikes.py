@@ -8,7 +8,9 @@ from sklearn.linear_model import BayesianRidge
 from sklearn.metrics import r2_score
 
 from skbayesnn import EvidenceMLPRegressor, HMCMLPRegressor
-from skbayesnn.estimators.inputs._rows import Spike, rounding_error
+from skbayesnn._data import canonical_rows
+from skbayesnn.estimators.inputs._rows import rounding_error
+from skbayesnn.estimators.tasks._regression_fit import FirstLook
 from tests.tools import result_of
 
 pytestmark = pytest.mark.usefixtures("laplace")
@@ -22,7 +24,8 @@ TRAIN, TEST = slice(200), slice(200, None)
 
 
 def spike(y, weight=None):
-    return Spike.of(X, y, np.ones(len(y)) if weight is None else weight)
+    weight = np.ones(len(y)) if weight is None else weight
+    return FirstLook.of(canonical_rows(X[: len(y)], y[:, None], weight)).spikes[0]
 
 
 def fit(y, **options):
@@ -49,7 +52,7 @@ ROUNDED = [np.round(SMOOTH / step) * step for step in (1.0, 0.5, 0.1)]
 
 @pytest.mark.parametrize("y", [*ROUNDED, ZEROS[:20], np.zeros(700), np.r_[SMOOTH[:-1], 5.0]])
 def test_what_is_none(y):
-    assert Spike.of(X[: len(y)], y, np.ones(len(y))) is None
+    assert spike(y) is None
 
 
 def test_light_rows_are_none():

@@ -218,9 +218,9 @@ class Spike(NamedTuple):
     """Value that many rows or gross outliers have, and whether it is the lowest or highest one.
 
     ``two_values``: there is only one other value. ``agreement``: of nearest neighbours in having
-    the value, from 0 by chance to 1. ``is_outlier``: gross outliers have the value, see
-    `outliers_of`. ``scatter``: standard deviation at given inputs, in that of the targets, if the
-    value occurs anywhere. ``kurtosis``: of the targets.
+    the value, from 0 by chance to 1. ``is_outlier``: `gross_outliers` have the value. ``scatter``:
+    standard deviation at given inputs, in that of the targets, if the value occurs anywhere.
+    ``kurtosis``: of the targets.
     """
 
     value: float
@@ -234,9 +234,8 @@ class Spike(NamedTuple):
     kurtosis: float
 
     @classmethod
-    def of(cls, X, y, weight):
-        """Find the spike in one output ``(n,)``, or ``None``."""
-        outliers = _outliers(X, y, weight)
+    def of(cls, X, y, weight, outliers):
+        """Find the spike in one output ``(n,)`` with a mask of its outliers, or ``None``."""
         same = _most_common(y, weight)
         if same is None:
             same = _shared(y, weight, outliers)
@@ -358,12 +357,7 @@ def agreement(X, same):
     return float((np.mean(mine == theirs) - by_chance) / max(1.0 - by_chance, 1e-12))
 
 
-def outliers_of(rows):
-    """Mask of the canonical rows any of whose targets is an outlier, ``(n,)``."""
-    return np.any([_outliers(rows.X, column, rows.weight) for column in rows.y.T], axis=0)
-
-
-def _outliers(X, y, weight):
+def gross_outliers(X, y, weight):
     """Mask of the outliers of one output ``(n,)``; empty unless they cause most of its variance.
 
     Far values that share a region of the inputs may belong to the function. Therefore rows next to

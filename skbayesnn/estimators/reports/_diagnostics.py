@@ -35,8 +35,6 @@ class Diagnostics(Printed):
         noise network included.
     bulk_ess, tail_ess : float
         Smallest effective sample sizes, for means and for 5 % and 95 % quantiles.
-    median_bulk_ess : float
-        Median of the bulk ESS over the outputs and rows.
     hyper_r_hat, hyper_ess : dict
         R-hat and bulk ESS of the logarithm of every inferred precision, and of the degrees of
         freedom of Student-t noise, by name.
@@ -59,7 +57,6 @@ class Diagnostics(Printed):
     r_hat: float
     bulk_ess: float
     tail_ess: float
-    median_bulk_ess: float
     hyper_r_hat: dict
     hyper_ess: dict
     n_chains: int
@@ -195,7 +192,6 @@ def diagnose(fit):
         r_hat=float(np.max(r_hat(f))) if enough else np.nan,
         bulk_ess=float(np.min(bulk)),
         tail_ess=float(np.min(tail_ess(f))) if enough else np.nan,
-        median_bulk_ess=float(np.median(bulk)),
         hyper_r_hat=dict(zip(chosen, hyper_r_hat.tolist(), strict=True)),
         hyper_ess=dict(zip(chosen, hyper_ess.tolist(), strict=True)),
         n_chains=n_chains,

@@ -16,7 +16,7 @@ BROKEN = -10.0  # share of the loss below which the closed form has failed
 LITTLE = 0.001, 0.02  # bounds of the standard error used as threshold of the share
 
 
-class Predictions(NamedTuple):
+class LeftOutScores(NamedTuple):
     """Predictions of left-out rows, compared with those of the simplest model.
 
     The simplest model predicts the mean of all targets (regressors), or the frequencies of the

@@ -4,8 +4,8 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
-from skbayesnn.estimators.reports._minimum import n_targets_of, overall, table_of_groups
-from skbayesnn.estimators.reports._predictions import Predictions
+from skbayesnn.estimators.reports._minimum import table_of_groups
+from skbayesnn.estimators.reports._predictions import LeftOutScores
 from skbayesnn.estimators.reports._printed import Printed, Table
 from skbayesnn.inference import SIGNIFICANT
 
@@ -76,7 +76,7 @@ class EvidenceReport(Printed):
     informed : bool
         Whether the prior of the weights has a mean or a precision matrix, given or learnt from
         earlier data. The evidence is then the density of the present rows, given this prior.
-    predictions : Predictions
+    predictions : LeftOutScores
         Predictions of left-out rows, compared with the simplest model.
     noise : str
         The noise model.
@@ -100,7 +100,7 @@ class EvidenceReport(Printed):
     noise_p_values: dict
     noise_log_evidences: dict
     informed: bool
-    predictions: Predictions
+    predictions: LeftOutScores
     noise: str
     tried: tuple
 
@@ -271,35 +271,3 @@ class EvidenceReport(Printed):
         ]
         header = "log evidence", "share", "hidden units", "verdict"
         return [*tables, Table("Minima", minima, header, left=(2, 3))]
-
-
-def make_report(fit, laplace, minima, predictions, n_drawn, beside, noise_std, degrees_of_freedom):
-    """Assemble the report of an `EvidenceFit` or `DrawnFit`.
-
-    ``laplace`` is the `EvidenceFit` of the same model, ``minima`` are the reports on the minima,
-    ``n_drawn`` is the number of drawn networks that predict, ``beside`` counts those that predict
-    beside minima. The noise is that of the estimator.
-    """
-    posterior = fit.posed.posterior
-    chosen = len(fit.growth) > 1 or len(fit.noise_log_evidences) > 1
-    network = posterior.network if n_drawn else laplace.best.network
-    return EvidenceReport(
-        fit.log_evidence,
-        fit.log_evidence_std,
-        laplace.log_evidence,
-        overall(minima[0].verdict, predictions, chosen and not fit.drawn),
-        minima,
-        n_targets_of(posterior),
-        network.hidden_layer_sizes,
-        network.n_weights,
-        n_drawn,
-        beside,
-        noise_std,
-        degrees_of_freedom,
-        fit.noise_p_values,
-        fit.noise_log_evidences,
-        not posterior.groups.centred,
-        predictions,
-        fit.noise,
-        tuple(candidate.hidden_layer_sizes for candidate in fit.growth),
-    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -27,8 +27,8 @@ from skbayesnn.estimators.inputs._rows import (
     checked_errors,
     checked_exposure,
     checked_sides,
+    gross_outliers,
     numeric,
-    outliers_of,
     rounding_error,
 )
 from skbayesnn.estimators.inputs._settings import Noise
@@ -47,6 +47,62 @@ from skbayesnn.posterior import (
 MOST_APART = 1e8  # largest ratio of a given noise level to the spread of the targets
 FEWEST_COUNTS = 0.5  # sum of counts that replaces 0 where the mean rate is taken
 PLAIN_LAWS = ("constant",)  # noise models that are tried where targets have a spike
+
+
+class FirstLook(NamedTuple):
+    """Gross outliers, common values and constant outputs of the targets of canonical rows.
+
+    ``outliers`` is a mask ``(n, n_outputs)``, ``spikes`` has the `Spike` of every output or
+    ``None``; the others have the shape (n_outputs,).
+    """
+
+    outliers: np.ndarray
+    spikes: list
+    constant: np.ndarray  # True where all targets are equal, and have no known errors
+    rounding: np.ndarray  # see `rounding_error`
+
+    @classmethod
+    def of(cls, rows, explained=False):
+        """Look at the targets; ``explained``: they are counts or limits, which may be equal."""
+        if explained:
+            nothing = np.zeros(rows.y.shape[1])
+            return cls(
+                np.zeros(rows.y.shape, dtype=bool), [None] * len(nothing), nothing > 0, nothing
+            )
+        columns, weight = rows.y.T, rows.weight
+        outliers = [gross_outliers(rows.X, y, weight) for y in columns]
+        return cls(
+            np.stack(outliers, axis=1),
+            [Spike.of(rows.X, y, weight, far) for y, far in zip(columns, outliers, strict=True)],
+            (len(rows.y) > 1 and rows.known is None) & (np.ptp(rows.y, axis=0) == 0),
+            np.array([rounding_error(y, weight) for y in columns]),
+        )
+
+    @property
+    def found(self):
+        """Spikes that were found."""
+        return [spike for spike in self.spikes if spike is not None]
+
+    @property
+    def hides_structure(self):
+        """True if nothing but a constant or a linear function can be learnt of any output."""
+        hidden = [spike is not None and spike.hides_structure for spike in self.spikes]
+        return self.constant.all() or all(hidden)
+
+    def least_noise(self, scale):
+        """Least noise of every output, in units of its ``scale``."""
+        of_spikes = [0.0 if spike is None else spike.least_noise for spike in self.spikes]
+        return np.maximum(self.rounding / scale, of_spikes)
+
+    def trouble(self, y):
+        """A warning, with its category, of constant or common targets ``y``, or ``None``."""
+        for output in np.flatnonzero(self.constant):
+            of = f" of output {output}" if y.shape[1] > 1 else ""
+            return (
+                f"All targets{of} equal {y[0, output]:g}, so how y depends on X cannot be learnt "
+                "from these rows."
+            ), UserWarning
+        return (str(self.found[0]), UserWarning) if self.found else None
 
 
 @documented()
@@ -124,7 +180,7 @@ class RegressionFit(Regression):
         level_is_open = choices_of(self).isdisjoint(FIXED_NOISE | GAMMA_NOISE)
         self._outliers = np.zeros(len(rows.y), dtype=bool)
         if kind in ("auto", "student_t") and level_is_open and scaling is rows.known is None:
-            self._outliers = outliers_of(rows)
+            self._outliers = self._look.outliers.any(axis=1)
         weight = rows.weight * ~self._outliers
         scaling, y = standardised(rows.y, weight, self.standardize, scaling, self.fit_intercept)
         likelihood = Gaussian.per_output(n_outputs)
@@ -170,7 +226,7 @@ class RegressionFit(Regression):
             }
         names = list(range(likelihood.n_levels))
         errors = None if self._has_limits else rows.known
-        measured, spikes = errors is not None, self._spikes(rows)
+        measured, look = errors is not None, self._look
         free, values = fixed_values(self._noise.std, names, "noise.std", may_be_zero=measured)
         first = np.unique(likelihood.levels, return_index=True)[1]
         scale = y_scaling.scale[first] / np.sqrt(likelihood.relative[first])
@@ -182,15 +238,14 @@ class RegressionFit(Regression):
                 "differ by too many orders of magnitude. Give it in the units of y."
             )
         variances = _variances(errors, y_scaling, likelihood, free, values)
+        least = look.least_noise(y_scaling.scale) * self.standardize
         return {
             "noise_precision": (free, ratio**-2.0),
-            "noise_hyperprior": self._noise_hyperpriors(
-                self._least_noise(rows, spikes, y_scaling), likelihood, free
-            ),
+            "noise_hyperprior": self._noise_hyperpriors(least, likelihood, free),
             "known": rows.known if self._has_limits else variances,
             "noise_hidden_layer_sizes": layer_sizes(self._noise),
-            "laws": PLAIN_LAWS if any(spikes) or self._constant(rows).any() else None,
-            "half_linear": any(spike and spike.misleads for spike in spikes),
+            "laws": PLAIN_LAWS if look.found or look.constant.any() else None,
+            "half_linear": any(spike.misleads for spike in look.found),
             "log_scale": float(rows.weight @ self._log_scales(rows)),
         }
 
@@ -199,25 +254,17 @@ class RegressionFit(Regression):
         measured = rows.known == 0.0 if self._has_limits else np.ones_like(rows.y)
         return -(measured @ np.log(self._y_scaling.scale))
 
-    def _spikes(self, rows):
-        """Spikes of all outputs; ``None`` for counts and with limits, which explain them."""
-        if self._has_limits or self._noise._is_of_counts:
-            return [None] * rows.y.shape[1]
-        return [Spike.of(rows.X, column, rows.weight) for column in rows.y.T]
+    def _check_domain(self, rows, known):
+        """Look at the targets for what cannot be fitted as usual."""
+        self._look = FirstLook.of(rows, self._has_limits or self._noise._is_of_counts)
 
     def _possible_layers(self, rows, hidden_layer_sizes):
         """Hidden layers to fit: none instead of ``"auto"`` where all structure is hidden."""
-        hidden = self._constant(rows).all()
-        hidden |= all(spike and spike.hides_structure for spike in self._spikes(rows))
-        return () if hidden and hidden_layer_sizes == "auto" else hidden_layer_sizes
-
-    def _least_noise(self, rows, spikes, y_scaling):
-        """Least noise of outputs with spikes or coarsely rounded targets, in standardised units."""
-        if self._has_limits or not self.standardize:
-            return np.zeros(rows.y.shape[1])
-        rounding = np.array([rounding_error(column, rows.weight) for column in rows.y.T])
-        of_spikes = [0.0 if spike is None else spike.least_noise for spike in spikes]
-        return np.maximum(rounding / y_scaling.scale, of_spikes)
+        return (
+            ()
+            if self._look.hides_structure and hidden_layer_sizes == "auto"
+            else hidden_layer_sizes
+        )
 
     def _noise_hyperpriors(self, least, likelihood, free):
         """Hyperpriors of the noise levels, with larger lower bounds where outputs have some."""
@@ -227,21 +274,8 @@ class RegressionFit(Regression):
                 priors[level] = LogUniform(max(LogUniform().lower, float(lower)))
         return tuple(priors)
 
-    def _constant(self, rows):
-        """Mask of the outputs whose targets are all equal; none if they have known errors."""
-        several = len(rows.y) > 1 and rows.known is None
-        return several & (np.ptp(rows.y, axis=0) == 0)
-
     def _trouble_with_targets(self, rows):
-        for output in np.flatnonzero(self._constant(rows)):
-            of = f" of output {output}" if rows.y.shape[1] > 1 else ""
-            return (
-                f"All targets{of} equal {rows.y[0, output]:g}, so how y depends on X cannot be "
-                "learnt from these rows."
-            ), UserWarning
-        for spike in filter(None, self._spikes(rows)):
-            return str(spike), UserWarning
-        return None
+        return self._look.trouble(rows.y)
 
     def _noise_model(self, problem):
         """Noise model to fit; known errors or gross outliers leave a single choice."""
