@@ -75,7 +75,8 @@ hidden_layer_sizes : tuple of int or "auto", default="auto"
     Units of each hidden layer; ``()`` is a Bayesian linear (classifiers: logistic) regression. With
     ``"auto"`` on small data, networks are drawn from the posterior (``measure_evidence``): one
     layer of 16 units (classifiers: 8) and no hidden layer predict together, with shares that
-    maximise the leave-one-out predictive density (``candidates_``). On larger data ``"auto"``
+    maximise the leave-one-out predictive density (``candidates_``). Regressors of at most ten rows,
+    and of few rows without noise, also draw one layer of 128 units. On larger data ``"auto"``
     chooses the layers by the evidence:
 
     * It tries no hidden layer, one layer of 2, 4, 8 and 16 units, and two layers of 4 units.
@@ -118,8 +119,8 @@ combine : str, default="posterior"
 measure_evidence : bool or "auto", default="auto"
     Draw networks from the posterior by sequential Monte Carlo. They predict, and measure the
     evidence. ``"auto"``: if that is predicted to take at most 10 s, or 2.5 s where there are two
-    targets or more per weight. ``True``: always. ``False``: never; a Gaussian around each minimum
-    approximates the posterior. The prior must have mean zero.
+    targets or more per weight. ``True``: always, if ``hidden_layer_sizes`` is given. ``False``:
+    never; a Gaussian around each minimum approximates the posterior. The prior must have mean zero.
 solver : str or Solver, default="auto"
     Curvature at a minimum: ``"auto"``, ``"exact"`` or ``"gauss_newton"``. The limits of the
     training are those of a `Solver`: ``solver=Solver(max_iter=1000)``.
@@ -235,7 +236,8 @@ diagnostics_ : Diagnostics
     R-hat and effective sample sizes of the outputs and the precisions, acceptance, divergences.
 comparison_ : Comparison
     Predictions, noise and evidence of a fitted estimator given as ``init`` of the `Sampler`,
-    compared with those of the samples, with a verdict.
+    compared with those of the samples at training rows, between them, and in a margin around their
+    range, with a verdict.
 weight_precisions_ : ndarray of shape (n_groups,)
     Geometric posterior mean of ``alpha`` of every weight group (standardised units).
 feature_relevance_ : ndarray of shape (n_features,)

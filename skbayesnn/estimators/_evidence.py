@@ -336,7 +336,8 @@ class EvidenceMLP(BayesianMLP):
         return None
 
     def _trouble_with_predictions(self):
-        words = self._predictions.trouble(getattr(self, "noise_model_", None) == "student_t")
+        heavy_tails = getattr(self, "noise_model_", None) == "student_t"
+        words = self._predictions.trouble(heavy_tails, bool(self._result.drawn))
         return None if words is None else (words, ConvergenceWarning)
 
     def _noise_std_of(self, minimum):

@@ -87,6 +87,15 @@ class Drawn(NamedTuple):
         """Hidden layers of the network."""
         return self.posed.posterior.network.hidden_layer_sizes
 
+    def name(self, problem):
+        """Hidden layers and noise model, for messages."""
+        name, noise = f"hidden layers {self.hidden_layer_sizes}", self.noise
+        if noise != "constant" or problem.noise_is_given:
+            return f"{name}, {noise} noise"
+        if not problem.likelihood.n_levels:  # classes
+            return name
+        return f"{name}, {noise if np.any(self.posed.settings.free.beta) else 'no'} noise"
+
 
 @dataclass(frozen=True, kw_only=True)
 class DrawnFit(Fit):
@@ -186,8 +195,8 @@ def fit_by_drawing(problem, hidden_layer_sizes, sizes, entropy, noise="constant"
         totals, growth = {}, []
         for some in drawn:
             hidden, log_evidence = some.hidden_layer_sizes, some.log_evidence + problem.log_scale
-            words = f"hidden layers {hidden}, {some.noise} noise"
-            step(f"{words}: log evidence {log_evidence:.2f} +- {some.log_evidence_std:.2f}")
+            name = some.name(problem)
+            step(f"{name}: log evidence {log_evidence:.2f} +- {some.log_evidence_std:.2f}")
             totals.setdefault(some.noise, log_evidence)  # of the most probable
             n_weights = some.posed.posterior.network.n_weights
             growth.append(Candidate(hidden, n_weights, log_evidence=log_evidence))
@@ -414,7 +423,7 @@ class Trial:
         """Collect drawn networks."""
         found, joint = self.particles, self.particles.joint
         position = found.chosen(MOST_NETWORKS, self.rng)
-        hyper = joint.place(position).hyper
+        hyper = joint.typical_hyper(position)
         return Drawn(
             self.noise,
             self.posed,

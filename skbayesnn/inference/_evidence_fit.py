@@ -54,6 +54,7 @@ class EvidenceFit(Fit):
     others: list = field(default_factory=list)  # pairs as in `pool`, of other models
     # `Sampled` networks by noise model, which predict together with the minima
     chained: dict = field(default_factory=dict)
+    rejected: bool = False  # networks were drawn, and missed what training finds
 
     log_evidence_std = np.nan  # not estimated
 
@@ -157,7 +158,7 @@ def fit_evidence(
     fit = replace(fit, noise_p_values=tested)
     if with_chains and not problem.limits.many_rows(*problem.X.shape):
         fit = replace(fit, chained=short_chains(fit, entropy, workers))
-    return fit
+    return replace(fit, rejected=sizes is not None and not problem.deadline.passed)
 
 
 def _under_constant_noise(problem, sizes, tried, entropy, n_restarts, previous, workers):

@@ -279,6 +279,18 @@ def test_rows_to_predict(fitted):
             getattr(fitted, method)(X[0])
 
 
+def test_gaps_in_a_table():
+    table = pd.DataFrame(X, columns=["height", "width"])
+    table.loc[3, "width"] = np.nan
+    advice = r"in these columns: 'width'\. Impute values .* SimpleImputer"
+    with pytest.raises(ValueError, match=advice):
+        EvidenceMLPRegressor().fit(table, Y)
+    with pytest.raises(ValueError, match="in these columns: 0, 1"):
+        EvidenceMLPRegressor().fit(np.full((4, 2), np.nan), Y[:4])
+    with pytest.raises(ValueError, match="contains infinity"):
+        EvidenceMLPRegressor().fit(replaced(X, (0, 0), np.inf), Y)
+
+
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_strings_in_a_table(estimator):
     table = pd.DataFrame(X, columns=["height", "width"])

@@ -4,20 +4,30 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
-from skbayesnn.estimators.reports._comparison import compare_classifiers, compare_regressors
+from skbayesnn.estimators.reports._comparison import (
+    _in_margin,
+    compare_classifiers,
+    compare_regressors,
+)
 
 X = np.concatenate([np.linspace(-3, -1, 10), np.linspace(1, 3, 10)])[:, None]
 
 
-def fake(bar_in_gap=0.1, evidence=-10.0, p_in_gap=0.9, converged=True):
-    """Predictions that are constant at the rows, and have other error bars between -1 and 1."""
+def fake(bar_in_gap=0.1, evidence=-10.0, p_in_gap=0.9, converged=True, outside=1.0):
+    """Predictions that are constant at the rows.
+
+    Error bars and probabilities are others between -1 and 1, and beyond 3 by a factor ``outside``.
+    """
 
     def std(X, kind="total"):
-        return np.where(np.abs(X[:, 0]) < 0.99, bar_in_gap, 0.1)
+        beyond = np.where(np.abs(X[:, 0]) > 3.0, outside, 1.0)
+        return beyond * np.where(np.abs(X[:, 0]) < 0.99, bar_in_gap, 0.1)
 
     def proba(X):
         p = np.where(np.abs(X[:, 0]) < 0.99, p_in_gap, 0.9)
+        p = np.where(np.abs(X[:, 0]) > 3.0, p / outside, p)
         return np.column_stack([p, 1 - p])
 
     return SimpleNamespace(
@@ -56,6 +66,25 @@ def test_class_probabilities_in_a_gap_count():
     found = compare_classifiers(fake(), fake(p_in_gap=0.6), X)
     assert found.shift == 0.0
     assert "between rows differ by" in found.doubts[0]
+
+
+def test_a_margin_around_the_range_counts():
+    wider = fake(outside=1.5)
+    found = compare_regressors(fake(), wider, X)
+    assert found.quantities["predictive sd in a margin"] == pytest.approx((0.1, 0.15))
+    assert [doubt.split(":")[0] for doubt in found.doubts] == ["predictive sd in a margin"]
+    (doubt,) = compare_classifiers(fake(), wider, X).doubts
+    assert doubt == "class probabilities in a margin differ by 0.300 on average"
+
+
+def test_the_margin_keeps_correlations():
+    first = np.linspace(2.0, 4.0, 21)
+    moved = _in_margin(np.column_stack([first, -10.0 * first]))
+    assert_allclose(moved[:, 0].min(), 1.8)
+    assert_allclose(moved[:, 0].max(), 4.2)
+    assert_allclose(moved[:, 1], -10.0 * moved[:, 0])
+    assert np.all((moved[:, 0] < 2.0) | (moved[:, 0] > 4.0))
+    assert_allclose(_in_margin(np.ones((4, 2))), 1.0)
 
 
 def test_without_convergence_there_is_no_verdict():

@@ -185,6 +185,15 @@ def assert_same_bits(model, other):
         assert_array_equal(mine, its)
 
 
+def test_noise_level_of_drawn_networks(as_users_fit):
+    """Typical of all rows, where noise networks of targets without noise meet their bounds."""
+    X = make_rows(40)[0]
+    model = fit(X, X[:, 0], (2,))
+    assert model._result.drawn
+    found = model.predict_std(X, kind="aleatoric")
+    assert model.noise_std_ == pytest.approx(np.exp(np.mean(np.log(found))), rel=0.1)
+
+
 def test_the_prior_of_drawn_networks_is_that_of_the_means(as_users_fit):
     X, y = make_rows(20)
     precision = {"hidden1_weights": 1.0, "hidden1_biases": 4.0, "output": 0.25}

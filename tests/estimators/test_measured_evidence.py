@@ -182,6 +182,7 @@ def test_populations_that_miss_what_training_finds_are_rejected(monkeypatch, nat
     monkeypatch.setattr(_drawn_fit, "_drawn", missed)
     model = EvidenceMLPRegressor((2,), noise="constant", random_state=0).fit(*linear_rows())
     assert np.isfinite(model.log_evidence_std_) == measured
+    assert ("missed what training found" in model.evidence_report_.advice) != measured
 
 
 def test_narrow_modes_are_found():

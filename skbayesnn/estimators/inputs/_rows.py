@@ -61,18 +61,25 @@ def numeric(y):
 
 
 def validated(estimator, X, *y, **options):
-    """Arrays of numbers from `validate_data`; messages name columns with strings or dates."""
+    """Arrays of numbers from `validate_data`; messages name columns with anything else."""
     try:
         return validate_data(estimator, X, *y, dtype=np.float64, **options)
-    except (TypeError, ValueError):
-        if dates := _columns_of(date, X):
+    except (TypeError, ValueError) as error:
+        if dates := _columns_of(_is_date, X):
             raise ValueError(
                 f"X holds dates in these columns: {', '.join(map(repr, dates))}. Replace them by "
                 "numbers, such as days since the first date."
             ) from None
-        words = _columns_of(str, X)
+        words = _columns_of(_is_word, X)
         if not words:
-            raise
+            gaps = _columns_of(_is_gap, X) if "Input X contains NaN" in str(error) else {}
+            if not gaps:
+                raise
+            raise ValueError(
+                f"Input X contains NaN in these columns: {', '.join(map(repr, gaps))}. Impute "
+                "values in a pipeline before this estimator, for example by "
+                "SimpleImputer(add_indicator=True) (sklearn.impute), or leave these rows out."
+            ) from None
         names = ", ".join(map(repr, words))
         raise ValueError(
             f"X holds strings, such as {next(iter(words.values()))!r}, in these columns: {names}. "
@@ -83,28 +90,37 @@ def validated(estimator, X, *y, **options):
         ) from None
 
 
-def _columns_of(kind, X):
-    """The first cell of this type that is not a number in every column with one, by name."""
+def _columns_of(wanted, X):
+    """The first cell for which the function ``wanted`` is true in every column, by name."""
     cells = np.asarray(X, dtype=object)
     if cells.ndim != 2:
         return {}
     names = getattr(X, "columns", range(cells.shape[1]))
     found = {}
     for name, column in zip(names, cells.T, strict=True):
-        odd = (cell for cell in column if isinstance(cell, kind) and not _is_number(cell))
-        first = next(odd, None)
-        if first is not None:
-            found[name] = first
+        cells_found = [cell for cell in column if wanted(cell)]
+        if cells_found:
+            found[name] = cells_found[0]
     return found
 
 
-def _is_number(cell):
-    """Return True if a cell can be converted to a number."""
+def _is_date(cell):
+    return isinstance(cell, date)
+
+
+def _is_gap(cell):
+    return cell is None or (isinstance(cell, float) and np.isnan(cell))
+
+
+def _is_word(cell):
+    """Return True for a string that is not a number."""
+    if not isinstance(cell, str):
+        return False
     try:
         float(cell)
-    except (TypeError, ValueError):
-        return False
-    return True
+    except ValueError:
+        return True
+    return False
 
 
 def checked_weights(sample_weight: Any, n_rows: int) -> Array:

@@ -8,6 +8,7 @@ LARGEST_SHIFT = 0.25  # RMS difference of predictive means, in predictive standa
 LARGEST_RATIO = 1.25  # ratio of error bars, and of noise levels, in either direction
 LARGEST_CHANGE = 0.02  # mean absolute difference of class probabilities
 LARGEST_GAP = 1.0  # difference of log evidences, in nats
+MARGIN = 0.1  # largest distance of rows outside the range of an input, in such ranges
 STANDARD_ERRORS = 3.0  # number that a difference of log evidences must also exceed
 
 
@@ -15,7 +16,8 @@ STANDARD_ERRORS = 3.0  # number that a difference of log evidences must also exc
 class Comparison:
     """Evidence fit compared with samples from the same posterior.
 
-    Predictions are compared at training rows, and their standard deviations between rows as well.
+    Predictions are compared at training rows. Their standard deviations (class probabilities) are
+    also compared between rows, and in a margin around the range of the inputs.
 
     Attributes
     ----------
@@ -88,6 +90,7 @@ def compare_regressors(fitted, sampler, X):
         for name, where, kind in (
             ("typical error bar (weights)", X, "epistemic"),
             ("predictive sd between rows", _between(X), "total"),
+            ("predictive sd in a margin", _in_margin(X), "total"),
         )
     }
     level = "dispersion_" if fitted.noise_model_ == "negative_binomial" else "noise_std_"
@@ -112,16 +115,29 @@ def compare_classifiers(fitted, sampler, X):
     doubts = []
     if shift > LARGEST_CHANGE:
         doubts.append(f"class probabilities differ by {shift:.3f} on average")
-    theirs, mine = (model.predict_proba(_between(X)) for model in (fitted, sampler))
-    quantities["mean highest between rows"] = float(theirs.max(1).mean()), float(mine.max(1).mean())
-    if (change := float(np.mean(np.abs(theirs - mine)))) > LARGEST_CHANGE:
-        doubts.append(f"class probabilities between rows differ by {change:.3f} on average")
+    for where, points in (("between rows", _between(X)), ("in a margin", _in_margin(X))):
+        theirs, mine = (model.predict_proba(points) for model in (fitted, sampler))
+        highest = float(theirs.max(1).mean()), float(mine.max(1).mean())
+        quantities[f"mean highest {where}"] = highest
+        if (change := float(np.mean(np.abs(theirs - mine)))) > LARGEST_CHANGE:
+            doubts.append(f"class probabilities {where} differ by {change:.3f} on average")
     return _with_evidence(fitted, sampler, quantities, shift, doubts)
 
 
 def _between(X):
     """Midpoints ``(n, d)`` between rows and rows half the list away, which lie in gaps, too."""
     return 0.5 * (X + np.roll(X, len(X) // 2, axis=0))
+
+
+def _in_margin(X):
+    """Rows ``(m, d)`` moved from the centre of the ranges, as far as an input leaves its range.
+
+    Correlated inputs stay correlated. Equal rows are returned as they are.
+    """
+    low, high = X.min(axis=0), X.max(axis=0)
+    moved = X + 2.0 * MARGIN * (X - 0.5 * (low + high))
+    outside = np.any((moved < low) | (moved > high), axis=1)
+    return moved[outside] if np.any(outside) else X
 
 
 def _of_difference(*errors):

@@ -110,15 +110,14 @@ def report_minima(fit, minima, shares, noise_std):
     n_targets, verdict = n_targets_of(posterior), None
     if np.isfinite(fit.log_evidence_std):
         verdict = verdict_of_measurement(fit.log_evidence_std)
-    hidden = posterior.network.hidden_layer_sizes
-    kind = posterior.is_quadratic, sampled_sizes(fit.problem, hidden, fit.noise, True) is not None
+    advice = "" if fit.drawn else _advice_for_unmeasured(fit)
     return tuple(
         _report_of(
             minimum,
             float(share),
             noise_std(minimum),
             n_targets,
-            verdict or verdict_of_minimum(minimum, n_targets, *kind),
+            verdict or verdict_of_minimum(minimum, n_targets, posterior.is_quadratic, advice),
         )
         for minimum, share in zip(minima, shares, strict=True)
     )
@@ -201,8 +200,6 @@ class Verdict(NamedTuple):
 
 
 TRUSTED = Verdict("trusted", "Compare with evidences of other models of these targets.")
-NOT_MEASURED = Verdict("not measured", "If a few nats matter, set measure_evidence=True.")
-BEYOND_MEASURING = Verdict("not measured", "Ignore differences of a few nats.")
 CHOSEN = "not measured: Laplace's approximation has chosen size or noise"
 
 
@@ -226,11 +223,11 @@ def verdict_of_measurement(error):
     )
 
 
-def verdict_of_minimum(minimum, n_targets, exact, measurable=True):
+def verdict_of_minimum(minimum, n_targets, exact, advice=""):
     """Judge the Gaussian approximation at a minimum.
 
-    ``exact``: the posterior is Gaussian at given precisions. ``measurable``: sampling could measure
-    the evidence.
+    ``exact``: the posterior is Gaussian at given precisions. The ``advice`` is for an evidence
+    without reasons for doubt that was not measured.
     """
     if minimum.trouble is not None:
         return Verdict(f"no evidence: {minimum.trouble.value}", REMEDIES[minimum.trouble])
@@ -240,7 +237,19 @@ def verdict_of_minimum(minimum, n_targets, exact, measurable=True):
         return Verdict("doubtful: " + "; ".join(doubt.text for doubt in doubts), " ".join(advice))
     if exact:
         return TRUSTED
-    return NOT_MEASURED if measurable else BEYOND_MEASURING
+    return Verdict("not measured", advice)
+
+
+def _advice_for_unmeasured(fit):
+    """Advice on the evidence of an `EvidenceFit`: how to measure it, if that is possible."""
+    hidden = fit.posed.posterior.network.hidden_layer_sizes
+    ignore = "Ignore differences of a few nats."
+    if fit.rejected:
+        return f"Networks drawn to measure it missed what training found. {ignore}"
+    if sampled_sizes(fit.problem, hidden, fit.noise, True) is None:
+        return ignore
+    given = f"hidden_layer_sizes={hidden} and " if fit.growth else ""
+    return f"If a few nats matter, set {given}measure_evidence=True."
 
 
 def _doubts(minimum, targets_per_weight):

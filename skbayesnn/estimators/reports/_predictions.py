@@ -93,17 +93,19 @@ class LeftOutScores(NamedTuple):
             return f"95 % intervals hold {100 * self.coverage:.0f} % of left-out rows"
         return None
 
-    def trouble(self, heavy_tails=False):
+    def trouble(self, heavy_tails=False, drawn=False):
         """Warning for `doubt`, or ``None``; too small data sets cause none.
 
-        With ``heavy_tails`` the noise allows for outliers.
+        With ``heavy_tails`` the noise allows for outliers. ``drawn`` networks may miss a function
+        that training finds, such as one of many periods.
         """
         if self.doubt is None or self.n_rows < FEWEST:
             return None
         if self.explains_nothing:
+            instead = "measure_evidence=False (training instead of sampling), " if drawn else ""
             return (
-                f"The fit {self.doubt}. Either y does not depend on X, or the search has missed "
-                "how: try another random_state or other inputs."
+                f"The fit {self.doubt}. Either y does not depend on X, or the fit has missed how: "
+                f"try more hidden units, {instead}another random_state or other inputs."
             )
         if self.coverage >= ALARMING:
             return None
