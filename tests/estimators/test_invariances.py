@@ -68,7 +68,7 @@ VARIANTS = [
     *((kind, {"sampler": s}) for kind, s in zip(KINDS, ["auto", "langevin"] * 2, strict=True)),
     ("one output", {"sampler": "auto", "noise": "student_t"}),
     ("one output", {"sampler": "langevin", "noise": "input_dependent"}),
-    ("two outputs", {"sampler": "auto", "noise": "correlated", "hidden_layer_sizes": (2,)}),
+    ("two outputs", {"sampler": "auto", "noise": "correlated", "hidden_layer_sizes": ()}),
 ]
 
 
