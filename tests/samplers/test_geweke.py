@@ -124,10 +124,10 @@ def without_volume(joint, q, shift, right=JointPosterior.rescaled):
     ("method", "wrong"),
     [
         ("_prior", without_jacobian),
-        ("_prior", without_normaliser_of_weights),
-        ("_likelihood", without_determinant),
-        ("complete_weights", without_spread),
-        ("rescaled", without_volume),
+        pytest.param("_prior", without_normaliser_of_weights, marks=pytest.mark.slow),
+        pytest.param("_likelihood", without_determinant, marks=pytest.mark.slow),
+        pytest.param("complete_weights", without_spread, marks=pytest.mark.slow),
+        pytest.param("rescaled", without_volume, marks=pytest.mark.slow),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
