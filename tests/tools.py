@@ -3,6 +3,7 @@
 import importlib
 import pkgutil
 from copy import copy
+from dataclasses import replace
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from skbayesnn.posterior import (
     NegativeBinomial,
     Poisson,
     Posterior,
+    SquaredResiduals,
     StudentT,
     weight_groups,
 )
@@ -134,9 +136,13 @@ def make_variances(name, shape, rng):
 def make_problem(
     name, hidden=(4,), activation="tanh", prior="layer", lead=(), n=7, seed=0, output_bias=True
 ):
-    """A posterior with sample weights, weights ``theta`` and hyperparameters."""
+    """A posterior with sample weights, weights ``theta`` and hyperparameters.
+
+    ``"rows"`` are Gaussian targets with a factor each, ``"squares"`` their squares.
+    """
+    factors = name in ("rows", "squares")
     rng = np.random.default_rng(seed)
-    likelihood, n_outputs = make_likelihood(name)
+    likelihood, n_outputs = make_likelihood("gaussian" if factors else name)
     network = Network((2, *hidden, n_outputs), activation, output_bias)
     X = rng.standard_normal((n, 2))
     theta = draw_weights(network, X, rng, lead)
@@ -147,7 +153,24 @@ def make_problem(
     posterior = Posterior(network, likelihood, groups, X, y, weight, known=variances)
     alpha = np.exp(rng.uniform(-1, 1, (*lead, len(groups.names))))
     beta = np.exp(rng.uniform(-1, 1, (*lead, likelihood.n_levels)))
-    return posterior, theta, Hyperparameters(alpha, beta)
+    found = posterior, theta, Hyperparameters(alpha, beta)
+    return with_factors(*found, name == "squares") if factors else found
+
+
+def with_factors(posterior, theta, hyper, squares):
+    """A factor for every target, and squares of the targets on request."""
+    y, likelihood = posterior.y, posterior.likelihood
+    factors = np.random.default_rng(2).uniform(0.2, 1.0, y.shape)
+    if squares:
+        y, likelihood, hyper = y**2, SquaredResiduals(), hyper._replace(beta=hyper.beta[..., :0])
+    return replace(posterior, likelihood=likelihood, y=y, factors=factors), theta, hyper
+
+
+def without_core(posterior):
+    """The same posterior in NumPy."""
+    other = replace(posterior)
+    vars(other)["compiled"] = None
+    return other
 
 
 def public_modules():

@@ -92,7 +92,7 @@ def test_evidence_by_quadrature():
 def test_evidence_of_dispersed_counts_by_quadrature():
     rows = make_rows(n=150, dispersion=0.6)
     log_size = np.linspace(-6, 6, 61) * np.log(10.0)
-    by_size = [logsumexp(grid_of_weights(rows, np.exp(r), n=61)[2]) for r in log_size]
+    by_size = [logsumexp(grid_of_weights(rows, np.exp(r), n=31)[2]) for r in log_size]
     exact = logsumexp(by_size) - np.log(len(log_size) - 1)  # log-uniform between the bounds
     model = fit("negative_binomial", rows, **FIXED | LAPLACE)
     assert model.log_evidence_ == pytest.approx(exact, abs=0.1)  # nats: Laplace, one after another
@@ -254,7 +254,7 @@ def test_networks_find_what_a_line_cannot():
     assert np.mean((model.predict(X) - truth) ** 2) < 0.1 * np.var(truth)
     assert model.evidence_report_.noise == "poisson"
     assert "95 % intervals" in str(model.evidence_report_)
-    assert EvidenceMLPRegressor(random_state=0).fit(X, y).noise_model_ != "poisson"
+    assert EvidenceMLPRegressor(()).fit(X, y).noise_model_ != "poisson"
 
 
 def test_averages_of_models():
@@ -294,7 +294,7 @@ def test_refusals(parameters, y, given, words):
 def test_conformal_intervals_hold_dispersed_counts():
     held, plain = [], []
     for seed in range(60):
-        X, y, exposure = make_rows(n=240, dispersion=0.7, seed=seed)
+        X, y, exposure = make_rows(n=140, dispersion=0.7, seed=seed)
         model = fit("poisson", (X[:40], y[:40], exposure[:40]), **LAPLACE)
         for found, ends in (
             (held, conformal_interval(model, X[40:], 0.8, exposure=exposure[40:])),

@@ -246,7 +246,7 @@ def test_left_out_rows_equal_refits():
     model = clone(LINEAR).fit(X[:12], Y[:12, 0])
     order = np.lexsort(X[:12].T[::-1])  # rows of the fit are sorted
     drawn = HMCMLPRegressor.from_evidence(
-        clone(LINEAR).fit(X[:12], Y[:12, 0]), n_draws=2000, measure_evidence=False, random_state=0
+        clone(LINEAR).fit(X[:12], Y[:12, 0]), n_draws=1000, measure_evidence=False, random_state=0
     ).fit(X[:12], Y[:12, 0])
     for place, row in enumerate(order):
         rest = np.delete(np.arange(12), row)
@@ -261,8 +261,8 @@ def covered(model, seeds, coverage, draw):
     shares = []
     for seed in seeds:
         rng = np.random.default_rng(seed)
-        X = rng.uniform(-2, 2, (340, 2))
-        y = X[:, 0] - X[:, 1] + draw(rng, 340)
+        X = rng.uniform(-2, 2, (140, 2))
+        y = X[:, 0] - X[:, 1] + draw(rng, 140)
         low, high = conformal_interval(model.fit(X[:40], y[:40]), X[40:], coverage).T
         shares.append(np.mean((low < y[40:]) & (y[40:] < high)))
     return np.array(shares)

@@ -43,7 +43,7 @@ def log_marginal(x_alpha, x_beta):
     return -0.5 * np.sum(np.log(2 * np.pi * total) + c2 / total, axis=-1)
 
 
-def grids(priors, n=1500):
+def grids(priors, n=500):
     """Midpoints of both log precisions, and the logarithm of all that integrates to the evidence"""
     x, logs = [], []
     for prior in priors:

@@ -68,7 +68,7 @@ VARIANTS = [
     *((kind, {"sampler": s}) for kind, s in zip(KINDS, ["auto", "langevin"] * 2, strict=True)),
     ("one output", {"sampler": "auto", "noise": "student_t"}),
     ("one output", {"sampler": "langevin", "noise": "input_dependent"}),
-    ("two outputs", {"sampler": "auto", "noise": "correlated", "hidden_layer_sizes": (2,)}),
+    ("two outputs", {"sampler": "auto", "noise": "correlated", "hidden_layer_sizes": ()}),
 ]
 
 
@@ -136,12 +136,11 @@ def test_weights_are_reported_in_the_users_units():
     assert_allclose(scaled.noise_std_, 10 * base.noise_std_, rtol=2e-5)
 
 
-@pytest.mark.parametrize("combine", ["best", "stacking"])
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_pickles_are_small(combine):
+def test_pickles_are_small():
     X, y = load_diabetes(return_X_y=True)
     model = EvidenceMLPRegressor(
-        combine=combine, n_restarts=2, solver=Solver(max_iter=30), random_state=0
+        combine="stacking", n_restarts=2, solver=Solver(max_iter=30), random_state=0
     )
     assert len(pickle.dumps(model.fit(X, y))) < 500_000
 

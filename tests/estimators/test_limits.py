@@ -80,7 +80,7 @@ def test_inferred_level_by_quadrature():
     log_sd = np.linspace(-3, 3, 91) * np.log(10.0)
     by_level = np.full(len(log_sd), -np.inf)
     near = np.abs(log_sd - np.log(0.5)) < 1.5
-    by_level[near] = [logsumexp(grid(rows, np.exp(s), n=51)[2]) for s in log_sd[near]]
+    by_level[near] = [logsumexp(grid(rows, np.exp(s), n=31)[2]) for s in log_sd[near]]
     exact = logsumexp(by_level) - np.log(len(log_sd) - 1)
     model = fit(rows, **FIXED | LAPLACE)
     assert model.log_evidence_ == pytest.approx(exact, abs=0.1)  # nats: Laplace's approximation
@@ -96,7 +96,7 @@ def test_inferred_level_by_quadrature():
 DEGREES = np.array([2.5, 5.0, 10.0, 20.0, 40.0])  # of equal prior probability
 
 
-def grid_of_heavy_tails(rows, nu, sd, n=121):
+def grid_of_heavy_tails(rows, nu, sd, n=41):
     """As `grid`, with Student-t noise of given standard deviation."""
     W, B, _ = grid(rows, 1.0, n)
     X, y, sides = rows

@@ -416,6 +416,7 @@ def test_samplers_refuse():
 # --- samplers -------------------------------------------------------------------------------------
 
 CHAINS = {"n_chains": 4, "n_warmup": 150, "n_draws": 250, "random_state": 0}
+SHORTER = CHAINS | {"n_warmup": 100, "n_draws": 150}
 
 
 @pytest.mark.parametrize(("standardize", "sampler"), [(True, "auto"), (False, "hmc")])
@@ -449,10 +450,10 @@ def test_draws_of_a_linear_model_have_the_closed_form(standardize, sampler):
 )
 def test_forms_of_a_prior_in_samplers(given):
     exact = EvidenceMLPRegressor((), **given, **LINE).fit(X, y)
-    model = HMCMLPRegressor.from_evidence(exact, **CHAINS | {"n_draws": 200}).fit(X, y)
+    model = HMCMLPRegressor.from_evidence(exact, **SHORTER).fit(X, y)
     assert model.weight_group_names_ == exact.weight_group_names_
     assert_allclose(model.log_evidence_, exact.log_evidence_, atol=4 * model.log_evidence_std_)
-    assert_allclose(model.predict(X), exact.predict(X), atol=0.1)  # mean of 800 draws
+    assert_allclose(model.predict(X), exact.predict(X), atol=0.1)  # mean of 600 draws
 
 
 @pytest.mark.parametrize("noise", ["constant", "student_t", "input_dependent"])
@@ -486,7 +487,7 @@ def test_gradients_under_a_coupled_prior(noise):
 def test_a_fitted_estimator_as_prior_of_a_sampler():
     """Two batches, the second one sampled, against the closed form of both."""
     first = EvidenceMLPRegressor((), **FIXED).fit(X[:15], y[:15])
-    second = HMCMLPRegressor(**FIXED | CHAINS | {"prior": FrozenEstimator(first)})
+    second = HMCMLPRegressor(**FIXED | SHORTER | {"prior": FrozenEstimator(first)})
     second.fit(X[15:], y[15:])
     value, mean, S = log_marginal(np.zeros(4), 2.0 * np.eye(4))
     total = first.log_evidence_ + second.log_evidence_
@@ -496,7 +497,7 @@ def test_a_fitted_estimator_as_prior_of_a_sampler():
     inferred = EvidenceMLPRegressor((), noise="constant").fit(X[:15], y[:15])  # the noise, too
     after = [
         kind(prior=FrozenEstimator(inferred), **options).fit(X[15:], y[15:])
-        for kind, options in ((EvidenceMLPRegressor, {}), (HMCMLPRegressor, CHAINS))
+        for kind, options in ((EvidenceMLPRegressor, {}), (HMCMLPRegressor, SHORTER))
     ]
     assert_allclose(
         after[0].log_evidence_, after[1].log_evidence_, atol=1.0

@@ -17,14 +17,18 @@ from skbayesnn.posterior import (
     Gaussian,
     Hyperpriors,
     LogUniform,
-    SquaredResiduals,
     instructions,
 )
 from skbayesnn.posterior._posterior import MOST_INPUTS
 from skbayesnn.posterior.kernels._compiled import compiled_softmax_moments
 from skbayesnn.samplers import Metric, leapfrog, start
 from tests.posterior.joints import INDEPENDENT, make_joint
-from tests.tools import ALL_LIKELIHOODS, LIKELIHOODS, make_problem
+from tests.tools import (
+    ALL_LIKELIHOODS,
+    LIKELIHOODS,
+    make_problem,
+    without_core,
+)
 
 pytestmark = pytest.mark.usefixtures("laplace")
 
@@ -54,22 +58,8 @@ def used(name):
 
 def both(likelihood, hidden, **options):
     """A posterior with the compiled core and one without, weights and precisions."""
-    plain = likelihood in ALL_LIKELIHOODS
-    posterior, theta, hyper = make_problem(likelihood if plain else "gaussian", hidden, **options)
-    if not plain:
-        factors = np.random.default_rng(1).uniform(0.2, 1.0, posterior.y.shape)
-        posterior = replace(posterior, factors=factors)
-    if likelihood == "squares":
-        posterior = replace(posterior, y=posterior.y**2, likelihood=SquaredResiduals())
-        hyper = hyper._replace(beta=hyper.beta[..., :0])
+    posterior, theta, hyper = make_problem(likelihood, hidden, **options)
     return posterior, without_core(posterior), theta, hyper
-
-
-def without_core(posterior):
-    """The same posterior in NumPy."""
-    other = replace(posterior)
-    vars(other)["compiled"] = None
-    return other
 
 
 def assert_same(actual, desired, tol=1e-12):
@@ -221,11 +211,11 @@ def test_energies_that_need_eigenvalues():
     assert_same(joint(q), plain(q), tol=1e-7)
 
 
-@each_set
 @pytest.mark.parametrize("likelihood", JOINTS)
 @each_way
 @pytest.mark.parametrize("move", [ScaleMoves, UnitMoves])
-def test_moves(used, likelihood, integrate, move):
+def test_moves(likelihood, integrate, move):
+    """They evaluate what `test_terms` compares for each set of instructions."""
     found = []
     for joint in both_joints(likelihood, (3, 2), "layer", integrate)[:2]:
         q = both_joints(likelihood, (3, 2), "layer", integrate)[2]

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from skbayesnn.network import outputs
-from skbayesnn.posterior import SquaredResiduals
 from tests.tools import (
     ALL_LIKELIHOODS,
     DEPTHS,
@@ -15,26 +14,12 @@ from tests.tools import (
     set_block_doubles,
 )
 
-WITH_FACTORS = ["gaussian_rows", "squares"]
-
-each_likelihood = pytest.mark.parametrize("name", [*ALL_LIKELIHOODS, *WITH_FACTORS])
+each_likelihood = pytest.mark.parametrize("name", [*ALL_LIKELIHOODS, "rows", "squares"])
 each_depth = pytest.mark.parametrize("hidden", DEPTHS, ids=lambda hidden: f"depth{len(hidden)}")
 
 each_layout = pytest.mark.parametrize(
     ("lead", "output_bias"), [((), True), ((2,), True), ((), False)], ids=str
 )
-
-
-def make(name, *args, **options):
-    """`make_problem`, with a factor for every target where the name says so."""
-    if name not in WITH_FACTORS:
-        return make_problem(name, *args, **options)
-    posterior, theta, hyper = make_problem("gaussian", *args, **options)
-    y, likelihood = posterior.y, posterior.likelihood
-    factors = np.random.default_rng(2).uniform(0.2, 1.0, y.shape)
-    if name == "squares":
-        y, likelihood, hyper = y**2, SquaredResiduals(), hyper._replace(beta=hyper.beta[..., :0])
-    return replace(posterior, likelihood=likelihood, y=y, factors=factors), theta, hyper
 
 
 def log_prior(posterior, theta, alpha):
@@ -45,7 +30,7 @@ def log_prior(posterior, theta, alpha):
 @each_likelihood
 @each_depth
 def test_energies(name, hidden):
-    posterior, theta, hyper = make(name, hidden, prior="ard")
+    posterior, theta, hyper = make_problem(name, hidden, prior="ard")
     energies = posterior.energies(theta, hyper.beta)
     f = outputs(posterior.network, theta, posterior.X)
     misfit = posterior.likelihood.misfit(f, posterior.targets(), hyper.beta)
@@ -63,7 +48,7 @@ def test_energies(name, hidden):
 @each_depth
 @each_layout
 def test_gradient_and_hessian(name, hidden, lead, output_bias):
-    posterior, theta, hyper = make(name, hidden, lead=lead, output_bias=output_bias)
+    posterior, theta, hyper = make_problem(name, hidden, lead=lead, output_bias=output_bias)
     gradient = posterior.gradient(theta, hyper)
     A = posterior.hessian(theta, hyper)
     for i in np.ndindex(lead):
@@ -83,7 +68,7 @@ def test_gradient_and_hessian(name, hidden, lead, output_bias):
 @each_depth
 @each_layout
 def test_gauss_newton(name, hidden, lead, output_bias):
-    posterior, theta, hyper = make(name, hidden, lead=lead, output_bias=output_bias)
+    posterior, theta, hyper = make_problem(name, hidden, lead=lead, output_bias=output_bias)
     B = posterior.data_hessian(theta, hyper.beta, exact=False)
     likelihood, X, targets = posterior.likelihood, posterior.X, posterior.targets()
     for i in np.ndindex(lead):
@@ -108,7 +93,7 @@ def test_gauss_newton(name, hidden, lead, output_bias):
 @each_likelihood
 @pytest.mark.parametrize("lead", [(), (2,)], ids=str)
 def test_bending_force(name, lead):
-    posterior, theta, hyper = make(name, (3, 2), lead=lead)
+    posterior, theta, hyper = make_problem(name, (3, 2), lead=lead)
     v = np.random.default_rng(1).standard_normal(theta.shape)
     force = posterior.bending_force(theta, hyper, v)
     for i in np.ndindex(lead):
@@ -130,10 +115,10 @@ def test_bending_force(name, lead):
 
 @pytest.mark.parametrize(
     "name",
-    [*(name for name in ALL_LIKELIHOODS if make_likelihood(name)[0].n_levels), "gaussian_rows"],
+    [*(name for name in ALL_LIKELIHOODS if make_likelihood(name)[0].n_levels), "rows"],
 )
 def test_noise_levels(name):
-    posterior, theta, hyper = make(name)
+    posterior, theta, hyper = make_problem(name)
     likelihood, beta = posterior.likelihood, hyper.beta
     levels = range(likelihood.n_levels)
     parts = [posterior.level_hessian(theta, beta, level) for level in levels]
@@ -170,7 +155,7 @@ def test_noise_levels(name):
 
 @pytest.mark.parametrize("name", ["bernoulli", "categorical", "squares"])
 def test_without_noise_level(name):
-    posterior, theta, hyper = make(name)
+    posterior, theta, hyper = make_problem(name)
     assert posterior.level_counts.shape == (0,)
     assert posterior.level_information(theta, hyper.beta).shape == (0, 0)
     np.testing.assert_array_equal(posterior.with_best_outputs(theta, hyper), theta)
@@ -180,7 +165,7 @@ def test_without_noise_level(name):
 @pytest.mark.parametrize("lead", [(), (2,)], ids=str)
 def test_output_layer_by_expectation_maximisation(name, lead):
     """Each step lowers the energy, and the steps end where the output layer is at its best."""
-    posterior, theta, hyper = make(name, lead=lead)
+    posterior, theta, hyper = make_problem(name, lead=lead)
     energy = posterior.energies(theta, hyper.beta).total(hyper)
     last = posterior.network.slices[-1]
     for _ in range(200):
@@ -193,7 +178,7 @@ def test_output_layer_by_expectation_maximisation(name, lead):
 
 @each_likelihood
 def test_sample_weight_is_repetition(name):
-    posterior, theta, hyper = make(name, (3, 2))
+    posterior, theta, hyper = make_problem(name, (3, 2))
     times = np.array([1, 2, 3, 1, 1, 4, 2])
     weighted = replace(posterior, sample_weight=times.astype(float))
     repeated = posterior.of_rows(np.repeat(np.arange(7), times))
@@ -229,7 +214,7 @@ def everything(posterior, theta, hyper):
 @each_likelihood
 @each_depth
 def test_small_blocks_change_nothing(monkeypatch, name, hidden):
-    problem = make(name, hidden, lead=(2,), n=23)
+    problem = make_problem(name, hidden, lead=(2,), n=23)
     whole = everything(*problem)
     f = outputs(problem[0].network, problem[1], problem[0].X)
     set_block_doubles(monkeypatch, 1)
@@ -247,7 +232,7 @@ def test_small_blocks_change_nothing(monkeypatch, name, hidden):
 @pytest.mark.parametrize(("hidden", "doubles"), [((), 1000), ((7, 5), 2**20)])
 def test_last_bits_do_not_depend_on_the_number_of_networks(monkeypatch, name, hidden, doubles):
     set_block_doubles(monkeypatch, doubles)
-    posterior, theta, hyper = make(name, hidden, lead=(5,), n=41)
+    posterior, theta, hyper = make_problem(name, hidden, lead=(5,), n=41)
     five = everything(posterior, theta, hyper)
     two = everything(posterior, theta[1:3], hyper.select(slice(1, 3)))
     for i in range(5):
@@ -261,7 +246,7 @@ def test_last_bits_do_not_depend_on_the_number_of_networks(monkeypatch, name, hi
 @each_depth
 @pytest.mark.parametrize("prior", ["layer", "ard"])
 def test_kronecker_factors_are_exact_for_a_single_row(name, hidden, prior):
-    posterior, theta, hyper = make(name, hidden, prior=prior)
+    posterior, theta, hyper = make_problem(name, hidden, prior=prior)
     posterior = posterior.of_rows(slice(1))
     dense = posterior.hessian(theta, hyper, exact=False)
     factors = posterior.kronecker_factors(theta, hyper)
@@ -272,7 +257,7 @@ def test_kronecker_factors_are_exact_for_a_single_row(name, hidden, prior):
 
 @each_likelihood
 def test_kronecker_factors_add_up_over_rows(name, monkeypatch):
-    posterior, theta, hyper = make(name, (4, 3))
+    posterior, theta, hyper = make_problem(name, (4, 3))
     whole = posterior.kronecker_factors(theta, hyper)
     expected = [(0.0, 0.0)] * len(whole)
     for row in range(len(posterior.X)):

@@ -32,11 +32,6 @@ def assert_same_bits(first, second):
         assert a.tobytes() == b.tobytes()
 
 
-def test_gradient_of_the_target():
-    x = np.random.default_rng(0).standard_normal(3)
-    assert_near(quartic(x)[1], difference(lambda x: quartic(x)[0], x))
-
-
 def test_metric():
     rng = np.random.default_rng(0)
     root = rng.standard_normal((4, 5, 5))

@@ -3,7 +3,7 @@ import pytest
 
 from skbayesnn.inference import DensePrecision, well_determined
 from skbayesnn.inference.curvature._method import Point
-from skbayesnn.inference.evidence._evidence import log_evidence_fixed, log_symmetry
+from skbayesnn.inference.evidence._evidence import log_evidence_fixed
 from skbayesnn.inference.optimise._reestimation import reestimate
 from skbayesnn.network import forward, jacobian
 from tests.inference.common import free_all, method_of, mode_of
@@ -51,13 +51,6 @@ def test_gauss_newton_form(case, name):
     )
 
 
-@each_minimum
-def test_gamma_with_the_exact_hessian(case, name):
-    point = getattr(case, name)
-    gamma = exact_precision(case, point).determined(case.posterior.groups, point.alpha)
-    np.testing.assert_allclose(gamma, point.gamma_per_group, rtol=0, atol=1e-8)
-
-
 @pytest.mark.parametrize("name", CASES[:3])
 def test_reestimation_formulae(name):
     # With the exact Hessian, as the other program; its gamma for the softmax case is negative.
@@ -69,13 +62,6 @@ def test_reestimation_formulae(name):
     np.testing.assert_allclose(new.alpha, point.alpha_reestimated, rtol=1e-8)
     expected = np.full(posterior.likelihood.n_levels, getattr(point, "beta_reestimated", np.nan))
     np.testing.assert_allclose(new.beta, expected, rtol=1e-8)
-
-
-def test_symmetry_factor(case):
-    network, groups = case.posterior.network, case.posterior.groups
-    np.testing.assert_allclose(
-        log_symmetry(network, groups), case.trained_fixed.log_symmetry, rtol=1e-12
-    )
 
 
 @each_minimum

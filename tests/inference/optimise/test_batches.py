@@ -112,7 +112,7 @@ class TestEstimators:
         X = rng.uniform(-2, 2, (800, 2))
         noise = np.where(X[:, 0] > 0, 0.4, 0.05)
         y = np.sin(2 * X[:, 0]) + noise * rng.standard_normal(800)
-        model = EvidenceMLPRegressor(n_restarts=2, random_state=0, verbose=1).fit(X, y)
+        model = EvidenceMLPRegressor(n_restarts=1, random_state=0, verbose=1).fit(X, y)
         out = capsys.readouterr().out
         assert out.count("hidden layers (") == len(model.candidates_)
         assert "input_dependent noise: log density of rows held out" in out
@@ -142,6 +142,6 @@ class TestEstimators:
     def test_classes(self):
         X, y = make_rows(600)
         labels = np.digitize(y[:, 0], [-0.5, 0.5])
-        model = EvidenceMLPClassifier(n_restarts=2, random_state=0).fit(X, labels)
+        model = EvidenceMLPClassifier(n_restarts=1, random_state=0).fit(X, labels)
         assert model.score(X, labels) > 0.8
         assert model.hidden_layer_sizes_ == best_of(model.candidates_).hidden_layer_sizes

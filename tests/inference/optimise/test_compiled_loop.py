@@ -14,12 +14,11 @@ from skbayesnn.posterior import (
     Gamma,
     Hyperparameters,
     Hyperpriors,
-    SquaredResiduals,
     WeightGroups,
     instructions,
 )
 from tests.inference.common import free_all, method_of
-from tests.tools import LIKELIHOODS, make_problem
+from tests.tools import LIKELIHOODS, make_problem, without_core
 
 if instructions() is None:
     pytest.skip("the compiled core is switched off or missing", allow_module_level=True)
@@ -35,23 +34,8 @@ each_depth = pytest.mark.parametrize(
 
 def problem(kind, hidden):
     """A posterior, weights and precisions."""
-    plain = kind in LIKELIHOODS
-    name, bias = kind if plain else "gaussian", kind != "no_intercept"
-    posterior, theta, hyper = make_problem(name, hidden, n=40, output_bias=bias)
-    if kind == "squares":
-        factors = np.random.default_rng(1).uniform(0.2, 1.0, posterior.y.shape)
-        posterior = replace(
-            posterior, y=posterior.y**2, likelihood=SquaredResiduals(), factors=factors
-        )
-        hyper = hyper._replace(beta=hyper.beta[..., :0])
-    return posterior, theta, hyper
-
-
-def in_numpy(posterior):
-    """The same posterior without the compiled core."""
-    other = replace(posterior)
-    vars(other)["compiled"] = None
-    return other
+    name, bias = ("gaussian", False) if kind == "no_intercept" else (kind, True)
+    return make_problem(name, hidden, n=40, output_bias=bias)
 
 
 def rule_and_search(posterior, theta, hyper, name):
@@ -110,7 +94,7 @@ def test_first_steps_are_those_of_numpy(kind, hidden, name):
     for n_steps in (1, 2, 4):
         found = [
             after_steps(which, theta, hyper, name, n_steps)
-            for which in (posterior, in_numpy(posterior))
+            for which in (posterior, without_core(posterior))
         ]
         assert_same(*found, tol)
 
@@ -119,10 +103,11 @@ def test_first_steps_are_those_of_numpy(kind, hidden, name):
 @pytest.mark.parametrize("name", ["exact", "gauss_newton"])
 def test_both_end_at_the_same_minimum(kind, name):
     posterior, theta, hyper = problem(kind, (3,))
-    theta = after_steps(in_numpy(posterior), theta, hyper, "exact", 200).point.theta
+    theta = after_steps(without_core(posterior), theta, hyper, "exact", 200).point.theta
     theta = theta + 1e-3 * np.sin(np.arange(len(theta)))
     found = [
-        after_steps(which, theta, hyper, name, 200) for which in (posterior, in_numpy(posterior))
+        after_steps(which, theta, hyper, name, 200)
+        for which in (posterior, without_core(posterior))
     ]
     assert all(search.converged for search in found)
     np.testing.assert_allclose(found[0].point.theta, found[1].point.theta, atol=1e-5)
@@ -143,7 +128,7 @@ def test_tau_of_a_part_of_the_rows():
     posterior, theta, hyper = problem("gaussian", (3,))
     found = {}
     for early in (True, False):
-        for which in (posterior, in_numpy(posterior)):
+        for which in (posterior, without_core(posterior)):
             rule, search = rule_and_search(which, theta, hyper, "reestimation")
             rule = rule._replace(method=replace(rule.method, early=early))
             search = lower(which, DampedSteps(), rule, search, 2)
@@ -163,7 +148,8 @@ def test_a_saddle_point_is_left_to_numpy_which_escapes():
     search = rule_and_search(posterior, theta, hyper, "exact")[1]
     assert not search.point.precision.definite
     ends = [
-        after_steps(which, theta, hyper, "exact", 200) for which in (posterior, in_numpy(posterior))
+        after_steps(which, theta, hyper, "exact", 200)
+        for which in (posterior, without_core(posterior))
     ]
     assert all(end.converged and end.point.precision.definite for end in ends)
     assert all(end.point.energy < search.point.energy - 1.0 for end in ends)
@@ -192,7 +178,7 @@ def test_steps_by_batches_are_those_of_numpy(kind, hidden, monkeypatch):
     posterior, theta, hyper = problem(kind, hidden)
     found = after_stages(posterior, theta, hyper)
     monkeypatch.setattr("skbayesnn.inference.optimise._batches._batch_loop", None)
-    expected = after_stages(in_numpy(posterior), theta, hyper)
+    expected = after_stages(without_core(posterior), theta, hyper)
     assert np.max(np.abs(expected - theta)) > 0.1
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-8)
 
@@ -202,6 +188,6 @@ def test_batches_under_a_prior_with_a_mean_are_left_to_numpy():
     groups, k = posterior.groups, len(theta)
     prior = WeightGroups(groups.labels, groups.names, np.linspace(-2, 2, k), np.full(k, 3.0))
     posterior = replace(posterior, groups=prior)
-    expected = after_stages(in_numpy(posterior), theta, hyper)
+    expected = after_stages(without_core(posterior), theta, hyper)
     found = after_stages(posterior, theta, hyper)
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-8)
