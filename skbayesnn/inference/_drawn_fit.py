@@ -35,7 +35,7 @@ from skbayesnn.inference.minima._search import ALONE
 from skbayesnn.inference.minima._training import trained_starts
 from skbayesnn.inference.noise._noise_models import NOISE_MODELS
 from skbayesnn.inference.sampling._population import sample_after, sample_population, scout
-from skbayesnn.inference.sampling._wide import is_wide, sample_wide
+from skbayesnn.inference.sampling._wide import is_wide, log_ratio_of_noise, sample_wide
 from skbayesnn.inference.task._problem import Posed, Problem
 from skbayesnn.network import outputs
 from skbayesnn.posterior import JointPosterior
@@ -261,8 +261,10 @@ def _has_few_rows(problem):
 
 def _wide(problem, seed):
     """Make the trial of a wide network whose noise level is free; ``None`` if it does not apply."""
-    wide = is_wide(problem.posed(WIDE).posterior, problem.limits)
-    if not wide or problem.noise_is_given:
+    posterior = problem.posed(WIDE).posterior
+    if not is_wide(posterior, problem.limits) or problem.noise_is_given:
+        return None
+    if not _has_few_rows(problem) and log_ratio_of_noise(posterior.X, posterior.y) > CLOSE:
         return None
     return trial_of(problem, "constant", WIDE, seed.spawn(1)[0], stacked=False)
 
