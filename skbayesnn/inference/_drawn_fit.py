@@ -251,7 +251,8 @@ def _drawn(problem, tried, chosen, noise, seed):
         more = network.beside(sampled, wide, seeds)
         trials += [trial for trial in more if trial.is_plausible_beside(trials)]
     drawn = _sampled(trials)
-    return drawn, tests[0], network.highest_by_training - network.particles.log_evidence
+    found = [trial.particles.log_evidence for trial in trials if trial is network or not trial.stacked]
+    return drawn, tests[0], network.highest_by_training - max(found)
 
 
 def _has_few_rows(problem):
@@ -285,12 +286,17 @@ def _sampled(trials):
     """Draw from all models; most probable first."""
     for trial in trials:
         trial.sample()
-        trial.sample_near_trained()
-    best = max(trials, key=lambda trial: trial.particles.log_evidence)
-    if best.stacked:  # others are slow
-        best.refine()
+    if _best(trials).stacked:  # exact rows are interpolated by the others, and small networks slow
+        for trial in trials:
+            trial.sample_near_trained()
+        _best(trials).refine()
     drawn = [trial.drawn() for trial in trials]
     return sorted(drawn, key=lambda some: -some.log_odds)
+
+
+def _best(trials):
+    """Find the trial of the highest evidence."""
+    return max(trials, key=lambda trial: trial.particles.log_evidence)
 
 
 class Trial:
