@@ -224,8 +224,9 @@ def _drawn(problem, tried, chosen, noise, seed):
     ``tried`` are the hidden layers of the network, then of the linear model, which without
     ``chosen`` shows residuals only. Returned are a list of `Drawn`, most probable first; P values
     of the residuals of the network; and by how much the highest log evidence of trained networks,
-    by Laplace's approximation, exceeds that of drawn ones of the same size and noise model. It does
-    so by far if populations have missed a narrow mode, such as a function of many periods.
+    by Laplace's approximation, exceeds that of drawn ones of the same size and noise model, and of
+    models for few rows. It does so by far if populations have missed a narrow mode, such as a
+    function of many periods.
     """
     free = noise == "auto"
     seeds = iter(seed.spawn(len(tried) * (3 + len(NOISE_MODELS))))
@@ -251,8 +252,9 @@ def _drawn(problem, tried, chosen, noise, seed):
         more = network.beside(sampled, wide, seeds)
         trials += [trial for trial in more if trial.is_plausible_beside(trials)]
     drawn = _sampled(trials)
-    found = [trial.particles.log_evidence for trial in trials if trial is network or not trial.stacked]
-    return drawn, tests[0], network.highest_by_training - max(found)
+    alike = [trial for trial in trials if trial is network or not trial.stacked]
+    found = _best(alike).particles.log_evidence
+    return drawn, tests[0], network.highest_by_training - found
 
 
 def _has_few_rows(problem):
