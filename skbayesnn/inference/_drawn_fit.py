@@ -16,7 +16,8 @@ Order of calls::
                         another one if trained networks show that a narrow mode was missed
         Trial.refine    more particles for an inaccurate highest evidence
 
-Up to 42 rows are first fitted by a wide network. Its hidden weights are drawn from their prior, so
+Up to 42 rows are first fitted by a wide network, unless Gaussian processes show that eleven or
+more rows have noise (`log_ratio_of_noise`). Its hidden weights are drawn from their prior, so
 that one population suffices (`sample_wide`). Where it leaves hardly any noise, it and the linear
 model are also fitted without noise, and no other models are tried (`_of_exact_rows`). Up to ten
 rows hardly show their noise, so that all these models are averaged (`Trial.beside`).
