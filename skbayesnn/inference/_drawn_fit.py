@@ -16,7 +16,8 @@ Order of calls::
                         another one if trained networks show that a narrow mode was missed
         Trial.refine    more particles for an inaccurate highest evidence
 
-Up to 42 rows are first fitted by a wide network. Its hidden weights are drawn from their prior, so
+Up to 42 rows are first fitted by a wide network, unless Gaussian processes show that eleven or
+more rows have noise (`log_ratio_of_noise`). Its hidden weights are drawn from their prior, so
 that one population suffices (`sample_wide`). Where it leaves hardly any noise, it and the linear
 model are also fitted without noise, and no other models are tried (`_of_exact_rows`). Up to ten
 rows hardly show their noise, so that all these models are averaged (`Trial.beside`).
@@ -35,7 +36,7 @@ from skbayesnn.inference.minima._search import ALONE
 from skbayesnn.inference.minima._training import trained_starts
 from skbayesnn.inference.noise._noise_models import NOISE_MODELS
 from skbayesnn.inference.sampling._population import sample_after, sample_population, scout
-from skbayesnn.inference.sampling._wide import is_wide, sample_wide
+from skbayesnn.inference.sampling._wide import is_wide, log_ratio_of_noise, sample_wide
 from skbayesnn.inference.task._problem import Fit, Posed
 from skbayesnn.network import outputs
 from skbayesnn.posterior import JointPosterior
@@ -218,8 +219,9 @@ def _drawn(problem, tried, chosen, noise, seed):
     ``tried`` are the hidden layers of the network, then of the linear model, which without
     ``chosen`` shows residuals only. Returned are a list of `Drawn`, most probable first; P values
     of the residuals of the network; and by how much the highest log evidence of trained networks,
-    by Laplace's approximation, exceeds that of drawn ones of the same size and noise model. It does
-    so by far if populations have missed a narrow mode, such as a function of many periods.
+    by Laplace's approximation, exceeds that of drawn ones of the same size and noise model, and of
+    models for few rows. It does so by far if populations have missed a narrow mode, such as a
+    function of many periods.
     """
     free = noise == "auto"
     seeds = iter(seed.spawn(len(tried) * (3 + len(NOISE_MODELS))))
@@ -245,7 +247,9 @@ def _drawn(problem, tried, chosen, noise, seed):
         more = network.beside(sampled, wide, seeds)
         trials += [trial for trial in more if trial.is_plausible_beside(trials)]
     drawn = _sampled(trials)
-    return drawn, tests[0], network.highest_by_training - network.particles.log_evidence
+    alike = [trial for trial in trials if trial is network or not trial.stacked]
+    found = _best(alike).particles.log_evidence
+    return drawn, tests[0], network.highest_by_training - found
 
 
 def _has_few_rows(problem):
@@ -255,8 +259,10 @@ def _has_few_rows(problem):
 
 def _wide(problem, seed):
     """Make the trial of a wide network whose noise level is free; ``None`` if it does not apply."""
-    wide = is_wide(problem.posed(WIDE).posterior, problem.limits)
-    if not wide or problem.noise_is_given:
+    posterior = problem.posed(WIDE).posterior
+    if not is_wide(posterior, problem.limits) or problem.noise_is_given:
+        return None
+    if not _has_few_rows(problem) and log_ratio_of_noise(posterior.X, posterior.y) > CLOSE:
         return None
     return trial_of(problem, "constant", WIDE, seed.spawn(1)[0], stacked=False)
 
@@ -277,12 +283,17 @@ def _sampled(trials):
     """Draw from all models; most probable first."""
     for trial in trials:
         trial.sample()
-        trial.sample_near_trained()
-    best = max(trials, key=lambda trial: trial.particles.log_evidence)
-    if best.stacked:  # others are slow
-        best.refine()
+    if _best(trials).stacked:  # exact rows are interpolated by the others, and small networks slow
+        for trial in trials:
+            trial.sample_near_trained()
+        _best(trials).refine()
     drawn = [trial.drawn() for trial in trials]
     return sorted(drawn, key=lambda some: -some.log_odds)
+
+
+def _best(trials):
+    """Find the trial of the highest evidence."""
+    return max(trials, key=lambda trial: trial.particles.log_evidence)
 
 
 class Trial:

@@ -275,7 +275,8 @@ def test_rows_that_shape_their_own_fit_do_not_count_as_predicted():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of the zeros
         model.fit(X[:150], y[:150])
-    assert abs(model.evidence_report_.predictions.share - model.score(X[150:], y[150:])) < 0.1
+    found = model.evidence_report_.predictions
+    assert abs(found.share - model.score(X[150:], y[150:])) < 2.0 * found.error
 
 
 def test_two_rows_predict_nothing():

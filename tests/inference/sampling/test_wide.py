@@ -13,6 +13,7 @@ from skbayesnn.inference.sampling._wide import (
     WideJoint,
     WidePath,
     is_wide,
+    log_ratio_of_noise,
     rotated,
 )
 from skbayesnn.inference.task._problem import FreeHyperparameters
@@ -50,6 +51,38 @@ def test_gradient_of_the_precisions(path):
         step = 1e-5 * np.eye(q.shape[1])[i]
         slope = (energy(q + step)[0] - energy(q - step)[0]) / 2e-5
         assert_allclose(gradient[:, i], slope, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: np.sin(6.0 * x[:, 0]),
+        lambda x: np.abs(x[:, 0] - 0.4),
+        lambda x: np.floor(2.0 * x[:, 0]),
+        lambda x: x @ [1.0, -1.0, 2.0],
+    ],
+)
+def test_noise_is_not_favoured_by_exact_rows(function):
+    """Kinks, steps, and irrelevant inputs are no noise; several outputs add up."""
+    X = np.random.default_rng(0).uniform(size=(24, 3))
+    X, y = ((some - some.mean(axis=0)) / some.std(axis=0) for some in (X, function(X)[:, None]))
+    ratio = log_ratio_of_noise(X, y)
+    assert ratio < 1.0
+    assert_allclose(log_ratio_of_noise(X, np.hstack([y, y])), 2.0 * ratio, rtol=1e-9)
+
+
+@pytest.mark.parametrize("sd", [0.05, 0.3, 3.0])
+def test_noise_is_favoured_by_noisy_rows(sd):
+    rng = np.random.default_rng(1)
+    X = rng.uniform(-1.5, 1.5, (30, 1))
+    y = np.sin(2.0 * X) + sd * rng.standard_normal((30, 1))
+    assert log_ratio_of_noise(X, (y - y.mean()) / y.std()) > 3.0
+
+
+def test_a_constant_output_has_no_infinite_likelihood():
+    X, y = np.arange(5.0)[:, None] / 2.0, np.array([[0.0], [2.0], [-1.0], [1.0], [-2.0]])
+    none = np.zeros((5, 1))
+    assert np.isfinite(log_ratio_of_noise(X, np.hstack([y, none])))
 
 
 @pytest.fixture
