@@ -88,10 +88,11 @@ hidden_layer_sizes : tuple of int or "auto", default="auto"
     * Each network is trained from two starts, with constant noise. If there is a narrower network
       of the same depth, one start is that network with random units added.
 
-    From 5,000 rows on, networks are compared by the log density of held-out rows (a tenth of them,
-    at most 5,000): no hidden layer, one layer of 4, 8 and 16 units, two layers of 16, doubled
-    widths while the density rises by 0.01 nats per row, and a third layer. Each has one start; the
-    network of highest density is chosen.
+    From 5,000 rows on, or from 1,000 with many inputs (three or more classes: if a network of 16
+    units has less than two rows per weight), networks are compared by the log density of held-out
+    rows (a tenth of them, at most 5,000): no hidden layer, one layer of 4, 8, 16 and 32 units, two
+    layers of 16, doubled widths while the density rises by 0.01 nats per row, and a third layer.
+    Each has one start; the network of highest density is chosen.
 max_time : float or None, default=None
     Seconds after which the fit stops, uses the best it has found, and warns. A fit may overrun by
     50 % (at least 1 s). Results then depend on the speed of the machine.
@@ -175,7 +176,8 @@ candidates_ : tuple of Candidate
     Networks of ``hidden_layer_sizes="auto"``: those that predict together, if networks are drawn
     from the posterior, else those that were tried, in order. They have ``hidden_layer_sizes``,
     ``n_weights``, and, in nats, the measured ``log_evidence`` or the ``laplace_log_evidence`` of
-    the best minimum. From 5,000 rows on they have ``held_out_log_density`` (nats per row) instead.
+    the best minimum. Where rows were held out they have ``held_out_log_density`` (nats per row)
+    instead.
 networks_ : list of RegressionNetwork or ClassificationNetwork
     All distinct minima. With ``combine="posterior"`` or ``"tempered"``, minima of other networks
     and noise models that were tried come last.

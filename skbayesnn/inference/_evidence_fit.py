@@ -231,7 +231,8 @@ def size_under_noise(fit, tried, noise, workers=ALONE):
 def _has_many_rows(problem, hidden_layer_sizes, noise):
     """Return True if models are compared by held-out rows, as the evidence is unreliable."""
     if hidden_layer_sizes == "auto":
-        return problem.limits.many_rows(*problem.X.shape)
+        n_classes = problem.y.shape[1] if problem.likelihood.classes else 1
+        return problem.limits.many_rows(*problem.X.shape, n_classes)
     return noise == "auto" and Method.choose(*problem.posed(hidden_layer_sizes)).early
 
 

@@ -35,9 +35,14 @@ class HeldOut(NamedTuple):
         order = np.random.default_rng(0).permutation(n)
         n_rest = min(int(SHARE * n), MOST)
         kept, rest = (problem.of_rows(np.sort(rows)) for rows in (order[n_rest:], order[:n_rest]))
-        # train as on all rows, but by early stopping, as no evidence is needed
-        fewer = min(problem.limits.batch_rows, len(kept.X))
-        limits = problem.limits._replace(batch_rows=fewer, batch_rows_per_weight=n)
+        # train as on all rows, but with early stopping, as no evidence is needed
+        limits, share = problem.limits, len(kept.X) / n
+        limits = limits._replace(
+            batch_rows=-(-limits.batch_rows * len(kept.X) // n),
+            wide_rows=-(-limits.wide_rows * len(kept.X) // n),
+            cheap_work=share * limits.cheap_work,
+            batch_rows_per_weight=n,
+        )
         return cls(replace(kept, limits=limits), rest)
 
     def log_density(self, minima):

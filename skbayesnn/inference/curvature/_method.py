@@ -98,14 +98,16 @@ class Method:
         network, limits = posterior.network, settings.limits
         n, k, n_outputs = len(posterior.X), network.n_weights, network.n_outputs
         hidden, targets, work = bool(network.hidden_layer_sizes), n * n_outputs, n * k**2
-        many = hidden and limits.many_rows(n, network.layer_sizes[0])
+        softmax = n_outputs > 1 and posterior.likelihood.classes
+        n_classes = n_outputs if softmax else 1
+        many = hidden and limits.many_rows(n, network.layer_sizes[0], n_classes)
         dense = k <= limits.dense and work <= limits.dense_work
         needed = limits.batch_rows_per_weight * k
         plenty = n >= needed and n * limits.cheap_work >= needed * work
         early = many and not (dense and plenty)
-        softmax = n_outputs > 1 and posterior.likelihood.classes
         creeps = hidden and softmax and work > limits.softmax_work
         on_batches = creeps and n >= limits.softmax_rows_per_weight * k
+        fits_noise = creeps and not on_batches and n < limits.batch_rows  # if on batches
         dense &= not early or (work <= limits.early_work and not on_batches)
         pays = k > (limits.dual if dense else min(limits.dual, 1.0)) * targets
         dual = pays and not early and targets**2 * k <= limits.dual_work
@@ -125,7 +127,7 @@ class Method:
             dense=dense,
             exact=exact,
             by_gradients=by_gradients,
-            by_batches=many and curvature is Curvature.KRONECKER,
+            by_batches=many and curvature is Curvature.KRONECKER and not fits_noise,
             early=early,
             cheap=cheap,
             profiled=cheap and exact and work * n_free <= limits.profile_work,

@@ -23,7 +23,7 @@ from skbayesnn.posterior import (
     weight_groups,
 )
 
-NARROW = 8  # hidden units
+NARROW, USUAL = 8, 16  # hidden units
 
 
 class Limits(NamedTuple):
@@ -51,7 +51,8 @@ class Limits(NamedTuple):
     softmax_work: float = 1e8
     # rows per weight from which these networks are trained on batches, if training ends early: as
     # good there, and faster. With fewer, batches fit the noise (2,309 x 128, six classes: log loss
-    # 1.32 on batches, 1.17 by gradients)
+    # 1.32 on batches, 1.17 by gradients; digits, 32 units: .145 and .107), and up to `batch_rows`
+    # rows all of them are used in every step
     softmax_rows_per_weight: int = 5
     # rows times squared weights up to which a fit can use hundreds of Hessians (each takes a tenth
     # of a second)
@@ -79,8 +80,10 @@ class Limits(NamedTuple):
     # rows from which networks without dense matrices are trained on batches, and from which
     # networks are compared by held-out log density
     batch_rows: int = 5000
-    # smaller number of rows from which this is so if there are many inputs, as Hessians of a
-    # network of `NARROW` hidden units then take long (`cheap_work`)
+    # smaller number of rows from which this is so if there are many inputs: Hessians of a network
+    # of `NARROW` hidden units then take long (`cheap_work`), or, for three classes or more, a
+    # network of `USUAL` hidden units has few rows per weight (`few_targets_per_weight`), so that
+    # Laplace's approximation is too inaccurate for a choice (measured on digits)
     wide_rows: int = 1000
     # with so many rows, but fewer than this per weight, training ends before the minimum. Laplace's
     # approximation is wrong by several nats there, and Newton steps to the minimum take minutes
@@ -102,10 +105,16 @@ class Limits(NamedTuple):
     # that of the output layer
     moderation_work: float = 1e10
 
-    def many_rows(self, n_rows, n_features):
-        """Return True if networks are compared by held-out rows, and large ones stop early."""
+    def many_rows(self, n_rows, n_features, n_classes=1):
+        """Return True if networks are compared by held-out rows, and large ones stop early.
+
+        ``n_classes`` are those of a softmax, or 1 for other outputs.
+        """
         work = n_rows * (NARROW * (n_features + 2)) ** 2
-        return n_rows >= self.batch_rows or (n_rows >= self.wide_rows and work > self.cheap_work)
+        n_weights = USUAL * (n_features + 1) + (USUAL + 1) * n_classes
+        few = n_classes > 1 and n_rows < self.few_targets_per_weight * n_weights
+        wide = work > self.cheap_work or few
+        return n_rows >= self.batch_rows or (n_rows >= self.wide_rows and wide)
 
 
 @dataclass(frozen=True)

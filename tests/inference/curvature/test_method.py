@@ -104,6 +104,30 @@ def test_kronecker_curvature_of_a_linear_network_is_exact():
     np.testing.assert_allclose(point.gradient, posterior.gradient(theta, hyper), atol=1e-10)
 
 
+@pytest.mark.parametrize(
+    ("n_classes", "n", "units", "early", "by_batches"),
+    [
+        (3, 1200, 32, True, False),  # 16 units have 1,027 weights, 32 units have 2,051
+        (3, 3000, 32, False, False),  # about three rows for each of 1,027 weights
+        (3, 6000, 32, True, True),
+        (1, 1200, 16, False, False),  # two classes
+        (3, 900, 16, False, False),  # a tenth of the rows compares networks too inaccurately
+    ],
+)
+def test_networks_of_classes_with_few_rows_per_weight_stop_early(
+    n_classes, n, units, early, by_batches
+):
+    """Gradients are those of all rows, as batches would fit the noise."""
+    network = Network((60, units, n_classes))
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((n, 60)), np.eye(n_classes)[rng.integers(n_classes, size=n)]
+    law = Categorical() if n_classes > 1 else Bernoulli()
+    posterior = Posterior(network, law, weight_groups(network, "layer"), X, y, np.ones(n))
+    limits = Limits(early_work=0.0)
+    method = Method.choose(posterior, settings_of(posterior, limits=limits))
+    assert (method.early, method.by_batches) == (early, by_batches)
+
+
 def many_rows(n, sizes=(4, 20, 20, 1)):
     """A network of 541 weights, of which the rows determine some 60."""
     rng = np.random.default_rng(0)

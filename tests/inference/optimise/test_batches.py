@@ -11,7 +11,7 @@ from skbayesnn.inference import Limits, Problem, Trouble, own_posterior
 from skbayesnn.inference._evidence_fit import seeds_of, with_affordable_noise_network
 from skbayesnn.inference.choice._growth import Candidate, HeldOut, best_of, grown
 from skbayesnn.inference.minima._search import find_minima
-from skbayesnn.posterior import Gaussian
+from skbayesnn.posterior import Categorical, Gaussian
 from tests.tools import result_of, set_limits
 
 pytestmark = pytest.mark.usefixtures("laplace")
@@ -78,6 +78,17 @@ class TestHeldOut:
             expected = -0.5 * residual**2 - 0.5 * np.log(2 * np.pi * noise_sd**2)
         expected = expected.mean() + problem.log_scale / 400
         assert held.log_density([best, best]) == pytest.approx(expected, abs=2e-3)
+
+    @pytest.mark.parametrize(("n", "n_features"), [(1000, 60), (1033, 60), (1001, 200), (5000, 3)])
+    def test_training_rows_are_trained_as_all_rows(self, n, n_features):
+        X, y = np.zeros((n, n_features)), np.eye(3)[np.arange(n) % 3]
+        problem = Problem(X, y, np.ones(n), Categorical())
+        kept = HeldOut.of(problem).kept
+        assert len(kept.X) < n
+        assert problem.limits.many_rows(n, n_features, 3)
+        assert kept.limits.many_rows(*kept.X.shape, 3)
+        own, all_rows = kept.limits.batch_rows, problem.limits.batch_rows
+        assert (len(kept.X) >= own) == (n >= all_rows)
 
     def test_growth_finds_a_network_that_is_large_enough(self):
         rng = np.random.default_rng(0)
