@@ -123,7 +123,7 @@ def find_minima(posterior, settings, seeds, previous=(), narrower=None, workers=
         if narrower is not None:
             theta = widened(narrower, posterior.network, rngs[-1])
             starts[-1] = starts[-1]._replace(theta=theta, hyper=narrower.hyper)
-        trained = [(posterior, start, settings, i > 0) for i, start in enumerate(starts)]
+        trained = [(posterior, s, settings, len(tasks) + i > 0) for i, s in enumerate(starts)]
     with workers.searching(posterior, settings, n_starts) as told:
         found = workers.told_of(told, continued, tasks)
         found += workers.told_of(told, _trained, trained)
@@ -206,9 +206,10 @@ def _trained(posterior, start, settings, optional):
 
 
 def trained_further(posterior, old, settings):
-    """Train further from an earlier minimum, for methods that stop early."""
-    start = Trained(old.theta, settings.with_fixed(old.hyper), old.n_iter)
-    trained = train(posterior, start, settings)
+    """Train further from an earlier minimum if there is time, for methods that stop early."""
+    trained = Trained(old.theta, settings.with_fixed(old.hyper), old.n_iter)
+    if not settings.deadline.passed:
+        trained = train(posterior, trained, settings)
     return complete(posterior, trained.theta, trained.hyper, settings)
 
 
