@@ -31,7 +31,7 @@ from skbayesnn.posterior import Hyperparameters
 # forecast of the time of a start, from timings on this machine
 SCALE = 0.3  # scale of the weights at which evaluations are timed
 POINTS, POINTS_OF_LINEAR = 520.0, 15.0  # Gauss-Newton matrices that take as long as a start
-POINTS_OF_EARLY = 2.5 * EARLY  # their number with early stopping
+POINTS_OF_EARLY = 1.25 * EARLY  # their number with early stopping
 POINTS_BY_GRADIENTS, GRADIENTS = 60.0, 5000.0  # matrices and gradients of a start by gradients
 STEP = 2.0  # time of a step on a batch, relative to its gradient
 AROUND = 0.02  # seconds of overhead
