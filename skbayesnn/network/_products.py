@@ -162,17 +162,16 @@ def kronecker_factors(trace, curvature, sample_weight):
     Inputs of a layer and derivatives by its summed inputs are taken to be independent (Martens &
     Grosse 2015, "Optimizing neural networks with Kronecker-factored approximate curvature").
 
-    With the curvature ``L_n`` of the misfit in the outputs of one network, ``(n, n_outputs,
-    n_outputs)`` or its diagonal, they are ``sum_n s_n z_n z_n^T`` and ``sum_n D_n^T L_n D_n`` for
-    every layer, where ``D_n`` are the derivatives of the outputs by its summed inputs; the matrix
-    is their product over ``sum_n s_n``.
+    With the `RowCurvature` ``L_n`` of the misfit in the outputs of one network they are ``sum_n s_n
+    z_n z_n^T`` and ``sum_n D_n^T L_n D_n`` for every layer, where ``D_n`` are the derivatives of
+    the outputs by its summed inputs; the matrix is their product over ``sum_n s_n``.
     """
-    factors, diagonal = [None] * len(trace.layers), curvature.ndim == trace.outputs.ndim
+    factors = [None] * len(trace.layers)
     for layer, delta in sensitivities(trace):
         if layer == len(trace.layers) - 1:
-            G = np.diag(curvature.sum(axis=0)) if diagonal else curvature.sum(axis=0)
+            G = curvature.total()
         else:
-            bent = curvature[..., None] * delta if diagonal else curvature @ delta
+            bent = curvature.times(delta)
             G = bent.reshape(-1, bent.shape[-1]).T @ delta.reshape(-1, delta.shape[-1])
         z = trace.inputs[layer]
         factors[layer] = (z.T * sample_weight) @ z, 0.5 * (G + G.T)

@@ -340,9 +340,9 @@ class Posterior:
         See `KroneckerPrecision`. If weights from one input have several precisions, their mean is
         used.
         """
-        total, width = None, sum(self.network.layer_sizes) * self.network.n_outputs
+        total, width = None, max((1, *self.network.hidden_layer_sizes)) * self.network.n_outputs
         for targets, trace in self._traces(theta, 1, width):
-            _, curvature = self.likelihood.derivatives(trace.outputs, targets, hyper.beta, False)
+            curvature = self.likelihood.curvature(trace.outputs, targets, hyper.beta)
             found = kronecker_factors(trace, curvature, targets.weight)
             if total is not None:
                 found = [(F + f, G + g) for (F, G), (f, g) in zip(total, found, strict=True)]

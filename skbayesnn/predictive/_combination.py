@@ -182,7 +182,7 @@ def _left_out(posterior, minimum, settings, member):
     own = own_posterior(posterior, minimum)
     method = Method.choose(own, settings)
     with method.threads():
-        if member.shift is None:
+        if member.shift is None and method.exact:
             determined = well_determined(own, method, minimum.theta, minimum.hyper)
             if determined is not None:
                 member = replace(member, precision=determined.precision)

@@ -11,6 +11,7 @@ from skbayesnn.predictive._moderation import (
     MANY_CLASSES,
     activation_moments,
     covariance_root,
+    independent_softmax,
     moderated_sigmoid,
     moderated_softmax,
 )
@@ -103,6 +104,8 @@ def left_out(member, posterior, beta):
     5.12). The `Member` has a Gauss-Newton posterior, in which ``1 - L V`` is positive definite; the
     `Posterior` has its training rows and likelihood; ``beta`` are noise precisions ``(n_levels,)``.
     """
+    if member.noise is None and member.network.n_outputs > MANY_CLASSES:
+        return _left_out_of_many_classes(member, posterior)
     X, y = posterior.X, posterior.y
     result, n_outputs = np.empty(len(X)), member.network.n_outputs
     means, cdf, std = np.zeros((3, len(X), n_outputs))
@@ -129,15 +132,24 @@ def left_out(member, posterior, beta):
     return LeftOut(result, means, cdf, std)
 
 
-def _gain_of_uncertainty(V, L):
-    """Increase ``V (1 - L V)^-1 - V = V R (1 - R V R)^-1 R V`` of the covariance, ``R R = L``.
+def _left_out_of_many_classes(member, posterior):
+    """Predictions as by `left_out` for more than `MANY_CLASSES` classes.
 
-    With more than `MANY_CLASSES` classes the activations are taken to be independent.
+    Activations relative to their mean over classes are taken to be independent.
     """
-    if V.shape[-1] > MANY_CLASSES:
-        v, curvature = (np.diagonal(some, axis1=1, axis2=2) for some in (V, L))
-        gain = v**2 * curvature / np.maximum(1.0 - v * curvature, LEAST_REST)
-        return gain[..., None] * np.eye(V.shape[-1])
+    y, (f, variance) = posterior.y, member.relative_variances(posterior.X)
+    p, sd = class_probabilities(f), 0.0
+    if member.shift is not None:  # contribution of this row to the closest Gaussian
+        p, sd = independent_softmax(f, variance)
+    information = p - p**2 - sd**2
+    inflated = variance / np.maximum(1.0 - variance * information, LEAST_REST)
+    probability = independent_softmax(f + inflated * (p - y), inflated)[0]
+    logs = np.log(np.maximum(np.sum(y * probability, axis=1), np.finfo(float).tiny))
+    return LeftOut(logs, *np.zeros((3, *f.shape)))
+
+
+def _gain_of_uncertainty(V, L):
+    """Increase ``V (1 - L V)^-1 - V = V R (1 - R V R)^-1 R V`` of the covariance, ``R R = L``."""
     root = covariance_root(L)
     leverage, directions = np.linalg.eigh(root @ V @ root)
     reach = V @ root @ directions

@@ -22,6 +22,8 @@ from skbayesnn.network import (
 )
 from skbayesnn.predictive._marginals import NORMAL, Marginals
 from skbayesnn.predictive._moderation import (
+    MANY_CLASSES,
+    independent_softmax,
     moderated_sigmoid,
     moderated_softmax,
     sigmoid_variance,
@@ -114,8 +116,11 @@ class Member(Part):
     @property
     def doubles_per_row(self):
         """Memory per row to predict in doubles, besides the blocks of bounded memory."""
+        n_outputs = self.network.n_outputs
+        if self.noise is None and n_outputs > MANY_CLASSES:
+            return n_outputs
         n_gaussians = 1 if self.noise is None else self.noise.n_gaussians
-        return n_gaussians * self.network.n_outputs**2
+        return n_gaussians * n_outputs**2
 
     def moments(self, X):
         """Outputs and their covariance ``g^T A^-1 g`` due to the weights (Bishop 5.172-5.173)."""
@@ -127,6 +132,18 @@ class Member(Part):
             mean[rows] = self._mean(trace)
             covariance[rows] = self.precision.output_covariances(trace, self._free)
         return mean[None], covariance[None]
+
+    def relative_variances(self, X):
+        """Mean activations, and their variances relative to the mean over classes, (n, p)."""
+        network = self.network
+        mean, variance = np.empty((2, len(X), network.n_outputs))
+        widest = max(network.layer_sizes[1:])
+        width = network.n_weights if self.precision.forms_jacobians else widest
+        for rows in row_blocks(len(X), network.n_outputs * width):
+            trace = forward(network, self.theta, X[rows], order=1)
+            mean[rows] = self._mean(trace)
+            variance[rows] = self.precision.relative_variances(trace, self._free)
+        return mean, variance
 
     def linearised(self, X):
         """Mean outputs ``(n, n_outputs)`` and derivatives ``(n, n_outputs, k)`` by free weights."""
@@ -215,10 +232,13 @@ class Member(Part):
         if not moderated:
             p = class_probabilities(self.outputs(X)[0])
             return p, np.zeros_like(p)
+        if self.network.n_outputs > 1 and moderated == "closed_form":
+            raise ValueError("moderated='closed_form' exists for two classes only.")
+        if self.network.n_outputs > MANY_CLASSES:
+            p, sd = independent_softmax(*self.relative_variances(X))
+            return p, sd**2
         (mean,), (covariance,) = self.moments(X)
         if mean.shape[1] > 1:
-            if moderated == "closed_form":
-                raise ValueError("moderated='closed_form' exists for two classes only.")
             p, sd = moderated_softmax(mean, covariance)
             return p, sd**2
         a, variance = mean[:, 0], np.maximum(covariance[:, 0, 0], 0.0)

@@ -15,7 +15,7 @@ from skbayesnn.network import row_blocks
 from skbayesnn.posterior.kernels._compiled import compiled_softmax_moments
 
 SOFTMAX_POINTS = 1024
-MANY_CLASSES, FEW_POINTS = 50, 128  # beyond: independent activations, mirrored pairs of points
+MANY_CLASSES, FEW_POINTS = 50, 64  # beyond: independent activations, mirrored pairs of points
 SOFTMAX_CACHE = 8  # fraction of a block of rows whose points fit into the processor's cache
 
 
@@ -109,28 +109,30 @@ def moderated_softmax(mean, covariance):
     predictions are deterministic. Largest error of a probability against Monte Carlo with 10^6
     draws, 24 random cases each: activations of standard deviation about 2: 0.001 (3 classes),
     0.002 (6), 0.005 (10); about 5: 0.002, 0.006, 0.012. Mean errors are four times smaller.
-    With more than `MANY_CLASSES` classes covariances between activations are neglected, which saves
-    a root of a matrix for every row.
     """
-    if mean.shape[1] > MANY_CLASSES:
-        return _independent_softmax(mean, covariance)
     first, second = _softmax_moments(mean, covariance)
     first /= first.sum(axis=1, keepdims=True)
     squares = np.diagonal(second, axis1=1, axis2=2)
     return first, np.sqrt(np.maximum(squares - first**2, 0.0))
 
 
-def _independent_softmax(mean, covariance):
-    """Moments as by `moderated_softmax`, for independent activations relative to their mean."""
-    of_mean = covariance.mean(axis=2)
-    variance = np.diagonal(covariance, axis1=1, axis2=2) - 2.0 * of_mean
-    variance = variance + of_mean.mean(axis=1, keepdims=True)
+def independent_softmax(mean, variance):
+    """Moments as by `moderated_softmax`, for independent activations relative to their mean.
+
+    Their variances are ``(n, p)``. More than `MANY_CLASSES` classes are treated so, which saves a
+    matrix and its root for every row. Their error of a log probability is some 0.01 for standard
+    deviations of 0.5, and 0.04 for those of 1.
+    """
     sd, points = np.sqrt(np.maximum(variance, 0.0)), normal_points(mean.shape[1])
     points = np.concatenate([points[:FEW_POINTS], -points[:FEW_POINTS]]).T
     first, squares = np.empty(mean.shape), np.empty(mean.shape)
     for rows in row_blocks(len(mean), SOFTMAX_CACHE * points.size):
-        p = softmax(mean[rows, :, None] + sd[rows, :, None] * points, axis=1)
-        first[rows], squares[rows] = p.mean(axis=2), np.mean(p**2, axis=2)
+        p = mean[rows, :, None] + sd[rows, :, None] * points
+        p -= p.max(axis=1, keepdims=True)
+        np.exp(p, out=p)
+        p /= p.sum(axis=1, keepdims=True)
+        first[rows] = p.mean(axis=2)
+        squares[rows] = np.einsum("ncp,ncp->nc", p, p) / points.shape[1]
     return first, np.sqrt(np.maximum(squares - first**2, 0.0))
 
 

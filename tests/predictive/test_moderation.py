@@ -7,7 +7,12 @@ from scipy.integrate import quad
 from scipy.special import entr, expit, softmax
 
 from skbayesnn.predictive import sigmoid_information, softmax_information, softmax_slopes
-from skbayesnn.predictive._moderation import moderated_sigmoid, moderated_softmax, sigmoid_variance
+from skbayesnn.predictive._moderation import (
+    independent_softmax,
+    moderated_sigmoid,
+    moderated_softmax,
+    sigmoid_variance,
+)
 from tests.reference import MINIMA, load
 from tests.tools import assert_near
 
@@ -138,9 +143,10 @@ def test_softmax_of_many_classes():
     """Independent activations, with a common shift that changes nothing, against Monte Carlo."""
     rng, n_classes = np.random.default_rng(0), 60
     mean, sd = rng.standard_normal(n_classes), np.exp(rng.uniform(-1.0, 0.5, n_classes))
-    covariance = np.diag(sd**2) + 9.0
+    relative = np.eye(n_classes) - 1.0 / n_classes
+    variance = np.diagonal(relative @ (np.diag(sd**2) + 9.0) @ relative)
     p = softmax(mean + sd * rng.standard_normal((200_000, n_classes)), axis=1)
-    found, spread = moderated_softmax(mean[None], covariance[None])
+    found, spread = independent_softmax(mean[None], variance[None])
     assert_allclose(found.sum(), 1.0)
     assert_allclose(found[0], p.mean(axis=0), atol=0.003)
     assert_allclose(spread[0], p.std(axis=0), atol=0.003, rtol=0.2)

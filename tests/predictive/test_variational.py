@@ -151,6 +151,25 @@ def test_leave_one_out_is_near_refits(to_convergence):
     np.testing.assert_allclose(quick, refits, atol=0.05)
 
 
+@pytest.mark.parametrize("improved", [False, True])
+def test_many_classes_are_left_out_as_few_are(improved, monkeypatch):
+    """Independent activations beside the exact formula, for 12 classes."""
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((120, 2))
+    y = np.eye(12)[np.argmax(X @ rng.standard_normal((2, 12)) + rng.gumbel(size=(120, 12)), axis=1)]
+    case = at_minimum(X, y, 0.5)
+    member = closest_gaussian(*case) if improved else case.member
+    exact = left_out(member, case.posterior, case.hyper.beta).log_density
+    p = member.probabilities(X, True)
+    monkeypatch.setattr("skbayesnn.predictive._leave_one_out.MANY_CLASSES", 2)
+    monkeypatch.setattr("skbayesnn.predictive._members.MANY_CLASSES", 2)
+    quick = left_out(member, case.posterior, case.hyper.beta).log_density
+    assert abs(np.mean(quick - exact)) < 0.01
+    np.testing.assert_allclose(quick, exact, atol=0.25)
+    for quick, exact in zip(member.probabilities(X, True), p, strict=True):
+        np.testing.assert_allclose(quick, exact, atol=0.02)
+
+
 class TestLargeNetworks:
     """Of these the output layer alone gets a Gaussian, given the hidden units."""
 

@@ -100,7 +100,12 @@ def continuing(noise, problem, posed, previous):
 
 
 def p_values_of(fit):
-    """P values of tests of constant noise against each of the other noise models."""
+    """P values of tests of constant noise against each of the other noise models.
+
+    There are none after the deadline.
+    """
+    if fit.problem.deadline.passed:
+        return {}
     posterior, best = fit.posed.posterior, fit.best
     testable = posterior.likelihood.quadratic and not fit.problem.noise_is_given
     if not testable or best.precision is None:

@@ -26,7 +26,7 @@ from skbayesnn.posterior import Energies, Hyperparameters
 MOST_PROBES, ENOUGH_SIGNS = 8, 8000  # random signs; the error of a trace is about sqrt(2 / signs)
 FEW_ROWS, ROWS = 1024, 4096  # least and most rows of the sample that is used
 ROWS_PER_WEIGHT = 4  # rows of the sample for every weight, within these bounds
-DOUBLES = 5e6  # largest number of doubles of the outputs' curvatures on the sample
+DOUBLES = 2e5  # largest number of doubles of the outputs on the sample
 TOLERANCE, MOST_ITERATIONS = 1e-2, 80  # of conjugate gradients, relative to the right-hand side
 NOTHING_PER_ROW = 1e-4  # difference of M per row (nats) without effect on predictions
 FIXED = 2**20  # bytes of small arrays and objects
@@ -232,18 +232,15 @@ def total_determined(posterior, point):
     """
     k, n, rng = len(point.theta), len(posterior.X), np.random.default_rng(0)
     rows = min(ROWS, max(FEW_ROWS, ROWS_PER_WEIGHT * k))
-    rows = min(n, rows, int(np.ceil(DOUBLES / posterior.network.n_outputs**2)))
+    rows = min(n, rows, int(np.ceil(DOUBLES / posterior.network.n_outputs)))
     sample = posterior.of_rows(rng.choice(n, rows, replace=False))
     sample = sample.scaled(posterior.n_rows / sample.n_rows)
     trace = forward(sample.network, point.theta, sample.X, order=1)
     beta, alpha = point.hyper.beta, sample.groups.diagonal(point.hyper.alpha)
-    _, curvature = sample.likelihood.derivatives(trace.outputs, sample.targets(), beta, exact=False)
+    curvature = sample.likelihood.curvature(trace.outputs, sample.targets(), beta)
 
     def times_matrix(vector):
-        moved = jacobian_vector(trace, vector)
-        moved = (
-            curvature * moved if curvature.ndim == 2 else np.einsum("nop,np->no", curvature, moved)
-        )
+        moved = curvature.times(jacobian_vector(trace, vector)[..., None])[..., 0]
         return vector_jacobian(trace, moved) + alpha * vector
 
     A = LinearOperator((k, k), matvec=times_matrix, dtype=float)

@@ -27,6 +27,7 @@ class Precision:
     """
 
     definite = True
+    forms_jacobians = True  # whether `relative_variances` needs the Jacobian of a block of rows
 
     def damped(self, damping, metric):
         """Damped matrix ``A + damping diag(metric)`` of a Levenberg-Marquardt step."""
@@ -76,6 +77,13 @@ class Precision:
         certain.
         """
         return self.project(np.ascontiguousarray(jacobian(trace)[..., free]))
+
+    def relative_variances(self, trace, free=slice(None)):
+        """Variances ``(n, n_outputs)`` of the outputs of every row less their mean over outputs."""
+        J = jacobian(trace)[..., free]
+        J = J - J.mean(axis=1, keepdims=True)
+        white = self.whiten(J.reshape(-1, J.shape[-1]).T)
+        return np.sum(white**2, axis=0).reshape(J.shape[:2])
 
     def rough_output_covariances(self, trace):
         """Covariances as by `output_covariances`, with fewer digits where that is faster."""

@@ -23,6 +23,8 @@ class KroneckerPrecision(Precision):
     (fan_in + 1, fan_in + 1), and ``G`` of shape (fan_out, fan_out).
     """
 
+    forms_jacobians = False
+
     def __init__(self, factors):
         self.factors = factors
 
@@ -87,13 +89,31 @@ class KroneckerPrecision(Precision):
 
     def output_covariances(self, trace, free=slice(None)):
         """Covariances from both factors of every layer, without a Jacobian, see `Precision`."""
-        deltas, n_layers = dict(sensitivities(trace)), len(trace.layers)
+        return sum(
+            (outputs * variances[:, None]) @ np.swapaxes(outputs, -1, -2)
+            for outputs, variances in self._independent_parts(trace)
+        )
+
+    def relative_variances(self, trace, free=slice(None)):
         result = 0.0
+        for outputs, variances in self._independent_parts(trace):
+            squares = (outputs - outputs.mean(axis=-2, keepdims=True)) ** 2
+            if squares.ndim == 2:
+                result = result + variances @ squares.T
+            else:
+                result = result + (squares @ variances[..., None])[..., 0]
+        return result
+
+    def _independent_parts(self, trace):
+        """Yield for every layer derivatives of outputs, and variances ``(n, fan_out)``.
+
+        The derivatives by independent combinations of the layer's summed inputs, which have these
+        variances, are ``(n, n_outputs, fan_out)``, in the output layer those of all rows.
+        """
+        deltas, n_layers = dict(sensitivities(trace)), len(trace.layers)
         for layer, (left, V, values) in enumerate(self._layers, n_layers - len(self._layers)):
             summed = (trace.inputs[layer] @ left.T) ** 2 @ (1.0 / values)
-            outputs = V if layer == n_layers - 1 else deltas[layer] @ V
-            result = result + (outputs * summed[:, None]) @ np.swapaxes(outputs, -1, -2)
-        return result
+            yield V if layer == n_layers - 1 else deltas[layer] @ V, summed
 
     def draw(self, rng, size):
         return self._unwhiten(rng.standard_normal((size, len(self.diagonal))))

@@ -30,7 +30,7 @@ from skbayesnn.posterior import Hyperparameters
 # forecast of the time of a start, from timings on this machine
 SCALE = 0.3  # scale of the weights at which evaluations are timed
 POINTS, POINTS_OF_LINEAR = 520.0, 15.0  # Gauss-Newton matrices that take as long as a start
-POINTS_OF_EARLY = 2.5 * EARLY  # their number with early stopping
+POINTS_OF_EARLY = 1.25 * EARLY  # their number with early stopping
 POINTS_BY_GRADIENTS, GRADIENTS = 60.0, 5000.0  # matrices and gradients of a start by gradients
 STEP = 2.0  # time of a step on a batch, relative to its gradient
 AROUND = 0.02  # seconds of overhead
@@ -122,7 +122,7 @@ def find_minima(posterior, settings, seeds, previous=(), narrower=None, workers=
         if narrower is not None:
             theta = widened(narrower, posterior.network, rngs[-1])
             starts[-1] = starts[-1]._replace(theta=theta, hyper=narrower.hyper)
-        trained = [(posterior, start, settings, i > 0) for i, start in enumerate(starts)]
+        trained = [(posterior, s, settings, len(tasks) + i > 0) for i, s in enumerate(starts)]
     with workers.searching(posterior, settings, n_starts) as told:
         found = workers.told_of(told, continued, tasks)
         found += workers.told_of(told, _trained, trained)
@@ -205,9 +205,10 @@ def _trained(posterior, start, settings, optional):
 
 
 def trained_further(posterior, old, settings):
-    """Train further from an earlier minimum, for methods that stop early."""
-    start = Trained(old.theta, settings.with_fixed(old.hyper), old.n_iter)
-    trained = train(posterior, start, settings)
+    """Train further from an earlier minimum if there is time, for methods that stop early."""
+    trained = Trained(old.theta, settings.with_fixed(old.hyper), old.n_iter)
+    if not settings.deadline.passed:
+        trained = train(posterior, trained, settings)
     return complete(posterior, trained.theta, trained.hyper, settings)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 GRACE, LEAST_GRACE = 0.5, 1.0  # fraction of the time given, and seconds at least
 LONG = 10.0  # seconds; a stage that takes longer is announced
+TRUST = 0.2  # of a stage whose forecast counts as much as the time that its first steps took
 TELLING = 1.0  # seconds after which the speed of the first steps is extrapolated
 LOGGER = logging.getLogger("skbayesnn")
 
@@ -99,12 +100,16 @@ class Progress:
         def step(text=None):
             nonlocal n_done, announced
             n_done += 1
-            seconds, left = monotonic() - begun, np.nan
+            spent, left = monotonic() - begun, np.nan
             if n_done < len(work) and work[n_done] > 0.0:  # extrapolated from the steps so far
-                left = seconds * (work[-1] - work[n_done]) / work[n_done]
-            if not announced and n_done > 1 and seconds > TELLING and left > LONG:
+                share = work[n_done] / work[-1]
+                pace = spent / share
+                if np.isfinite(seconds):
+                    pace = (spent + TRUST * seconds) / (share + TRUST)
+                left = pace * (1.0 - share)
+            if not announced and n_done > 1 and spent > TELLING and left > LONG:
                 announced = True
-                self._announce(name, seconds + min(left, self._deadline.left), is_open)
+                self._announce(name, spent + min(left, self._deadline.left), is_open)
             if text is None or depth > self._verbose:
                 return
             line = f"{text}; {monotonic() - self._begun:.0f} s so far"

@@ -153,6 +153,16 @@ def test_covariances_of_outputs_with_free_weights_of_the_last_layer():
         assert_allclose(precision.output_covariances(trace, last), expected, rtol=1e-11)
 
 
+def test_variances_of_outputs_less_their_mean(precision):
+    rng = np.random.default_rng(3)
+    theta, X = rng.standard_normal(K), rng.standard_normal((5, 3))
+    trace = forward(Network((3, 3, 2)), theta, X, order=1)
+    J = jacobian(trace)
+    J = J - J.mean(axis=1, keepdims=True)
+    expected = np.diagonal(J @ INVERSE @ np.swapaxes(J, 1, 2), axis1=1, axis2=2)
+    assert_allclose(precision.relative_variances(trace), expected, rtol=1e-9, atol=1e-12)
+
+
 @pytest.mark.parametrize("form", STEPPING, indirect=True)
 def test_trace_under_another(precision):
     expected = np.trace(np.linalg.solve(OTHER.A, A))

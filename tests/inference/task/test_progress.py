@@ -46,6 +46,20 @@ def test_lines_tell_time_so_far_and_left(monkeypatch, capsys):
     assert lines(capsys) == [*expected, "one more; 3 s so far"]
 
 
+def test_first_steps_and_the_forecast_are_averaged(monkeypatch, capsys):
+    """The first step takes half of the time, but is a fortieth of the work."""
+    clock, progress = Clock(monkeypatch), Progress(1)
+    with progress.over("hidden layers", [1.0, 19.0, 20.0], seconds=10.0) as step:
+        clock.now += 5.0
+        step("()")
+        clock.now += 5.0
+        step("(2,)")
+    assert lines(capsys) == [
+        "(); 5 s so far, about 30 s left for hidden layers",
+        "(2,); 10 s so far, about 9 s left for hidden layers",
+    ]
+
+
 def test_only_long_stages_are_announced_and_only_once(monkeypatch, capsys):
     clock, progress = Clock(monkeypatch), Progress(1)
     with progress.over("short", [1.0, 1.0], seconds=9.0):
