@@ -131,7 +131,7 @@ def information_gain(
     by_draws = is_classifier(model) or (question.kind == "total" and log_rate(model) is None)
     if isinstance(model, SAMPLERS) and by_draws:
         return _gains_by_draws(model, question, X)
-    models, weights = linear_models(model)
+    models, weights = linear_models(model, model._gaussians)
     with blas_threads(max(linear.n_unknowns for linear in models)):
         return sum(
             weight * Candidates(question, linear, X).gains()
@@ -139,9 +139,8 @@ def information_gain(
         )
 
 
-def linear_models(model):
+def linear_models(model, ensemble):
     """Make a linear model per minimum, or one for all draws, and their shares in predictions."""
-    ensemble = model._gaussians
     weights = np.array([own.sum() for own in ensemble.weights])
     return [LinearModel(part, log_rate=log_rate(model)) for part in ensemble.parts], weights
 
@@ -289,7 +288,7 @@ def select(
             "Use 'mean_marginal' or 'joint'."
         )
     _check_choice(n, len(X), price)
-    models, weights = linear_models(model)
+    models, weights = linear_models(model, model._gaussians)
     return _greedy(models, weights, question, X, n, price, return_gains)
 
 

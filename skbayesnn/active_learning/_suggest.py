@@ -309,7 +309,7 @@ class _Search:
 
     def left(self, Z, pending):
         """Share of the variance of the function that is left after measurements elsewhere."""
-        models, weights = linear_models(self.model)
+        models, weights = linear_models(self.model, self.model._ensemble)
         targets = [measured(linear.expand(pending)[1][:, 0]) for linear in models]
         share = np.empty(len(Z))
         for rows in row_blocks(len(Z), sum(linear.n_unknowns for linear in models)):

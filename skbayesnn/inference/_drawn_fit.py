@@ -20,7 +20,8 @@ Up to 42 rows are first fitted by a wide network, unless Gaussian processes show
 more rows have noise (`log_ratio_of_noise`). Its hidden weights are drawn from their prior, so
 that one population suffices (`sample_wide`). Where it leaves hardly any noise, it and the linear
 model are also fitted without noise, and no other models are tried (`_of_exact_rows`). Up to ten
-rows hardly show their noise, so that all these models are averaged (`Trial.beside`).
+rows hardly show their noise, so that all these models are averaged (`Trial.beside`). If hardly any
+noise is given, the wide network and the linear model are the only ones, whatever the rows.
 """
 
 from dataclasses import dataclass
@@ -230,7 +231,9 @@ def _drawn(problem, tried, chosen, noise, seed):
     if wide is not None:
         if not wide.scout():
             return None
-        if wide.shows_no_noise and not _has_few_rows(problem) and wide.predicts_left_out_rows:
+        if problem.noise_is_given or (
+            wide.shows_no_noise and not _has_few_rows(problem) and wide.predicts_left_out_rows
+        ):
             return _sampled(_of_exact_rows(wide, seed)), {}, -np.inf
     trials = [trial_of(problem, first, sizes, next(seeds)) for sizes in tried]
     if not all(trial.scout() for trial in trials):
@@ -257,12 +260,23 @@ def _has_few_rows(problem):
     return problem.sample_weight.sum() <= EXACT_ROWS
 
 
+def _is_nearly_exact(problem):
+    """Return True if the noise is given and hardly any."""
+    if problem.known is not None or problem.noise_precision is None:
+        return False
+    free, precision = problem.noise_precision
+    return not np.any(free) and bool(np.all(precision > LITTLE_NOISE**-2.0))
+
+
 def _wide(problem, seed):
-    """Make the trial of a wide network whose noise level is free; ``None`` if it does not apply."""
+    """Make the trial of a wide network; ``None`` if it does not apply."""
     posterior = problem.posed(WIDE).posterior
-    if not is_wide(posterior, problem.limits) or problem.noise_is_given:
+    if not is_wide(posterior, problem.limits):
         return None
-    if not _has_few_rows(problem) and log_ratio_of_noise(posterior.X, posterior.y) > CLOSE:
+    if problem.noise_is_given:
+        if not _is_nearly_exact(problem):
+            return None
+    elif not _has_few_rows(problem) and log_ratio_of_noise(posterior.X, posterior.y) > CLOSE:
         return None
     return trial_of(problem, "constant", WIDE, seed.spawn(1)[0], stacked=False)
 
@@ -275,6 +289,8 @@ def _of_exact_rows(wide, seed):
     """
     linear, trials = trial_of(wide.problem, "constant", (), seed.spawn(1)[0], stacked=False), [wide]
     trials += [linear] if linear.scout() else []
+    if wide.problem.noise_is_given:
+        return trials
     exact = [trial.without_noise(seed.spawn(1)[0]) for trial in trials if trial.shows_no_noise]
     return trials + [trial for trial in exact if trial.scout()]
 

@@ -68,7 +68,8 @@ class CountLaws(NamedTuple):
             p = p * share
             for k in range(size):
                 table[k] += np.tensordot(weights, p, 1)
-                p = p * (odds if r is None else odds * (k + r)) / (k + 1.0)
+                p *= odds if r is None else odds * (k + r)
+                p /= k + 1.0
         return table
 
     def moments(self):
@@ -165,10 +166,10 @@ class CountEnsemble(Ensemble):
         """Smallest counts whose `cdf` reaches given probabilities, ``(n, 1)`` for each."""
 
         def quantiles(laws):
-            high = self._bracket(laws, np.max(probabilities))[1]
-            if np.max(high) >= N_VALUES:
+            table = self._table(laws, np.max(probabilities))
+            if table is None:
                 return tuple(self._quantile(laws, probability) for probability in probabilities)
-            below = np.cumsum(laws.table(int(np.max(high)) + 1, self.member_weights), axis=0)
+            below = np.cumsum(table, axis=0)
             below[-1] = 1.0
             return tuple(np.argmax(below >= some, axis=0).astype(float) for some in probabilities)
 
@@ -194,6 +195,10 @@ class CountEnsemble(Ensemble):
         """
 
         def summed(laws):
+            table = self._table(laws, 1.0 - OMITTED)
+            if table is not None:
+                logs = np.log(np.maximum(table, np.finfo(float).tiny))
+                return sum(function(np.full_like(own, t), own) for t, own in enumerate(logs))
             spacing = np.ceil((self._quantile(laws, 1.0 - OMITTED) + 1.0) / N_VALUES)
             total = 0.0
             for i in range(N_VALUES):
@@ -201,6 +206,20 @@ class CountEnsemble(Ensemble):
             return spacing * total
 
         return self._over_laws(summed, X, errors)
+
+    def _table(self, laws, probability):
+        """Probabilities ``(size, n, 1)`` of all counts that together have a probability.
+
+        ``None`` if these are more than `N_VALUES` in a row.
+        """
+        mean, spread, within = laws.moments()
+        size = int(np.max(np.minimum(mean + 5.0 * np.sqrt(spread + within), N_VALUES))) + 8
+        while size <= N_VALUES:
+            table = laws.table(size, self.member_weights)
+            if np.all(np.sum(table, axis=0) >= probability):
+                return table
+            size *= 2
+        return None
 
     def _log_probability(self, laws, t):
         return logsumexp(laws.log_probability(t), axis=0, b=self.member_weights[:, None, None])

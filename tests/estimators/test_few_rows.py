@@ -45,6 +45,16 @@ def test_a_wide_network_interpolates_more_exact_rows(repeats):
     assert np.all(np.abs(model.predict(GRID) - sine(GRID)) < 2 * model.predict_std(GRID))
 
 
+@pytest.mark.parametrize("n", [6, 12])
+def test_a_wide_network_is_fitted_if_hardly_any_noise_is_given(n):
+    x = np.linspace(0, 1, n)[:, None]
+    model = EvidenceMLPRegressor(noise=1e-3, random_state=0).fit(x, sine(x))
+    assert model.hidden_layer_sizes_ == (128,)
+    assert model.noise_std_ == 1e-3
+    assert model.score(GRID, sine(GRID)) > 0.999
+    assert np.all(np.abs(model.predict(GRID) - sine(GRID)) < 3 * model.predict_std(GRID))
+
+
 def test_more_exact_rows_of_a_linear_function():
     x = np.random.default_rng(0).uniform(size=(20, 5))
     model = EvidenceMLPRegressor(random_state=0).fit(x, x @ np.arange(5.0))

@@ -22,7 +22,7 @@ SCHEDULE = Schedule(
 )
 
 SCALE_SD = 1.0  # prior sd of the log standard deviations of hidden weights, about zero
-INPUTS_SD = 0.5  # the same of those of single inputs, about their mean
+RATIO_SD = 0.5  # the same of those of single inputs and of biases, about their mean
 VAGUE = 0.5  # largest shape of the default priors of precisions
 TINY = np.finfo(float).tiny
 NOISE_VARIANCES = 10.0 ** np.array([-6, *range(-4, 3)])[:, None]  # first: none; in amplitudes
@@ -65,27 +65,26 @@ class WideJoint(JointPosterior):
     """`JointPosterior` that is evaluated in the space of the rows, by NumPy.
 
     Few rows hardly determine the scales of hidden weights. Under log-uniform priors over six
-    decades nearly all units would be steps or linear, and inputs irrelevant by chance. These priors
-    are therefore replaced by a normal one for the log standard deviations, which ties inputs with
-    precisions of their own to each other. Priors that the user has chosen are kept.
+    decades nearly all units would be steps or linear, and inputs irrelevant by chance. With biases
+    far larger than weights, hardly any unit would vary in the range of the data, and functions
+    would be flat with tiny error bars between jumps. These priors are therefore replaced by a
+    normal one for the log standard deviations, which ties those of biases, and of inputs with
+    precisions of their own, to each other. Priors that the user has chosen are kept.
     """
 
     compiled = None
 
     @cached_property
     def _scales(self):
-        """Indices of the free precisions of all hidden weights, and of those of inputs."""
+        """Indices of the free precisions of hidden weights that have the default prior."""
         labels = self.posterior.network.layers(self.posterior.groups.labels)
-        hidden, n_inputs = labels[0], self.posterior.X.shape[1]
         default, priors = LogUniform(), self.free.alpha_prior
         usual = (
             (priors.shape <= VAGUE) & (priors.low == default.low) & (priors.high == default.high)
         )
         usual[np.unique(labels[-1])] = False  # of a single precision for all weights
-        kept = [
-            np.isin(np.arange(len(usual)), some) & usual for some in (hidden, hidden[:n_inputs])
-        ]
-        return [np.flatnonzero(some[self.free.alpha]) for some in kept]
+        usual &= np.isin(np.arange(len(usual)), labels[0])
+        return np.flatnonzero(usual[self.free.alpha])
 
     def hyperprior(self, eta, stretch=None, change=None):
         """Minus log prior density of each coordinate of the precisions, and its derivative."""
@@ -93,16 +92,16 @@ class WideJoint(JointPosterior):
             stretch, change = self.precision_map.derivatives(eta)
         logs, priors = self.precision_map.log_precision(eta), self.free.priors
         value, slope = -priors.log_density(logs), -priors.slope(logs)
-        hidden, inputs = self._scales
-        log_sd = -0.5 * logs
-        value[..., hidden] = 0.5 * (log_sd[..., hidden] / SCALE_SD) ** 2
+        hidden = self._scales
+        log_sd = -0.5 * logs[..., hidden]
+        value[..., hidden] = 0.5 * (log_sd / SCALE_SD) ** 2
         value[..., hidden] += 0.5 * np.log(8.0 * np.pi * SCALE_SD**2)  # ln alpha = -2 ln sd
-        slope[..., hidden] = -0.5 * log_sd[..., hidden] / SCALE_SD**2
-        if len(inputs) > 1:
-            away = log_sd[..., inputs] - log_sd[..., inputs].mean(axis=-1, keepdims=True)
-            log_det = (1.0 - 1.0 / len(inputs)) * np.log1p((SCALE_SD / INPUTS_SD) ** 2)
-            value[..., inputs] += 0.5 * (away / INPUTS_SD) ** 2 - 0.5 * log_det
-            slope[..., inputs] -= 0.5 * away / INPUTS_SD**2
+        slope[..., hidden] = -0.5 * log_sd / SCALE_SD**2
+        if len(hidden) > 1:
+            away = log_sd - log_sd.mean(axis=-1, keepdims=True)
+            log_det = (1.0 - 1.0 / len(hidden)) * np.log1p((SCALE_SD / RATIO_SD) ** 2)
+            value[..., hidden] += 0.5 * (away / RATIO_SD) ** 2 - 0.5 * log_det
+            slope[..., hidden] -= 0.5 * away / RATIO_SD**2
         return value - np.log(stretch), slope * stretch - change
 
     @classmethod

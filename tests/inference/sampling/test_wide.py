@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 from skbayesnn import EvidenceMLPRegressor, Noise
 from skbayesnn.inference import Limits
 from skbayesnn.inference.sampling._wide import (
-    INPUTS_SD,
+    RATIO_SD,
     SCALE_SD,
     GivenWeights,
     WideJoint,
@@ -85,41 +85,42 @@ def test_a_constant_output_has_no_infinite_likelihood():
     assert np.isfinite(log_ratio_of_noise(X, np.hstack([y, none])))
 
 
-@pytest.fixture
-def vague():
+def vague(prior):
     """Joint posterior of a network of two inputs under the usual hyperpriors."""
-    posterior, _, hyper = make_problem("gaussian", (30,), prior="ard", n=6)
+    posterior, _, hyper = make_problem("gaussian", (30,), prior=prior, n=6)
     masks = [np.ones(len(some), dtype=bool) for some in hyper]
     free = FreeHyperparameters.sharing(*masks, LogUniform())
     return WideJoint.of(JointPosterior(posterior, free, hyper, np.zeros(len(hyper.alpha))))
 
 
-def test_prior_of_scales_ties_inputs_and_is_normalised(vague):
-    hidden, inputs = vague._scales
-    assert (list(hidden), list(inputs)) == ([0, 1, 2], [0, 1])
+def test_prior_of_scales_ties_weights_to_biases_and_is_normalised():
+    layers = vague("layer")
+    assert list(layers._scales) == [0, 1]
     steps = np.linspace(-6.0, 6.0, 300)
-    eta = np.zeros((300, 300, vague.n_free))
+    eta = np.zeros((300, 300, layers.n_free))
     eta[..., :2] = np.stack(np.meshgrid(steps, steps), axis=-1)
-    density = np.exp(-vague.hyperprior(eta)[0][..., :2].sum(axis=-1))
+    density = np.exp(-layers.hyperprior(eta)[0][..., :2].sum(axis=-1))
     assert_allclose(density.sum() * (steps[1] - steps[0]) ** 2, 1.0, rtol=1e-3)
-    logs = -0.5 * vague.precision_map.log_precision(eta)
+    logs = -0.5 * layers.precision_map.log_precision(eta)
     density /= density.sum()
     away = 0.5 * (logs[..., 0] - logs[..., 1])
-    variance = 1.0 / (1.0 / SCALE_SD**2 + 1.0 / INPUTS_SD**2)
+    variance = 1.0 / (1.0 / SCALE_SD**2 + 1.0 / RATIO_SD**2)
     assert_allclose(np.sum(density * away**2), 0.5 * variance, rtol=1e-3)
 
 
-def test_gradient_of_the_prior_of_scales(vague):
-    eta = np.random.default_rng(0).standard_normal((4, vague.n_free))
-    _, gradient = vague.hyperprior(eta)
-    for i in range(vague.n_free):
-        step = 1e-5 * np.eye(vague.n_free)[i]
-        ends = [vague.hyperprior(eta + sign * step)[0].sum(axis=-1) for sign in (1.0, -1.0)]
+def test_gradient_of_the_prior_of_scales():
+    joint = vague("ard")
+    assert list(joint._scales) == [0, 1, 2]
+    eta = np.random.default_rng(0).standard_normal((4, joint.n_free))
+    _, gradient = joint.hyperprior(eta)
+    for i in range(joint.n_free):
+        step = 1e-5 * np.eye(joint.n_free)[i]
+        ends = [joint.hyperprior(eta + sign * step)[0].sum(axis=-1) for sign in (1.0, -1.0)]
         assert_allclose(gradient[:, i], (ends[0] - ends[1]) / 2e-5, rtol=1e-6, atol=1e-6)
 
 
 def test_chosen_hyperpriors_are_kept(path):
-    assert all(len(some) == 0 for some in path.joint._scales)
+    assert len(path.joint._scales) == 0
 
 
 def test_rotations_keep_the_prior(path):
