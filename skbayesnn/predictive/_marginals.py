@@ -9,7 +9,7 @@ from scipy.special import gammaln, logsumexp, ndtr, ndtri, stdtr, stdtrit
 
 RANGE, PER_UNIT = 12.0, 128  # of the table of Student's t distribution, in normal units
 BLOCK = 2**16  # components of the rows that are solved together, to fit into a fast cache
-CLOSE = 1e-10  # predicted distance of normal scores after a Newton step that is the last
+CLOSE = 1e-12  # predicted distance of normal scores after a Newton step that is the last
 FINE = 1e-14  # width of a bracket that is not divided further, in standard deviations
 MAX_ITER = 200  # steps; bisection alone takes about 60
 NODE_SPACING = 0.25  # of nodes of entropies, whose distances from the mean are sinh(u) sd
