@@ -7,6 +7,8 @@ import numpy as np
 from scipy.interpolate import CubicSpline
 from scipy.special import gammaln, logsumexp, ndtr, ndtri, stdtr, stdtrit
 
+from skbayesnn.posterior.kernels._compiled import compiled_mixture
+
 RANGE, PER_UNIT = 12.0, 128  # of the table of Student's t distribution, in normal units
 BLOCK = 2**16  # components of the rows that are solved together, to fit into a fast cache
 CLOSE = 1e-12  # predicted distance of normal scores after a Newton step that is the last
@@ -20,13 +22,16 @@ SQRT_2PI = np.sqrt(2.0 * np.pi)
 class NormalLaw:
     """Standard normal distribution."""
 
+    degrees_of_freedom, log_constant, range = np.inf, -np.log(SQRT_2PI), np.inf
+    table = np.empty((0, 4))
+
     def cdf(self, z):
         """Probability below ``z``."""
         return ndtr(z)
 
     def log_density(self, z):
         """Log density at ``z``."""
-        return -0.5 * z * z - np.log(SQRT_2PI)
+        return -0.5 * z * z + self.log_constant
 
     def quantile(self, probability):
         """Quantile function, the inverse of `cdf`."""
@@ -44,11 +49,13 @@ class StudentTLaw:
     in which it is nearly that of the normal distribution (Wallace 1959). The error is below 1e-10.
     """
 
+    range = RANGE
+
     def __init__(self, degrees_of_freedom):
         nu = self.degrees_of_freedom = degrees_of_freedom
         v = np.linspace(-RANGE, RANGE, round(2 * RANGE * PER_UNIT) + 1)
         z = np.copysign(np.sqrt(nu * np.expm1(v * v / nu)), v)
-        self.table = CubicSpline(v, stdtr(nu, z)).c[::-1].copy()  # lowest power first
+        self.table = CubicSpline(v, stdtr(nu, z)).c[::-1].T.copy()  # lowest power first
         self.log_constant = gammaln(0.5 * (nu + 1.0)) - gammaln(0.5 * nu) - 0.5 * np.log(nu * np.pi)
 
     @classmethod
@@ -81,9 +88,9 @@ class StudentTLaw:
         """Evaluate `cdf`, given ``ln(1 + z^2/nu)``."""
         v = np.copysign(np.sqrt(self.degrees_of_freedom * logarithm), z)
         place = (np.clip(v, -RANGE, RANGE) + RANGE) * PER_UNIT
-        cell = np.minimum(place.astype(np.intp), self.table.shape[1] - 1)
+        cell = np.minimum(place.astype(np.intp), len(self.table) - 1)
         rest = (place - cell) / PER_UNIT
-        c0, c1, c2, c3 = (row.take(cell) for row in self.table)
+        c0, c1, c2, c3 = (column.take(cell) for column in self.table.T)
         return c0 + rest * (c1 + rest * (c2 + rest * c3))
 
 
@@ -137,7 +144,8 @@ def mixture_entropy(tables):
     end = FARTHEST_NODES[all(table.law is NORMAL for table in tables)]
     u = np.arange(-end, end + 0.5 * NODE_SPACING, NODE_SPACING)
     for rows, components, centre, spread in _blocks(tables):
-        density = [_density(components, centre + spread * node) for node in np.sinh(u)]
+        at = [centre + spread * node for node in np.sinh(u)]
+        density = [_cdf_and_density(components, some)[1] for some in at]
         masses = np.cosh(u)[:, None] * density
         entropies = np.sum(masses * -np.log(density, where=masses > 0, out=masses * 0), axis=0)
         found[rows] = np.reshape(entropies / masses.sum(axis=0), found[rows].shape)
@@ -153,14 +161,6 @@ def _blocks(tables):
         rows = slice(start, start + step)
         components = _Components.of(tables, rows)
         yield rows, components, *_moments(components)
-
-
-def _density(components, x):
-    """Density of the mixture at ``x`` of shape (r,)."""
-    total = np.zeros(len(x))
-    for weights, means, inverse, law in components:
-        total += (np.exp(law.log_density((x[:, None] - means) * inverse)) * inverse) @ weights
-    return total
 
 
 class _Components(NamedTuple):
@@ -189,6 +189,12 @@ class _Components(NamedTuple):
     def of_rows(self, rows):
         """Select the components of some rows."""
         return self._replace(means=self.means[rows], inverse_scales=self.inverse_scales[rows])
+
+    def cdf_and_density(self, x):
+        """Distribution function and density at ``x`` of shape (r,)."""
+        z = (x[:, None] - self.means) * self.inverse_scales
+        below, heights = self.law.cdf_and_density(z)
+        return below @ self.weights, (heights * self.inverse_scales) @ self.weights
 
     def bracket(self, probability):
         """Bounds ``(r,)`` of the quantiles of all components."""
@@ -250,12 +256,11 @@ def _solved(components, probability, x, low, high, narrow):
 
 def _cdf_and_density(components, x):
     """Distribution function and density of the mixture, ``(r,)``."""
-    cdf, density = np.zeros((2, len(x)))
-    for weights, means, inverse, law in components:
-        below, heights = law.cdf_and_density((x[:, None] - means) * inverse)
-        cdf += below @ weights
-        density += (heights * inverse) @ weights
-    return cdf, density
+    total = np.zeros((2, len(x)))
+    for some in components:
+        found = compiled_mixture(x, *some)
+        total += some.cdf_and_density(x) if found is None else found
+    return total
 
 
 def mixture_moments(weights, means, covariances):

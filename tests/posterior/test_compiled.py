@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 from scipy.special import softmax
 
 from skbayesnn.inference.sampling._moves import ScaleMoves, UnitMoves
@@ -20,7 +21,8 @@ from skbayesnn.posterior import (
     instructions,
 )
 from skbayesnn.posterior._posterior import MOST_INPUTS
-from skbayesnn.posterior.kernels._compiled import compiled_softmax_moments
+from skbayesnn.posterior.kernels._compiled import compiled_mixture, compiled_softmax_moments
+from skbayesnn.predictive._marginals import NORMAL, StudentTLaw, _Components
 from skbayesnn.samplers import Metric, leapfrog, start
 from tests.posterior.joints import INDEPENDENT, make_joint
 from tests.tools import (
@@ -288,6 +290,21 @@ def test_softmax_moments(used, n_classes):
     desired = p.mean(axis=1), np.einsum("npi,npj->nij", p, p) / 64
     assert_same(compiled_softmax_moments(mean, root, points), desired)
     assert compiled_softmax_moments(np.zeros((1, 100)), np.zeros((1, 100, 100)), points) is None
+
+
+@each_set
+@pytest.mark.parametrize("law", [NORMAL, StudentTLaw(1.0), StudentTLaw(5.3)])
+@pytest.mark.parametrize("n_components", [1, 7, 20])
+def test_mixtures_of_laws(used, law, n_components):
+    rng = np.random.default_rng(0)
+    weights = rng.dirichlet(np.ones(n_components))
+    means, scales = rng.standard_normal((2, 40, n_components))
+    some = _Components(weights, means, np.exp(2.0 * scales), law)
+    x = np.concatenate([means[:5, 0], 5.0 * rng.standard_normal(31), [1e-9, -1e-9, 1e9, -1e200]])
+    with np.errstate(over="ignore"):
+        desired = some.cdf_and_density(x)
+    for found, expected in zip(compiled_mixture(x, *some), desired, strict=True):
+        assert_allclose(found, expected, rtol=1e-13, atol=1e-15)
 
 
 # --- whether it is used ---------------------------------------------------------------------------

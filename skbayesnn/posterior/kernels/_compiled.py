@@ -72,3 +72,11 @@ def compiled_softmax_moments(mean, root, points):
     if _core is None or mean.shape[1] > MOST_CLASSES:
         return None
     return _core.softmax_moments(mean, root, points.T)
+
+
+def compiled_mixture(x, weights, means, inverse_scales, law):
+    """Distribution function and density of mixtures at ``x`` ``(n,)``, or ``None``.
+
+    The components of a row have weights ``(m,)``, means and inverse scales ``(n, m)``.
+    """
+    return _core and _core.mixture(x, weights, means, inverse_scales, law)

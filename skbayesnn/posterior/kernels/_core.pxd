@@ -70,6 +70,11 @@ cdef extern from "core.h":
         const double *exponential
         const double *uniform
 
+    ctypedef struct CLaw "Law":
+        double nu, log_constant, range
+        long n_cells
+        const double *table
+
     ctypedef struct Kernels:
         const char *name
         int most_weights
@@ -86,6 +91,8 @@ cdef extern from "core.h":
                       double *) nogil
         void (*softmax_moments)(int, int, long, const double *, const double *, long,
                                 const double *, double *, double *) nogil
+        void (*mixture)(const CLaw *, long, long, const double *, const double *, const double *,
+                        const double *, double *, double *) nogil
 
     long work_doubles(const CModel *, int) nogil
     long joint_doubles(const CJoint *) nogil

@@ -128,6 +128,23 @@ def softmax_moments(mean, root, points):
     return first, second
 
 
+def mixture(x, weights, means, inverse_scales, law):
+    """Distribution function and density at `x` `(n,)` of mixtures of a law of targets."""
+    cdf, density = np.empty((2, len(x)))
+    cdef const double[::1] at = x, w = weights
+    cdef const double[:, ::1] m = means, s = inverse_scales, table = law.table
+    cdef double[::1] below = cdf, height = density
+    cdef CLaw c
+    c.nu, c.log_constant, c.range = law.degrees_of_freedom, law.log_constant, law.range
+    c.n_cells, c.table = table.shape[0], &table[0, 0]
+    if len(x):
+        with nogil:
+            kernels.mixture(
+                &c, m.shape[0], m.shape[1], &at[0], &w[0], &m[0, 0], &s[0, 0], &below[0],
+                &height[0])
+    return cdf, density
+
+
 cdef class Model:
     """A network, a likelihood and the data.
 

@@ -519,7 +519,7 @@ static double squared(const double *x, int n)
 
 #define KERNELS(isa, most_weights) \
     {#isa, most_weights, evaluate_##isa, bend_##isa, best_outputs_##isa, value_##isa, leapfrog_##isa, \
-     moves_##isa, softmax_moments_##isa}
+     moves_##isa, softmax_moments_##isa, mixture_##isa}
 
 const Kernels *kernels_at(int i)
 {

@@ -73,6 +73,13 @@ typedef struct {
     long n_tries;
 } Moves;
 
+/* A location-scale law of targets: `StudentTLaw` of the predictions, or without a table the normal. */
+typedef struct {
+    double nu, log_constant, range;
+    long n_cells;
+    const double *table; /* (n_cells, 4), of its distribution function */
+} Law;
+
 /* Doubles of working memory that the functions below need. */
 long work_doubles(const Model *model, int hessian);
 long joint_doubles(const Joint *joint);
@@ -113,6 +120,11 @@ typedef struct {
     void (*softmax_moments)(int n_classes, int rank, long n, const double *mean,
                             const double *root, long n_points, const double *points,
                             double *first, double *second);
+
+    /* `_cdf_and_density` of the predictions, at x (n) for mixtures of m laws with weights (m), means
+       and inverse scales (n, m). */
+    void (*mixture)(const Law *law, long n, long m, const double *x, const double *weights,
+                    const double *means, const double *inverse, double *cdf, double *density);
 } Kernels;
 
 /* Those that this processor can run, the fastest first; NULL beyond the last. */

@@ -407,3 +407,71 @@ static void NAME(softmax_moments)(int n_classes, int rank, long n, const double 
         }
     }
 }
+
+/* Up to LANES values, followed by zeros. */
+INLINE V NAME(some)(const double *values, long count)
+{
+    if (count >= LANES)
+        return *(const V *)values;
+    V found = (V){0};
+    for (long i = 0; i < count; i++)
+        found[i] = values[i];
+    return found;
+}
+
+/* Normal distribution function and density. The ratio of the upper tail to exp(-z^2 / 2) is that of
+   polynomials of Hart (1968, "Computer approximations", no. 5666): error below 1e-15. */
+INLINE V NAME(normal_law)(V z, V *density)
+{
+    static const double c[] = {3.52624965998911e-02, 0.700383064443688, 6.37396220353165,
+                               33.912866078383,      112.079291497871,  221.213596169931,
+                               220.206867912376};
+    static const double d[] = {8.83883476483184e-02, 1.75566716318264, 16.064177579207,
+                               86.7807322029461,     296.564248779674, 637.333633378831,
+                               793.826512519948,     440.413735824752};
+    V size = NAME(abs)(z);
+    size = NAME(chosen)(size > 40.0, NAME(all)(40.0), size);
+    V height = NAME(exp)(-0.5 * size * size);
+    V tail = height * NAME(polynomial)(size, c, 7) / NAME(polynomial)(size, d, 8);
+    *density = height * 0.3989422804014327;
+    return NAME(chosen)(z > 0.0, 1.0 - tail, tail);
+}
+
+/* Student's t distribution, from the table of its `Law`. */
+INLINE V NAME(student_law)(const Law *law, V z, V *density)
+{
+    const double n_cells = (double)law->n_cells, per_unit = n_cells / (2.0 * law->range);
+    V t = z * z / law->nu, v, below;
+    t = NAME(chosen)(t > 1e200, NAME(all)(1e200), t);
+    V u = 1.0 + t, logarithm = NAME(chosen)(u == 1.0, t, NAME(log)(u) * t / (u - 1.0));
+    *density = NAME(exp)(law->log_constant - 0.5 * (law->nu + 1.0) * logarithm);
+    for (int i = 0; i < LANES; i++)
+        v[i] = sqrt(law->nu * logarithm[i]);
+    v = NAME(chosen)(v < law->range, v, NAME(all)(law->range));
+    V place = ((V)((I)v | ((I)z & SIGN)) + law->range) * per_unit;
+    V cell = (place - 0.5 + 6755399441055744.0) - 6755399441055744.0; /* or the one below */
+    cell = NAME(chosen)(cell < n_cells, cell, NAME(all)(n_cells - 1.0));
+    V rest = (place - cell) / per_unit;
+    for (int i = 0; i < LANES; i++) {
+        const double *c = law->table + 4 * (long)cell[i];
+        below[i] = c[0] + rest[i] * (c[1] + rest[i] * (c[2] + rest[i] * c[3]));
+    }
+    return below;
+}
+
+static void NAME(mixture)(const Law *law, long n, long m, const double *x, const double *weights,
+                          const double *means, const double *inverse, double *cdf, double *density)
+{
+    for (; n > 0; n--, x++, means += m, inverse += m) {
+        V below = (V){0}, heights = (V){0};
+        for (long j = 0; j < m; j += LANES) {
+            V scale = NAME(some)(inverse + j, m - j), weight = NAME(some)(weights + j, m - j);
+            V z = (x[0] - NAME(some)(means + j, m - j)) * scale, height;
+            below += weight * (law->n_cells ? NAME(student_law)(law, z, &height)
+                                            : NAME(normal_law)(z, &height));
+            heights += weight * scale * height;
+        }
+        *cdf++ = NAME(sum)(below);
+        *density++ = NAME(sum)(heights);
+    }
+}
