@@ -121,7 +121,7 @@ typedef struct {
                             const double *root, long n_points, const double *points,
                             double *first, double *second);
 
-    /* `_cdf_and_density` of the predictions, at x (n) for mixtures of m laws with weights (m), means
+    /* `cdf_and_density` of the predictions, at x (n) for mixtures of m laws with weights (m), means
        and inverse scales (n, m). */
     void (*mixture)(const Law *law, long n, long m, const double *x, const double *weights,
                     const double *means, const double *inverse, double *cdf, double *density);
