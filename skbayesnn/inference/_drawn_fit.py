@@ -299,7 +299,7 @@ def _sampled(trials):
     """Draw from all models; most probable first."""
     for trial in trials:
         trial.sample()
-    if _best(trials).stacked:  # exact rows are interpolated by the others, and small networks slow
+    if _best(trials).stacked:  # the others interpolate exact rows, on which small networks are slow
         for trial in trials:
             trial.sample_near_trained()
         _best(trials).refine()

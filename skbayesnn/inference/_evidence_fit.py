@@ -131,7 +131,8 @@ def fit_evidence(
             return drawn
     growth, tried, on_part = (), {}, None
     with_chains = hidden_layer_sizes == "auto" and measured and sizes is None  # not drawn in vain
-    if _has_many_rows(problem, hidden_layer_sizes, noise):
+    many_rows = _has_many_rows(problem, hidden_layer_sizes, noise)
+    if many_rows:
         problem = with_affordable_noise_network(problem) if noise == "auto" else problem
         on_part = chosen_with_many_rows(problem, hidden_layer_sizes, noise, entropy, workers)
         hidden_layer_sizes = on_part.posed.posterior.network.hidden_layer_sizes
@@ -156,7 +157,7 @@ def fit_evidence(
         fit = replace(fit, others=others, noise_p_values=smaller.noise_p_values)
     tested = (on_part and on_part.noise_p_values) or fit.noise_p_values
     fit = replace(fit, noise_p_values=tested)
-    if with_chains and not problem.limits.many_rows(*problem.X.shape):
+    if with_chains and not many_rows:
         fit = replace(fit, chained=short_chains(fit, entropy, workers))
     return replace(fit, rejected=sizes is not None and not problem.deadline.passed)
 
@@ -231,8 +232,7 @@ def size_under_noise(fit, tried, noise, workers=ALONE):
 def _has_many_rows(problem, hidden_layer_sizes, noise):
     """Return True if models are compared by held-out rows, as the evidence is unreliable."""
     if hidden_layer_sizes == "auto":
-        n_classes = problem.y.shape[1] if problem.likelihood.classes else 1
-        return problem.limits.many_rows(*problem.X.shape, n_classes)
+        return problem.limits.many_rows(problem.likelihood, *problem.X.shape, problem.y.shape[1])
     return noise == "auto" and Method.choose(*problem.posed(hidden_layer_sizes)).early
 
 

@@ -98,9 +98,9 @@ class Method:
         network, limits = posterior.network, settings.limits
         n, k, n_outputs = len(posterior.X), network.n_weights, network.n_outputs
         hidden, targets, work = bool(network.hidden_layer_sizes), n * n_outputs, n * k**2
-        softmax = n_outputs > 1 and posterior.likelihood.classes
-        n_classes = n_outputs if softmax else 1
-        many = hidden and limits.many_rows(n, network.layer_sizes[0], n_classes)
+        likelihood, n_features = posterior.likelihood, network.layer_sizes[0]
+        softmax = n_outputs > 1 and likelihood.classes
+        many = hidden and limits.many_rows(likelihood, n, n_features, n_outputs)
         dense = k <= limits.dense and work <= limits.dense_work
         needed = limits.batch_rows_per_weight * k
         plenty = n >= needed and n * limits.cheap_work >= needed * work

@@ -34,7 +34,8 @@ def log_ratio_of_noise(X, y):
     ``X`` ``(n, p)`` and ``y`` ``(n, n_outputs)`` are standardised. Covariances are squared
     exponentials, Matern and exponential ones of all inputs or of a single one, plus a constant.
     The amplitude is maximised in closed form (Rasmussen & Williams 2006, eqs. 2.30, 4.9 and 4.17).
-    The ratio is near one for steps and for few rows, and tiny for smooth functions without noise.
+    It is seldom above three for steps and for few rows without noise, and far below zero for smooth
+    functions without noise.
     """
     n, p = X.shape
     squares, best = (X[:, None] - X) ** 2, np.full(len(NOISE_VARIANCES), -np.inf)

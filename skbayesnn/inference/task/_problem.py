@@ -105,14 +105,12 @@ class Limits(NamedTuple):
     # that of the output layer
     moderation_work: float = 1e10
 
-    def many_rows(self, n_rows, n_features, n_classes=1):
-        """Return True if networks are compared by held-out rows, and large ones stop early.
-
-        ``n_classes`` are those of a softmax, or 1 for other outputs.
-        """
+    def many_rows(self, likelihood, n_rows, n_features, n_outputs):
+        """Return True if networks are compared by held-out rows, and large ones stop early."""
         work = n_rows * (NARROW * (n_features + 2)) ** 2
-        n_weights = USUAL * (n_features + 1) + (USUAL + 1) * n_classes
-        few = n_classes > 1 and n_rows < self.few_targets_per_weight * n_weights
+        n_weights = USUAL * (n_features + 1) + (USUAL + 1) * n_outputs
+        softmax = likelihood.classes and n_outputs > 1
+        few = softmax and n_rows < self.few_targets_per_weight * n_weights
         wide = work > self.cheap_work or few
         return n_rows >= self.batch_rows or (n_rows >= self.wide_rows and wide)
 

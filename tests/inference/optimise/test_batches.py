@@ -85,8 +85,8 @@ class TestHeldOut:
         problem = Problem(X, y, np.ones(n), Categorical())
         kept = HeldOut.of(problem).kept
         assert len(kept.X) < n
-        assert problem.limits.many_rows(n, n_features, 3)
-        assert kept.limits.many_rows(*kept.X.shape, 3)
+        assert problem.limits.many_rows(problem.likelihood, n, n_features, 3)
+        assert kept.limits.many_rows(problem.likelihood, *kept.X.shape, 3)
         own, all_rows = kept.limits.batch_rows, problem.limits.batch_rows
         assert (len(kept.X) >= own) == (n >= all_rows)
 
