@@ -207,11 +207,11 @@ def against_references(seeds):
             gap, laplace = report.log_evidence - truth, report.laplace_log_evidence - truth
             far = bool(abs(gap) > 1.0 + error)
             beyond = bool(abs(gap) > 3.0 * np.hypot(std, error))
-            trusted = report.verdict == "trusted"
+            trusted = report.minima[0].verdict == "trusted"  # of the evidence, not of predictions
             rows.append((far, beyond, trusted, abs(laplace) > 1.0 + error))
             print(
                 f"{name:28s}{truth:9.2f} +-{error:4.2f}{report.log_evidence:9.2f} +-{std:4.2f}"
-                f"{report.laplace_log_evidence:9.2f}{took:7.1f}  {report.verdict}"
+                f"{report.laplace_log_evidence:9.2f}{took:7.1f}  {report.minima[0].verdict}"
                 f"{' WRONG' * far}{' BEYOND ITS ERROR' * beyond}",
                 flush=True,
             )
