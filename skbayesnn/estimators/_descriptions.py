@@ -5,15 +5,15 @@ ESTIMATORS = """All estimators.
 Parameters
 ----------
 prior : str, array-like of shape (n_weights,), estimator or Prior, default="layer"
-    Which weights share a precision: ``"single"``, ``"layer"``, ``"ard"``, or labels of the weights;
-    ``prior="ard"`` gives every input its own. A fitted evidence estimator of the same task makes
-    its posterior the prior, as its ``partial_fit`` does. Precisions, means and hyperpriors are
-    those of a `Prior`: ``prior=Prior("ard", precision={"output": 1.0})``.
+    Groups of weights that share a precision: ``"single"``, ``"layer"``, ``"ard"``, or labels of the
+    weights; ``prior="ard"`` gives every input its own precision. A fitted evidence estimator of
+    this task makes its posterior the prior, as its ``partial_fit`` does. A `Prior` also sets
+    precisions, means and hyperpriors: ``prior=Prior("ard", precision={"output": 1.0})``.
 noise : str, float, array-like, dict or Noise, default="auto"
     Noise model: ``"auto"``, ``"constant"``, ``"shared"``, ``"correlated"``, ``"input_dependent"``
     or ``"student_t"``; for counts ``"poisson"`` or ``"negative_binomial"``. A number is a known
-    standard deviation, in units of y: ``noise=0.1``. Its network and hyperprior are those of a
-    `Noise`: ``noise=Noise("input_dependent", hidden_layer_sizes=(4,))``.
+    standard deviation, in units of y: ``noise=0.1``. A `Noise` also sets the network and
+    the hyperprior: ``noise=Noise("input_dependent", hidden_layer_sizes=(4,))``.
 class_weight : None, "balanced" or dict, default=None
     Multiplies the weights of the rows.
 
@@ -37,10 +37,13 @@ standardize : bool, default=True
 Attributes
 ----------
 weight_group_names_ : list of str
+    Names of the groups of weights that share a precision.
 n_outputs_ : int
     For classifiers activations of the network: 1 for two classes, else one per class.
 n_features_in_ : int
+    Number of inputs.
 feature_names_in_ : ndarray of str
+    Names of the inputs, if X is a data frame.
 """
 
 REGRESSORS = """Regressors.
@@ -123,8 +126,8 @@ measure_evidence : bool or "auto", default="auto"
     targets or more per weight. ``True``: always, if ``hidden_layer_sizes`` is given. ``False``:
     never; a Gaussian around each minimum approximates the posterior. The prior must have mean zero.
 solver : str or Solver, default="auto"
-    Curvature at a minimum: ``"auto"``, ``"exact"`` or ``"gauss_newton"``. The limits of the
-    training are those of a `Solver`: ``solver=Solver(max_iter=1000)``.
+    Curvature at a minimum: ``"auto"``, ``"exact"`` or ``"gauss_newton"``. A `Solver` also sets
+    the limits of the training: ``solver=Solver(max_iter=1000)``.
 n_jobs : int, optional
     Number of parallel processes for the starts (joblib).
 verbose : int, default=0
