@@ -15,13 +15,9 @@ noise : str, float, array-like, dict or Noise, default="auto"
     standard deviation, in units of y: ``noise=0.1``. A `Noise` also sets the network and
     the hyperprior: ``noise=Noise("input_dependent", hidden_layer_sizes=(4,))``.
 class_weight : None, "balanced" or dict, default=None
-    Multiplies the weights of the rows.
-
-    * A dict: by the number for the class of the row, or 1 if the dict does not name it.
-    * ``"balanced"``: by a factor inversely proportional to the weight of the class, so that all
-      classes count equally. The total weight stays the same.
-
-    Do not compare evidences under different class weights.
+    Factors of the weights of rows, by class: a dict (1 for classes that it does not name), or
+    ``"balanced"``: inversely proportional to the weight of the class, so that all classes count
+    equally and the total weight does not change. Do not compare evidences under different factors.
 activation : {"tanh", "logistic", "relu", "identity", "silu", "gelu"}, default="tanh"
     Activation function of the hidden units.
 random_state : int, RandomState instance or None, default=None
@@ -55,8 +51,7 @@ noise_std_ : float or ndarray of shape (n_outputs,)
     median, samplers: the mean), or at the best minimum. For input-dependent noise: its geometric
     mean over the training rows; ``predict_std(X, kind="aleatoric")`` gives it for each row.
 noise_model_ : str
-    Noise model: the ``kind`` of `Noise`; with ``"auto"`` the model of highest evidence, or the
-    model that was chosen.
+    The ``kind`` of `Noise`; with ``"auto"`` the model of highest evidence, or the chosen model.
 noise_log_evidences_ : dict
     Log evidence of each noise model that was fitted (samplers: of a Gaussian approximation); only
     with ``noise="auto"``.
@@ -66,8 +61,7 @@ noise_correlation_ : ndarray of shape (n_outputs, n_outputs)
 dispersion_ : float
     Dispersion of negative binomial counts: mean over drawn networks, or at the best minimum.
 degrees_of_freedom_ : float
-    Degrees of freedom of Student-t noise: geometric mean over drawn networks, or at the best
-    minimum.
+    Degrees of freedom of Student-t noise: geometric mean of drawn networks, or of the best minimum.
 """
 
 EVIDENCE = """Evidence estimators.
