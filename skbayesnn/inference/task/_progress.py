@@ -107,8 +107,7 @@ class Progress:
                 if np.isfinite(seconds):
                     pace = (spent + TRUST * seconds) / (share + TRUST)
                 left = pace * (1.0 - share)
-            # an open stage doubles networks: the next one takes about as long as all before
-            rest = spent if is_open and n_done >= len(work) else left
+            rest = spent if is_open and n_done >= len(work) else left  # networks are doubled
             if not announced and n_done > 1 and spent > TELLING and spent + rest > LONG:
                 announced = True
                 self._announce(name, spent + min(rest, self._deadline.left), is_open)
