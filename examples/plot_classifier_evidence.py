@@ -44,7 +44,7 @@ def draw(n_rows, rng):
 
 
 def true_probability(X):
-    """Of class 1."""
+    """Probability of class 1."""
     squares = np.sum((X[:, None, None, :] - CENTRES) ** 2, axis=-1)
     density = np.exp(-0.5 * squares / WIDTH**2).sum(axis=-1)
     return density[:, 1] / density.sum(axis=1)

@@ -57,7 +57,7 @@ if __name__ == "__main__":
         best.fit(X, y)  # every start is a task
 
 # %%
-# The same search in this process finds the same.
+# The search in this process has equal results.
 
 if __name__ == "__main__":
     log_evidence = search.results_["log_evidence"]

@@ -19,7 +19,7 @@ NOISE = 1.0  # per cent
 
 
 def true_yield(temperature, hours):
-    """Per cent; the reaction starts at about 60 degrees."""
+    """Yield in per cent; the reaction starts at about 60 degrees."""
     started = 1 / (1 + np.exp(-(temperature - 60) / 6))
     return 80 * started * (1 - np.exp(-hours / 2))
 

@@ -20,7 +20,7 @@ covariance = np.outer(SD, SD) * [[1.0, CORRELATION], [CORRELATION, 1.0]]
 
 
 def path(t):
-    """Where the point is at a time."""
+    """Position of the point at a time."""
     return np.column_stack([2.0 * np.cos(t[:, 0]), np.sin(2.0 * t[:, 0])])
 
 
@@ -58,7 +58,7 @@ places = np.linspace(-2.2, 2.2, 6)[:, None]
 
 
 def draw_ellipses(ax, centres, covariances, **style):
-    """One for every place."""
+    """Draw an ellipse at every place."""
     for centre, matrix in zip(centres, covariances, strict=True):
         values, vectors = np.linalg.eigh(matrix)
         angle = np.degrees(np.arctan2(*vectors[::-1, 1]))
@@ -68,7 +68,7 @@ def draw_ellipses(ax, centres, covariances, **style):
 
 
 fig, axes = plt.subplots(
-    2, 1, figsize=(3.54, 5.0), sharex=True, sharey=True, layout="constrained"
+    2, 1, figsize=(3.54, 5.2), sharex=True, sharey=True, layout="constrained"
 )
 for ax, noise, colour in zip(axes, models, (ORANGE, BLUE), strict=True):
     model = models[noise]
@@ -83,7 +83,13 @@ for ax, noise, colour in zip(axes, models, (ORANGE, BLUE), strict=True):
     ax.set(title=f'noise="{noise}"', ylabel="second coordinate")
     ax.set(aspect="equal", ylim=(-1.8, 2.0))
     ax.spines[["top", "right"]].set_visible(False)
-axes[0].legend(frameon=False, loc="upper center", ncols=3, handlelength=1.2)
+fig.legend(
+    *axes[1].get_legend_handles_labels(),
+    loc="outside upper center",
+    ncols=3,
+    frameon=False,
+    handlelength=1.2,
+)
 axes[1].set(xlabel="first coordinate")
 plt.show()
 

@@ -81,7 +81,7 @@ print(X.head())
 
 
 def logarithm(X):
-    """Of one column."""
+    """Logarithm of one column."""
     return np.log(X)
 
 

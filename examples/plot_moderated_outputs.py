@@ -75,9 +75,9 @@ print(
 # -------------
 # There are two classes of three round Gaussians each, and 100 points. The
 # contours of the most probable outputs are parallel up to the edge of the
-# picture. Those of the moderated outputs spread where there are no points. The
-# lines are the probabilities 0.1, 0.5 and 0.9 of class 1 (orange), from dark to
-# light.
+# picture. The contours of the moderated outputs spread where there are no
+# points. The lines are the probabilities 0.1, 0.5 and 0.9 of class 1 (orange),
+# from dark to light.
 # ``combine="best"`` uses the Gaussian around the best minimum, as MacKay does.
 # By default the average is over networks drawn from the posterior.
 
@@ -151,7 +151,7 @@ X_test, y_test = draw(2000, np.random.default_rng(1))
 
 
 def log_loss(model, moderated):
-    """On the test points, in nats per point."""
+    """Log loss on the test points, in nats per point."""
     probability = model.predict_proba(X_test, moderated=moderated)
     return -np.mean(np.log(probability[np.arange(len(y_test)), y_test]))
 

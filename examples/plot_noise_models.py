@@ -19,12 +19,12 @@ grid = np.linspace(-3.4, 3.4, 241)[:, None]
 
 
 def signal(X):
-    """What is to be learnt."""
+    """True function."""
     return np.sin(1.5 * X[:, 0])
 
 
 def noise_sd(X):
-    """From 0.05 to 0.5 over the range of the data."""
+    """True noise level, from 0.05 to 0.5 over the range of the data."""
     return 0.05 * 10 ** ((X[:, 0] + 3) / 6)
 
 

@@ -44,8 +44,8 @@ MISSED, FALSE_ALARM, EXAMINATION = 10.0, 1.0, 0.3
 
 
 def decide(p, price=EXAMINATION):
-    """Cheapest decision (0: home, 1: treat, 2: examine), and what it is
-    expected to cost.
+    """Cheapest decision (0: home, 1: treat, 2: examine), and its
+    expected cost.
     """
     costs = np.stack(
         [MISSED * p, FALSE_ALARM * (1 - p), np.full(len(p), price)]
@@ -54,7 +54,7 @@ def decide(p, price=EXAMINATION):
 
 
 def bill(decision, malignant, price=EXAMINATION):
-    """What the decisions cost in truth."""
+    """True cost of the decisions."""
     true_costs = [
         MISSED * malignant,
         FALSE_ALARM * ~malignant,

@@ -67,7 +67,7 @@ def weights_of(functions):
 
 plt.rcParams.update({"font.size": 9, "axes.linewidth": 0.6})
 fig, axes = plt.subplots(
-    2, 4, figsize=(6.5, 3.7), sharey=True, layout="constrained"
+    2, 4, figsize=(6.5, 4.1), sharey=True, layout="constrained"
 )
 plot_weights(axes[0, 0], np.zeros(2), np.eye(2) / ALPHA)
 prior = np.random.default_rng(0).standard_normal((2, 6)) / np.sqrt(ALPHA)

@@ -198,7 +198,7 @@ COLOURS = LinearSegmentedColormap.from_list(
     "classes", ["#5DA8D6", "white", "#EE9A5E"]
 )
 fig, axes = plt.subplots(
-    1, 3, figsize=(7.1, 2.9), sharey=True, layout="constrained"
+    1, 3, figsize=(7.1, 3.3), sharey=True, layout="constrained"
 )
 for ax, (name, predict) in zip(axes[:2], predicted.items(), strict=True):
     surface = predict(grid.reshape(-1, 2)).reshape(grid.shape[:2])

@@ -180,7 +180,7 @@ plt.show()
 
 # %%
 # What to look for: on the left, where all basis functions vanish, mean and band
-# are those of the constant term, and the same everywhere. The network's band
+# are those of the constant term, equal at all inputs. The network's band
 # grows with the distance, as the points leave open where each hidden unit bends
 # and how far it rises. Neither model is periodic. The true
 # function leaves the band on the left even at two standard deviations; on the

@@ -122,7 +122,7 @@ class Scaling(NamedTuple):
     def without_far_rows(self, values, weight):
         """Scale columns by their quartiles where few far rows make the standard deviation.
 
-        Those of which more than half of the rows are equal are left alone.
+        Columns with more than half of their rows equal keep their scale.
         """
         far = far_columns(values, weight)
         if not far.any():

@@ -298,11 +298,11 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
 
     @property
     def _entropy(self):
-        """Of all random numbers of a fit."""
+        """Entropy of the seeds of all random numbers of a fit."""
         return check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
 
     def _workers(self, problem):
-        """Processes, and who is told of progress."""
+        """Joblib processes, and the receivers of progress reports."""
         progress = progress_of(self, problem.deadline)
         return Workers(self.n_jobs, self._announce, progress, problem.log_scale)
 
@@ -409,7 +409,7 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
         return self._network_of_task(coefs, intercepts, weight, log_evidence, network.activation)
 
     def _weight_names(self, network):
-        """Of all weights of a network, see `weight_names`."""
+        """Names of all weights of a network, see `weight_names`."""
         inputs = getattr(self, "feature_names_in_", None)
         if inputs is None:
             inputs = [f"x{i}" for i in range(self.n_features_in_)]

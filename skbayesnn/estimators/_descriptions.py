@@ -5,23 +5,19 @@ ESTIMATORS = """All estimators.
 Parameters
 ----------
 prior : str, array-like of shape (n_weights,), estimator or Prior, default="layer"
-    Which weights share a precision: ``"single"``, ``"layer"``, ``"ard"``, or labels of the weights;
-    ``prior="ard"`` gives every input its own. A fitted evidence estimator of the same task makes
-    its posterior the prior, as its ``partial_fit`` does. Precisions, means and hyperpriors are
-    those of a `Prior`: ``prior=Prior("ard", precision={"output": 1.0})``.
+    Groups of weights that share a precision: ``"single"``, ``"layer"``, ``"ard"``, or labels of the
+    weights; ``prior="ard"`` gives every input its own precision. A fitted evidence estimator of
+    this task makes its posterior the prior, as its ``partial_fit`` does. A `Prior` also sets
+    precisions, means and hyperpriors: ``prior=Prior("ard", precision={"output": 1.0})``.
 noise : str, float, array-like, dict or Noise, default="auto"
     Noise model: ``"auto"``, ``"constant"``, ``"shared"``, ``"correlated"``, ``"input_dependent"``
     or ``"student_t"``; for counts ``"poisson"`` or ``"negative_binomial"``. A number is a known
-    standard deviation, in units of y: ``noise=0.1``. Its network and hyperprior are those of a
-    `Noise`: ``noise=Noise("input_dependent", hidden_layer_sizes=(4,))``.
+    standard deviation, in units of y: ``noise=0.1``. A `Noise` also sets the network and
+    the hyperprior: ``noise=Noise("input_dependent", hidden_layer_sizes=(4,))``.
 class_weight : None, "balanced" or dict, default=None
-    Multiplies the weights of the rows.
-
-    * A dict: by the number for the class of the row, or 1 if the dict does not name it.
-    * ``"balanced"``: by a factor inversely proportional to the weight of the class, so that all
-      classes count equally. The total weight stays the same.
-
-    Do not compare evidences under different class weights.
+    Factors of the weights of rows, by class: a dict (1 for classes that it does not name), or
+    ``"balanced"``: inversely proportional to the weight of the class, so that all classes count
+    equally and the total weight does not change. Do not compare evidences under different factors.
 activation : {"tanh", "logistic", "relu", "identity", "silu", "gelu"}, default="tanh"
     Activation function of the hidden units.
 random_state : int, RandomState instance or None, default=None
@@ -37,10 +33,13 @@ standardize : bool, default=True
 Attributes
 ----------
 weight_group_names_ : list of str
+    Names of the groups of weights that share a precision.
 n_outputs_ : int
     For classifiers activations of the network: 1 for two classes, else one per class.
 n_features_in_ : int
+    Number of inputs.
 feature_names_in_ : ndarray of str
+    Names of the inputs, if X is a data frame.
 """
 
 REGRESSORS = """Regressors.
@@ -52,8 +51,7 @@ noise_std_ : float or ndarray of shape (n_outputs,)
     median, samplers: the mean), or at the best minimum. For input-dependent noise: its geometric
     mean over the training rows; ``predict_std(X, kind="aleatoric")`` gives it for each row.
 noise_model_ : str
-    Noise model: the ``kind`` of `Noise`; with ``"auto"`` the model of highest evidence, or the
-    model that was chosen.
+    The ``kind`` of `Noise`; with ``"auto"`` the model of highest evidence, or the chosen model.
 noise_log_evidences_ : dict
     Log evidence of each noise model that was fitted (samplers: of a Gaussian approximation); only
     with ``noise="auto"``.
@@ -63,8 +61,7 @@ noise_correlation_ : ndarray of shape (n_outputs, n_outputs)
 dispersion_ : float
     Dispersion of negative binomial counts: mean over drawn networks, or at the best minimum.
 degrees_of_freedom_ : float
-    Degrees of freedom of Student-t noise: geometric mean over drawn networks, or at the best
-    minimum.
+    Degrees of freedom of Student-t noise: geometric mean of drawn networks, or of the best minimum.
 """
 
 EVIDENCE = """Evidence estimators.
@@ -123,8 +120,8 @@ measure_evidence : bool or "auto", default="auto"
     targets or more per weight. ``True``: always, if ``hidden_layer_sizes`` is given. ``False``:
     never; a Gaussian around each minimum approximates the posterior. The prior must have mean zero.
 solver : str or Solver, default="auto"
-    Curvature at a minimum: ``"auto"``, ``"exact"`` or ``"gauss_newton"``. The limits of the
-    training are those of a `Solver`: ``solver=Solver(max_iter=1000)``.
+    Curvature at a minimum: ``"auto"``, ``"exact"`` or ``"gauss_newton"``. A `Solver` also sets
+    the limits of the training: ``solver=Solver(max_iter=1000)``.
 n_jobs : int, optional
     Number of parallel processes for the starts (joblib).
 verbose : int, default=0

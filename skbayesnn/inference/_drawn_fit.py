@@ -284,8 +284,8 @@ def _wide(problem, seed):
 def _of_exact_rows(wide, seed):
     """Make trials of a wide and a linear network, also without noise where hardly any is left.
 
-    The targets of few rows without noise do not tell apart noise models, and networks of few units
-    move slowly on the narrow ridges of their posterior.
+    Few rows without noise do not distinguish noise models, and networks of few units move slowly
+     on the narrow ridges of their posterior.
     """
     linear, trials = trial_of(wide.problem, "constant", (), seed.spawn(1)[0], stacked=False), [wide]
     trials += [linear] if linear.scout() else []
@@ -349,7 +349,7 @@ class Trial:
     def _of_best_trained(self, joint):
         """Coordinates ``(n_free,)`` of the precisions of the best trained network.
 
-        ``nan`` for those of the weights of a noise network.
+        ``nan`` for precisions of the weights of a noise network.
         """
         starts, values = self._trained
         if not np.any(np.isfinite(values)):

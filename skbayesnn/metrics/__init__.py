@@ -4,7 +4,7 @@ Scoring rules work on arrays and give one value per target; averages are left to
 with ``weights=sample_weight`` if rows count differently. Measures of calibration summarise all
 rows. Scorers are called as ``scorer(estimator, X, y, sample_weight=None)``; higher is better. They
 can be given as ``scoring`` to `cross_validate`, `GridSearchCV` and similar tools.
-Sensitivity indices tell how much each input of a fitted function matters.
+Sensitivity indices measure how much each input of a fitted function matters.
 """
 
 from skbayesnn.metrics._rules import (

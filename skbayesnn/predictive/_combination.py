@@ -267,8 +267,8 @@ def noise_of(likelihood, beta, state=None, network=None, log_range=None, precisi
 def combination_weights(combine, log_evidences, sample_weight, densities, classes):
     """Weights ``(m,)`` of members in predictions, in the ways that estimators document.
 
-    ``densities()`` are leave-one-out log predictive densities ``(m, n)``. Those of classes are far
-    too high with many weights, and used for stacking only.
+    ``densities()`` are leave-one-out log predictive densities ``(m, n)``. Densities of classes
+    are far too high with many weights, and used for stacking only.
     """
     if combine == "stacking":
         weights = stacking_weights(densities(), sample_weight)
@@ -342,7 +342,7 @@ def ensemble_of_models(fit):
     The weights maximise the leave-one-out log density of the mixture. Posterior probabilities of
     the models would depend on errors of evidences by single nats (Yao et al. 2018). Wide networks
     and models without noise have their posterior probabilities, as networks that interpolate their
-    rows do not tell how well they predict others. The number of networks of a model is proportional
+    rows do not show how well they predict others. The number of networks of a model is proportional
     to its weight. Models far behind are left out: their noise is wider, so that gross outliers
     alone would give them a weight. Linear models are not, if they have half of the share anyway.
 

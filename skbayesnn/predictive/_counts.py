@@ -57,7 +57,7 @@ class CountLaws(NamedTuple):
     def table(self, size, weights):
         """Probabilities of the counts below ``size``, ``(size, n, 1)``, by recursion.
 
-        They are those of the mixture of all networks, of the given ``weights`` ``(m,)``.
+        All networks are mixed with the given ``weights`` ``(m,)``.
         """
         table, r = np.zeros((size, *self.log_means.shape[1:])), self._sizes
         for log_mean, share in self._nodes(float(size)):

@@ -45,7 +45,7 @@ def r_hat(draws):
 def effective_sample_size(draws):
     """Effective number of independent draws, by Geyer's initial monotone sequence.
 
-    It is that of all chains together; for constant quantities the number of draws.
+    All chains count together. Constant quantities have the number of draws.
     """
     chains = split(draws)
     m, n = chains.shape[:2]

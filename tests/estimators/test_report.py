@@ -118,6 +118,7 @@ def minimum(trouble=None, **changes):
         "exact": True,
         "converged": True,
         "fits_everything": False,
+        "noise": None,
     }
     return SimpleNamespace(**(found | changes))
 
@@ -139,6 +140,8 @@ def test_doubts_come_with_advice(changes, n_targets, doubt, advice):
     assert advice in verdict.advice
     assert verdict_of_minimum(minimum(), 100.0, exact=False).text == "not measured"
     assert verdict_of_minimum(minimum(), 100.0, exact=True).text == "trusted"
+    scattered = minimum(noise="a network")
+    assert verdict_of_minimum(scattered, 100.0, exact=True).text == "not measured"
 
 
 def test_measuring_is_advised_only_where_it_is_possible():

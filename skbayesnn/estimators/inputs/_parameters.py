@@ -140,7 +140,8 @@ def fixed_values(given, names, what, may_be_zero=False, inferred=("auto",)):
         finite = isinstance(value, numbers.Real) and np.isfinite(value)
         if not (finite and (value > 0 or (may_be_zero and value == 0))):
             place = "" if one_for_all else f" for {name!r}"
-            raise ValueError(f"{what} must be positive and finite, got {value!r}{place}.")
+            hint = " Give a small number instead." if value == 0 else ""
+            raise ValueError(f"{what} must be positive and finite, got {value!r}{place}.{hint}")
         position = list(names).index(name)
         free[position], values[position] = False, float(value)
     return free, values

@@ -124,9 +124,9 @@ def _is_word(cell):
 
 
 def checked_weights(sample_weight: Any, n_rows: int) -> Array:
-    """How often each row counts, ``(n_rows,)``; ones for ``None``.
+    """Number of repetitions of each row, ``(n_rows,)``; ones for ``None``.
 
-    Raises unless given numbers can mean that.
+    Raises unless the given numbers can be repetitions.
     """
     if sample_weight is None:
         return np.ones(n_rows)
@@ -233,10 +233,10 @@ def trouble_with_weights(sample_weight):
 class Spike(NamedTuple):
     """Value that many rows or gross outliers have, and whether it is the lowest or highest one.
 
-    ``two_values``: there is only one other value. ``agreement``: of nearest neighbours in having
-    the value, from 0 by chance to 1. ``is_outlier``: `gross_outliers` have the value. ``scatter``:
-    standard deviation at given inputs, in that of the targets, if the value occurs anywhere.
-    ``kurtosis``: of the targets.
+    ``two_values``: there is only one other value. ``agreement``: share of nearest neighbours that
+    also have the value, from 0 by chance to 1. ``is_outlier``: `gross_outliers` have the value.
+    ``scatter``: standard deviation at given inputs over the one of all targets, if the value occurs
+    anywhere. ``kurtosis``: kurtosis of the targets.
     """
 
     value: float
@@ -294,7 +294,7 @@ class Spike(NamedTuple):
 
     @property
     def misleads(self):
-        """True if networks may chase few large targets, which their densities do not tell."""
+        """True if networks may chase few large targets, which their densities do not show."""
         return not self.two_values and self.least_noise > 0.0 and self.kurtosis > HEAVY
 
     def __str__(self):

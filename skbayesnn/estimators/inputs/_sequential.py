@@ -15,7 +15,7 @@ LEARNT = 1.5  # least effective number of parameters, output bias included, of a
 MOST_WAITING = 500  # most rows that are kept while they determine no weights
 JOINED = 200  # most rows that are kept although they determine weights: a fit takes a second
 FAR = 3.0  # standard deviations from the mean of the first batches
-MANY_FAR, FEWEST_FAR = 0.25, 5  # share and number of rows that far away that are told
+MANY_FAR, FEWEST_FAR = 0.25, 5  # share and number of rows that far away that cause a warning
 
 
 class Waiting(NamedTuple):

@@ -170,7 +170,7 @@ class Noise(Setting):
         `~skbayesnn.posterior.LogUniform` (bounds of the standard deviation) or
         `~skbayesnn.posterior.Gamma` (of the precision). ``None``: ``LogUniform(1e-3, 1e3)``.
         Values are in standardised units: fractions of the standard deviation of ``y``
-        (``"shared"`` noise: of the geometric mean over outputs). Those of Student-t noise belong to
+        (``"shared"`` noise: of the geometric mean over outputs). The level of Student-t noise is
         its scale. Neal's (1992) likelihood ``(s0 + sum |t - f|^2)^(-(m0 + N)/2)`` has
         ``Gamma(m0/2, s0/2)``. With a Gamma prior ``"auto"`` is ``"constant"``.
 

@@ -190,7 +190,7 @@ class PredictiveDistribution(Distribution):
     def ppf(self, q: ArrayLike) -> Array:
         """Compute quantiles, the inverse of `cdf`, in units of y.
 
-        They are those of each output by itself. The axes of ``q`` come last.
+        Several outputs have separate quantiles. The axes of ``q`` come last.
 
         Parameters
         ----------

@@ -107,11 +107,11 @@ class FittedFunction(LinkToSite, BaseEstimator):
         Notes
         -----
         Bounded activations such as ``"tanh"`` saturate far outside the data, where the function is
-        constant. Novelty then tends to that of this constant, which may be well below 1. That of
-        linear models far away tends to the remaining variance of the slope over its prior variance,
-        which is small if the data determine the slope. Use the distance as well. After
-        ``partial_fit`` both belong to the last batch: its prior is the posterior of the earlier
-        ones, and its rows alone count.
+        constant. Novelty then tends to the novelty of this constant, which may be well below 1. Far
+        away, the novelty of linear models tends to the remaining variance of the slope over its
+        prior variance, which is small if the data determine the slope. Use the distance as well.
+        After ``partial_fit`` both belong to the last batch: its prior is the posterior of the
+        earlier ones, and its rows alone count.
         """
         X, classes = self._check_X(X), is_classifier(self)
         if classes:

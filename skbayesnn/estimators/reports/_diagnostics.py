@@ -80,7 +80,7 @@ class Diagnostics(Printed):
 
         ``R-hat^2 - 1`` falls and the effective sample size rises in proportion to the draws. The
         number has two significant digits. It is ``n_draws`` where both are reached, at most 1,000
-        times that, and 0 if there are too few draws to tell.
+        times that, and 0 if there are too few draws to compute it.
         """
         if np.isnan(self.r_hat):
             return 0
@@ -108,7 +108,7 @@ class Diagnostics(Printed):
     def _judged(self):
         if np.isnan(self.r_hat):
             return (
-                f"not converged: {self.n_draws} draws per chain are too few to tell",
+                f"not converged: {self.n_draws} draws per chain are too few to judge",
                 "Raise n_draws.",
             )
         if not self.converged:

@@ -226,7 +226,7 @@ def verdict_of_measurement(error):
 def verdict_of_minimum(minimum, n_targets, exact, advice=""):
     """Judge the Gaussian approximation at a minimum.
 
-    ``exact``: the posterior is Gaussian at given precisions. The ``advice`` is for an evidence
+    ``exact``: the weights of the means have a Gaussian posterior. The ``advice`` is for an evidence
     without reasons for doubt that was not measured.
     """
     if minimum.trouble is not None:
@@ -235,7 +235,7 @@ def verdict_of_minimum(minimum, n_targets, exact, advice=""):
     if doubts:
         advice = dict.fromkeys(doubt.advice for doubt in doubts)  # each once
         return Verdict("doubtful: " + "; ".join(doubt.text for doubt in doubts), " ".join(advice))
-    if exact:
+    if exact and minimum.noise is None:
         return TRUSTED
     return Verdict("not measured", advice)
 

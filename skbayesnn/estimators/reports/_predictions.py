@@ -104,8 +104,8 @@ class LeftOutScores(NamedTuple):
         if self.explains_nothing:
             instead = "measure_evidence=False (training instead of sampling), " if drawn else ""
             return (
-                f"The fit {self.doubt}. Either y does not depend on X, or the fit has missed how: "
-                f"try more hidden units, {instead}another random_state or other inputs."
+                f"The fit {self.doubt}. Either y does not depend on X, or the fit has not found "
+                f"how: try more hidden units, {instead}another random_state or other inputs."
             )
         if self.coverage >= ALARMING:
             return None

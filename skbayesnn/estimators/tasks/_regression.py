@@ -75,7 +75,7 @@ class Predictions:
     ) -> Array:
         """Predict quantiles of the predictive distribution, in units of y.
 
-        They are those of each output by itself. The axes of ``q`` come last.
+        Several outputs have separate quantiles. The axes of ``q`` come last.
         """
         return self.predict_distribution(X, measurement_std, exposure).ppf(q)
 

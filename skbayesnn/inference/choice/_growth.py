@@ -134,8 +134,8 @@ def grow(attempt, allowed, ladder=BY_EVIDENCE, told=lambda text: None):
     layers of the best width are tried.
 
     ``attempt`` takes hidden layer sizes and those of the narrower network of the same depth tried
-    before, or ``None``, and returns a `Candidate`; ``allowed`` takes sizes and tells whether they
-    may be tried. ``told`` receives a line about every candidate. Returns the candidates in the
+    before, or ``None``, and returns a `Candidate`; ``allowed`` returns whether sizes may be
+    tried. ``told`` receives a line about every candidate. Returns the candidates in the
     order in which they were tried.
     """
     path = [attempt((), None)]

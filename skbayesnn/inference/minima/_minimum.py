@@ -154,7 +154,7 @@ def _trials(posterior, method):
 def evaluate(posterior, method, search, settings, pruned, settled=True):
     """Evaluate all terms of the evidence at a minimum.
 
-    ``settled`` tells whether its precisions have converged.
+    ``settled`` is true if its precisions have converged.
     """
     free, groups, likelihood = settings.free, posterior.groups, posterior.likelihood
     point = search.point

@@ -101,8 +101,9 @@ class PathFromPrior(NamedTuple):
 class Tempered:
     """Energy of a population: weighted sum of minus the logs of the joint and the first density.
 
-    The factors are ``of_joint`` and ``of_first``. That of the likelihood, ``of_data``, differs from
-    ``of_joint`` where the rows have reduced weights already, see `PathFromPrior.energy`.
+    The factors are ``of_joint`` and ``of_first``. The factor of the likelihood, ``of_data``,
+    differs from ``of_joint`` where the rows have reduced weights already, see
+    `PathFromPrior.energy`.
     """
 
     def __init__(self, joint, first, of_joint, of_first, of_data=None):

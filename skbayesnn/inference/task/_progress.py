@@ -94,7 +94,7 @@ class Progress:
         """
         self.depth += 1
         depth, begun, n_done = self.depth, monotonic(), 0
-        work, announced = np.append(0.0, np.cumsum(works)), bool(np.isfinite(seconds))
+        work, announced = np.append(0.0, np.cumsum(works)), seconds > LONG
         self._announce(name, min(seconds, self._deadline.left), is_open)
 
         def step(text=None):
@@ -107,9 +107,10 @@ class Progress:
                 if np.isfinite(seconds):
                     pace = (spent + TRUST * seconds) / (share + TRUST)
                 left = pace * (1.0 - share)
-            if not announced and n_done > 1 and spent > TELLING and left > LONG:
+            rest = spent if is_open and n_done >= len(work) else left  # networks are doubled
+            if not announced and n_done > 1 and spent > TELLING and spent + rest > LONG:
                 announced = True
-                self._announce(name, spent + min(left, self._deadline.left), is_open)
+                self._announce(name, spent + min(rest, self._deadline.left), is_open)
             if text is None or depth > self._verbose:
                 return
             line = f"{text}; {monotonic() - self._begun:.0f} s so far"

@@ -13,7 +13,7 @@ from scipy.linalg.lapack import dpotrf, dpotri
 from skbayesnn.network import vector_jacobian
 
 LEAST_PIVOT = 1e-10  # share of its diagonal entry, below which rounding has decided a pivot
-OF_SINGULAR = 1e-6  # the same if `G` is singular, whose zeros are known exactly
+OF_SINGULAR = 1e-6  # this tolerance if `G` is singular, whose zeros are known exactly
 
 
 class Regression(NamedTuple):
@@ -233,7 +233,7 @@ def _by_cholesky(matrices, least):
     """Inverses and log determinants of positive definite matrices ``(m, d, d)`` by Cholesky.
 
     The matrices are treated in turn: a loop over LAPACK is faster than NumPy's general inverses. A
-    mask tells whose pivots are all at least ``least`` times their diagonal entries.
+    mask marks matrices whose pivots are all at least ``least`` times their diagonal entries.
     """
     inverse, roots = np.zeros_like(matrices), np.ones(matrices.shape[:-1])
     done = np.zeros(len(matrices), dtype=bool)

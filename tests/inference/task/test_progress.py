@@ -56,6 +56,7 @@ def test_first_steps_and_the_forecast_are_averaged(monkeypatch, capsys):
         step("(2,)")
     assert lines(capsys) == [
         "(); 5 s so far, about 30 s left for hidden layers",
+        "hidden layers: this will take about 20 s",
         "(2,); 10 s so far, about 9 s left for hidden layers",
     ]
 
@@ -77,6 +78,15 @@ def test_only_long_stages_are_announced_and_only_once(monkeypatch, capsys):
         step()
         step()
     assert lines(capsys) == ["sampling: this will take about 3 minutes"]
+
+
+def test_networks_beyond_the_forecast_are_announced(monkeypatch, capsys):
+    clock, progress = Clock(monkeypatch), Progress(1)
+    with progress.over("hidden layers", [1.0, 1.0], is_open=True, seconds=2.0) as step:
+        for _ in range(4):
+            clock.now += 2.0
+            step()
+    assert lines(capsys) == ["hidden layers: this will take at least about 10 s"]
 
 
 def test_silent_fits_log_the_first_long_stage(monkeypatch, capsys, caplog):
