@@ -20,7 +20,7 @@ from skbayesnn.predictive._marginals import NORMAL, Marginals, mixture_entropy, 
 from skbayesnn.predictive._noise import GaussianNoise
 
 REACH = 8.0  # standard deviations of a log rate that are covered
-COARSEST, MOST_NODES = 0.5, 512  # largest spacing of nodes, in sd of the log rate; their number
+COARSEST, MOST_NODES = 1.0, 512  # largest spacing of nodes, in sd of the log rate; their number
 LEAST_DISPERSION = 1e-8  # of a Poisson law among negative binomial ones
 HIGHEST = 300.0  # log rate at which rates are cut off, so that no square overflows
 LARGEST = 2.0**60  # largest quantile of a count, and mean of one that is drawn
@@ -31,6 +31,7 @@ OMITTED, OMITTED_LOGS = 1e-9, 1e-6
 # mean from which, and dispersion up to which, cube roots of counts are taken as normal: errors of
 # quantiles below 0.04 standard deviations, of entropies below 0.01 nats
 LARGE_MEAN, SMALL_DISPERSION = 64.0, 0.5
+SKEWED = 2.0  # nodes per unit of one over the root of the curvature: tails are steeper
 FINE = 0.3  # spacing of nodes, in the log rate, of these normal laws
 
 
@@ -90,7 +91,7 @@ class CountLaws(NamedTuple):
         """
         z, step = np.zeros(1), 1.0
         if np.any(self.variances > 0.0):
-            step = np.clip(FINE / np.sqrt(self.variances.max()), 2.0 * REACH / MOST_NODES, COARSEST)
+            step = np.clip(FINE / np.sqrt(self.variances.max()), 2.0 * REACH / MOST_NODES, 0.5)
             z = np.linspace(-REACH, REACH, 2 * int(REACH / step) + 1)
         shares, z = np.exp(-0.5 * z * z), z[:, None, None, None]
         between, within = (1.0 - step**2) * self.variances, step**2 * self.variances
@@ -125,8 +126,9 @@ class CountLaws(NamedTuple):
         if not sd.any():
             yield log_means, 1.0
             return
-        # in the log rate the probability of a count is as wide as one over the root of the count
-        widest = np.max(sd * np.sqrt(np.maximum(np.exp(log_means), t)))
+        # in the log rate the probability of a count t has the curvature 1 / (1/t + dispersion)
+        largest = np.maximum(np.maximum(np.exp(log_means), t), 1.0)
+        widest = SKEWED * np.max(sd / np.sqrt(1.0 / largest + self.dispersions))
         step = np.clip(1.0 / max(widest, 1.0), 2.0 * REACH / MOST_NODES, COARSEST)
         z = np.linspace(-REACH, REACH, 2 * int(REACH / step) + 1)
         shares = np.exp(-0.5 * z * z)
@@ -299,12 +301,14 @@ class CountEnsemble(Ensemble):
         while end < N_VALUES and np.any(np.sum(p, axis=0) < 1.0 - omitted):
             end = min(2 * end, N_VALUES)
             p = laws.table(end, self.member_weights)
-        edges, p = np.arange(end + 1.0), [p]
-        while np.any(self._mixed(laws.cdf(edges[-1] - 1.0)) < 1.0 - omitted) and end < LARGEST:
+        edges, p, highest = np.arange(end + 1.0), [p], np.max(laws.moments()[0])
+        left = 1.0 - np.sum(p[0], axis=0)
+        while end < LARGEST and (np.any(left > omitted) or end < highest):
             more = np.rint(end * 2.0 ** (np.arange(PER_OCTAVE + 1) / PER_OCTAVE))
             for low, high in pairwise(more):
                 logs = laws.log_probability(np.full_like(mean, 0.5 * (low + high - 1.0)))
                 p.append(self._mixed(np.exp(logs))[None] * (high - low))
+            left = np.sum(p[-PER_OCTAVE:], axis=0)[0]  # still larger counts are less probable
             edges, end = np.append(edges, more[1:]), 2 * end
         return 0.5 * (edges[:-1] + edges[1:] - 1.0), np.diff(edges), np.concatenate(p)
 
