@@ -120,20 +120,15 @@ def suggest(
     pool = pool[search.possible(pool)]
     if (bounds is None and len(pool) < n) or len(pool) == 0:
         raise ValueError(f"Only {len(pool)} candidates are possible, {n} are wanted.")
-    near = None if bounds is None else search.near_largest(pool, bounds, rng)
     chosen: Any = np.empty((0, pool.shape[1]))
     taken: list[int] = []
     for _ in range(n):
         score = search.score(chosen, rng)
         if bounds is not None:
-            chosen = np.vstack([chosen, search.improved(score, [pool, near], bounds, chosen)])
+            chosen = np.vstack([chosen, search.within(bounds, pool, score, chosen, rng)])
             continue
-        values = np.array(score(pool))
+        values = search.without_repeats(score(pool)[1], pool, chosen)
         values[taken] = -np.inf
-        fresh = ~search.repeats(pool, chosen)
-        fresh[taken] = False
-        if fresh.any():
-            values[~fresh] = -np.inf
         taken.append(int(np.argmax(values)))
         chosen = pool.iloc[taken] if hasattr(pool, "iloc") else pool[taken]
     return chosen
@@ -263,47 +258,55 @@ class _Search:
             return np.ones(len(X), dtype=bool)
         return np.asarray(self.constraint(X), dtype=bool)
 
-    def repeats(self, X, chosen):
-        """Mask of rows next to a measured or chosen one, if there may be no noise."""
-        ensemble, found = self.model._ensemble, np.zeros(len(X), dtype=bool)
+    def without_repeats(self, values, X, chosen):
+        """Set values of rows next to a measured or chosen one to ``-inf``, unless all are.
+
+        Values stay if there is surely noise.
+        """
+        ensemble, measured_rows = self.model._ensemble, self.model._result.problem.X
         exact = np.max(ensemble.typical_noise_variances, axis=1) < NO_NOISE**2
         if self.model._counts or ensemble.member_weights @ exact < SOME:
-            return found
-        Z, pairs = self.prepare(X), [(self.model._result.problem.X, NEAR)]
+            return values
+        Z = self.prepare(X)
+        found = cKDTree(measured_rows).query(Z, p=np.inf)[0] < NEAR / len(measured_rows)
         if len(chosen):
-            pairs.append((self.prepare(chosen), NEAR_CHOSEN))
-        for others, distance in pairs:
-            found |= cKDTree(others).query(Z, p=np.inf)[0] < distance / len(pairs[0][0])
-        return found
+            distances = cKDTree(self.prepare(chosen)).query(Z, p=np.inf)[0]
+            found |= distances < NEAR_CHOSEN / len(measured_rows)
+        return values if found.all() else np.where(found, -np.inf, values)
 
     def score(self, chosen, rng):
-        """Acquisition function, given the rows that were chosen before."""
+        """Mean of the function, which is to be large, and acquisition function of rows.
+
+        The latter is given the rows that were chosen before.
+        """
         if self.thompson:
             seed = int(rng.integers(2**32))
 
             def drawn(X):  # the same function at every call
                 draw = np.random.default_rng(seed)
                 f = self.model._ensemble.draw(self.prepare(X), draw, 1)
-                return self.sign * self.model._y_scaling.inverse(f)[0, :, 0]
+                f = self.sign * self.model._y_scaling.inverse(f)[0, :, 0]
+                return f, f
 
             return drawn
-        pending = self.prepare(chosen) if len(chosen) else None
-        best = self.best
-        if pending is not None:
+        pending, best = None, self.best
+        if len(chosen):
+            pending = self.prepare(chosen)
             best = max(best, np.max(self.sign * self._at(pending).mean()))
 
         def score(X):
             Z = self.prepare(X)
             mean, std = self._at(Z)._mean_and_std("epistemic")
+            mean = self.sign * mean
             if pending is not None:
                 std = std * np.sqrt(self.left(Z, pending))
-            values = np.asarray(self.function(self.sign * mean, std, best))
+            values = np.asarray(self.function(mean, std, best))
             if values.shape != (len(X),) or np.any(np.isnan(values)):
                 raise ValueError(
                     f"acquisition must return {len(X)} numbers, one per row; it returned "
                     f"{values!r}."
                 )
-            return values - self._log_cost(X)
+            return mean, values - self._log_cost(X)
 
         return score
 
@@ -331,59 +334,57 @@ class _Search:
             )
         return np.log(cost)
 
-    def near_largest(self, pool, bounds, rng):
-        """Candidates about the row of the largest mean, the ever closer ones about a better row.
+    def within(self, bounds, pool, score, chosen, rng):
+        """Find the best row within bounds, which is possible and no repeat.
 
-        The acquisition function often has a narrow maximum there, which no row of the pool shows.
+        The acquisition function often has a narrow maximum near that of the mean, which no row of
+        the pool shows. So candidates are also drawn ever closer about the largest mean so far, and
+        the best of both kinds are improved locally.
         """
-        low, width, found = bounds[:, 0], bounds[:, 1] - bounds[:, 0], []
-        best, spread = pool[np.argmax(self._signed_mean(pool))], WIDTH
+        low, width = bounds[:, 0], bounds[:, 1] - bounds[:, 0]
+        means, values = score(pool)
+        best, spread, near = pool[np.argmax(means)], WIDTH, []
         for _ in range(CLIMBS):
             shift = spread * width * rng.standard_normal((CLIMBERS, len(low)))
             cloud = np.clip(best + shift, low, low + width)
             cloud = np.vstack([best, cloud[self.possible(cloud)]])
-            found.append(cloud)
-            best, spread = cloud[np.argmax(self._signed_mean(cloud))], SHRINK * spread
-        return np.concatenate(found)
-
-    def improved(self, score, pools, bounds, chosen):
-        """Improve the best candidates locally; return the best that is possible and no repeat."""
-        low, width, found = bounds[:, 0], bounds[:, 1] - bounds[:, 0], []
-        steps = np.vstack([np.zeros(len(low)), STEP * np.eye(len(low))])
-
-        def worse(u):  # value and differences, inwards at upper bounds
-            inwards = np.where(u + STEP > 1.0, -1.0, 1.0)
-            values = -score(low + width * (u + steps * inwards))
-            return values[0], inwards * (values[1:] - values[0]) / STEP
-
-        for pool in pools:
-            values, fresh = score(pool), ~self.repeats(pool, chosen)
-            values = np.where(fresh, values, -np.inf) if fresh.any() else values
-            order = np.argsort(-values)
-            found.append(pool[order[0]])
-            for start in pool[order[:N_STARTS]]:
-                result = minimize(
-                    worse,
-                    (start - low) / width,
-                    jac=True,
-                    method="L-BFGS-B",
-                    bounds=[(0, 1)] * len(low),
-                    options={"maxiter": MOST_ITERATIONS},
-                )
-                found.append(low + width * result.x)
+            means, own = score(cloud)
+            near.append((cloud, own))
+            best, spread = cloud[np.argmax(means)], SHRINK * spread
+        found = []
+        for rows, own in ((pool, values), map(np.concatenate, zip(*near, strict=True))):
+            order = np.argsort(-self.without_repeats(own, rows, chosen))[:N_STARTS]
+            found += [
+                rows[order[0]],
+                *(_improved(score, start, low, width) for start in rows[order]),
+            ]
         found = np.array(found)
         found = found[self.possible(found)]
-        fresh = ~self.repeats(found, chosen)
-        found = found[fresh] if fresh.any() else found
-        return found[int(np.argmax(score(found)))]
-
-    def _signed_mean(self, X):
-        """Mean of the function at rows, which is to be large."""
-        return self.sign * self._at(self.prepare(X)).mean()
+        return found[np.argmax(self.without_repeats(score(found)[1], found, chosen))]
 
     def _at(self, Z):
         """Predictive distribution at standardised rows, in units of y."""
         return PredictiveDistribution(self.model._ensemble, Z, self.model._y_scaling, True)
+
+
+def _improved(score, start, low, width):
+    """Improve a row locally within bounds."""
+    steps = np.vstack([np.zeros(len(low)), STEP * np.eye(len(low))])
+
+    def worse(u):  # value and differences, inwards at upper bounds
+        inwards = np.where(u + STEP > 1.0, -1.0, 1.0)
+        values = -score(low + width * (u + steps * inwards))[1]
+        return values[0], inwards * (values[1:] - values[0]) / STEP
+
+    result = minimize(
+        worse,
+        (start - low) / width,
+        jac=True,
+        method="L-BFGS-B",
+        bounds=[(0, 1)] * len(low),
+        options={"maxiter": MOST_ITERATIONS},
+    )
+    return low + width * result.x
 
 
 def _bounds(candidates):

@@ -39,8 +39,11 @@ def conformal_interval(
     If training rows and rows to predict are exchangeable, the coverage is close to nominal also
     where the noise model is wrong. It is the mean over rows: intervals may be too wide for some and
     too narrow for others. Leave-one-out predictions keep the precisions and noise levels, so the
-    coverage is not guaranteed where single rows determine these. Ends of intervals of counts are
-    half a count further out before they are stretched, and counts afterwards.
+    coverage is not guaranteed where single rows determine these, nor where the noise was given far
+    too small: nonlinear networks then follow single rows further than left-out predictions show. Of
+    60 rows, with a tenth of the true noise given, intervals of coverage 0.9 held 0.74 to 0.80 of
+    new ones. Ends of intervals of counts are half a count further out before they are stretched,
+    and counts afterwards.
 
     Parameters
     ----------

@@ -3,26 +3,36 @@
 The outputs ``f`` are log rates per unit of exposure. A network with a Gaussian posterior of its
 weights gives a count the probability ``int P(t | e exp(f)) N(f; m, v) df``, evaluated by the
 trapezoidal rule, whose error is exponentially small for such integrands (Trefethen & Weideman
-2014). Means and variances are those of log-normal distributions.
+2014). Means and variances are those of log-normal distributions. Of large counts the cube roots are
+nearly normal, and are mixed as such.
 """
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import betainc, logsumexp, pdtr
+from scipy.special import betainc, entr, logsumexp, pdtr
 
 from skbayesnn.posterior import log_count_probability
-from skbayesnn.predictive._ensemble import Ensemble
+from skbayesnn.predictive._ensemble import Ensemble, mean_over
+from skbayesnn.predictive._marginals import NORMAL, Marginals, mixture_entropy, mixture_quantiles
 from skbayesnn.predictive._noise import GaussianNoise
 
 REACH = 8.0  # standard deviations of a log rate that are covered
-COARSEST, MOST_NODES = 0.5, 512  # largest spacing of nodes, in sd of the log rate; their number
+COARSEST, MOST_NODES = 1.0, 512  # largest spacing of nodes, in sd of the log rate; their number
 LEAST_DISPERSION = 1e-8  # of a Poisson law among negative binomial ones
 HIGHEST = 300.0  # log rate at which rates are cut off, so that no square overflows
 LARGEST = 2.0**60  # largest quantile of a count, and mean of one that is drawn
-N_VALUES = 256  # values of a count that are tabulated, or over which functions are summed
-OMITTED = 1e-9  # probability of the larger values that these sums leave out
+N_VALUES = 128  # counts that are tabulated; larger ones are grouped
+PER_OCTAVE = 8  # groups of larger counts, each up to the double of the last
+# probability of the largest counts, which sums leave out: for moments of functions, for entropies
+OMITTED, OMITTED_LOGS = 1e-9, 1e-6
+# mean from which, and dispersion up to which, cube roots of counts are taken as normal: errors of
+# quantiles below 0.04 standard deviations, of entropies below 0.01 nats
+LARGE_MEAN, SMALL_DISPERSION = 64.0, 0.5
+SKEWED = 2.0  # nodes per unit of one over the root of the curvature: tails are steeper
+FINE = 0.3  # spacing of nodes, in the log rate, of these normal laws
 
 
 class CountLaws(NamedTuple):
@@ -72,6 +82,31 @@ class CountLaws(NamedTuple):
                 p /= k + 1.0
         return table
 
+    def roots(self, weights):
+        """Cube roots of the counts as `Marginals` of normal laws.
+
+        A count of mean ``mu`` and variance ``mu^2 / k`` is about as a Gamma variable of shape ``k``
+        (Wilson & Hilferty 1931): its root has the mean ``mu^(1/3) (1 - 1/(9 k))`` and the variance
+        ``mu^(2/3) / (9 k)``.
+        """
+        z, step = np.zeros(1), 1.0
+        if np.any(self.variances > 0.0):
+            step = np.clip(FINE / np.sqrt(self.variances.max()), 2.0 * REACH / MOST_NODES, 0.5)
+            z = np.linspace(-REACH, REACH, 2 * int(REACH / step) + 1)
+        shares, z = np.exp(-0.5 * z * z), z[:, None, None, None]
+        between, within = (1.0 - step**2) * self.variances, step**2 * self.variances
+        log_means = self.log_means + z * np.sqrt(between) + 0.5 * within
+        log_means = np.minimum(log_means, HIGHEST).reshape(-1, *self.log_means.shape[1:])
+        relative = (1.0 + self.dispersions) * np.exp(np.minimum(within, HIGHEST)) - 1.0
+        relative = np.tile(relative, (len(z), 1, 1)) + np.exp(-log_means)
+        relative, roots = np.minimum(relative, 1.0), np.exp(log_means / 3.0)
+        weights = np.outer(shares / shares.sum(), weights).ravel()
+        return Marginals(weights, roots * (1.0 - relative / 9.0), roots * relative**0.5 / 3, NORMAL)
+
+    def of_rows(self, rows):
+        """Select rows."""
+        return self._replace(log_means=self.log_means[:, rows], variances=self.variances[:, rows])
+
     def moments(self):
         """Mean, variance of the expected count, and mean variance given it, ``(m, n, 1)`` each."""
         mean = np.exp(np.minimum(self.log_means + 0.5 * self.variances, HIGHEST))
@@ -91,8 +126,9 @@ class CountLaws(NamedTuple):
         if not sd.any():
             yield log_means, 1.0
             return
-        # in the log rate the probability of a count is as wide as one over the root of the count
-        widest = np.max(sd * np.sqrt(np.maximum(np.exp(log_means), t)))
+        # in the log rate the probability of a count t has the curvature 1 / (1/t + dispersion)
+        largest = np.maximum(np.maximum(np.exp(log_means), t), 1.0)
+        widest = SKEWED * np.max(sd / np.sqrt(1.0 / largest + self.dispersions))
         step = np.clip(1.0 / max(widest, 1.0), 2.0 * REACH / MOST_NODES, COARSEST)
         z = np.linspace(-REACH, REACH, 2 * int(REACH / step) + 1)
         shares = np.exp(-0.5 * z * z)
@@ -143,13 +179,17 @@ class CountEnsemble(Ensemble):
         """Mean ``(n, 1)`` and variance ``(n, 1, 1)`` of counts; see `Ensemble.moments`."""
 
         def moments(laws):
-            mean, spread, within = laws.moments()
-            centre = self._mixed(mean)
-            spread, within = self._mixed(spread + (mean - centre) ** 2), self._mixed(within)
+            mean, spread, within = self._moments_of(laws)
             parts = {"total": spread + within, "epistemic": spread, "aleatoric": within}
-            return centre, parts[kind][..., None]
+            return mean, parts[kind][..., None]
 
         return self._over_laws(moments, X, errors)
+
+    def _moments_of(self, laws):
+        """Mean of counts, variance of their mean, and mean variance given it, ``(n, 1)`` each."""
+        mean, spread, within = laws.moments()
+        centre = self._mixed(mean)
+        return centre, self._mixed(spread + (mean - centre) ** 2), self._mixed(within)
 
     def cdf(self, X, y, errors=None):
         """Probability of counts no larger than ``y``, ``(n, 1)``."""
@@ -159,27 +199,69 @@ class CountEnsemble(Ensemble):
     def log_density(self, X, y, errors=None):
         """Log probability of counts, ``(n,)``; ``-inf`` where ``y`` is no count."""
         possible = (y >= 0.0) & (y == np.floor(y))
-        logs = self._over_laws(self._log_probability, X, errors, np.where(possible, y, 0.0))
+        weights = self.member_weights[:, None, None]
+        logs = self._over_laws(
+            lambda laws, t: logsumexp(laws.log_probability(t), axis=0, b=weights),
+            X,
+            errors,
+            np.where(possible, y, 0.0),
+        )
         return np.where(possible, logs, -np.inf)[:, 0]
 
     def quantiles(self, X, probabilities, errors=None):
-        """Smallest counts whose `cdf` reaches given probabilities, ``(n, 1)`` for each."""
+        """Smallest counts whose `cdf` reaches given probabilities, ``(n, 1)`` for each.
 
-        def quantiles(laws):
-            table = self._table(laws, np.max(probabilities))
-            if table is None:
-                return tuple(self._quantile(laws, probability) for probability in probabilities)
-            below = np.cumsum(table, axis=0)
+        Those of large counts are approximations, see `CountLaws.roots`.
+        """
+
+        def of_groups(t, width, p):
+            below = np.cumsum(p, axis=0)
             below[-1] = 1.0
-            return tuple(np.argmax(below >= some, axis=0).astype(float) for some in probabilities)
+            for q in probabilities:
+                first = np.argmax(below >= q, axis=0)[None]
+                above, own = (np.take_along_axis(some, first, 0)[0] for some in (below - q, p))
+                last, size = (t + 0.5 * (width - 1.0))[first[0]], width[first[0]]
+                share = above / np.maximum(own, np.finfo(float).tiny)
+                yield last - np.minimum(np.floor(share * size), size - 1.0)
 
-        return self._over_laws(quantiles, X, errors)
+        def of_roots(roots):
+            for q in mixture_quantiles([roots], probabilities):
+                yield np.ceil(np.maximum(q, 0.0) ** 3 - 0.5)
+
+        return self._by_size(of_groups, of_roots, 0.5 - 0.5 * np.max(probabilities), X, errors)
 
     def function_moments(self, X, function, errors=None):
-        """Mean and variance of a function of counts, ``(n, 1)``; see `summed`."""
-        mean = self.summed(X, lambda t, logs: np.exp(logs) * function(t), errors)
-        square = self.summed(X, lambda t, logs: np.exp(logs) * function(t) ** 2, errors)
-        return mean, np.maximum(square - mean**2, 0.0)
+        """Mean and variance of a function of counts, ``(n, 1)``."""
+
+        def of_groups(t, width, p):
+            values = function(np.broadcast_to(t[:, None, None], p.shape))
+            mean = np.sum(p * values, axis=0)
+            yield mean
+            yield np.sum(p * (values - mean) ** 2, axis=0)
+
+        def of_roots(roots):
+            def powers(u):
+                values = function(np.maximum(u, 0.0) ** 3)
+                return np.stack([values, values**2], axis=-1)
+
+            mean, square = np.moveaxis(mean_over([roots], powers), -1, 0)
+            yield mean
+            yield np.maximum(square - mean**2, 0.0)
+
+        return self._by_size(of_groups, of_roots, OMITTED, X, errors)
+
+    def entropy(self, X, errors=None):
+        """Entropies ``-sum_t P(t) ln P(t)`` of counts, ``(n, 1)``."""
+
+        def of_groups(t, width, p):
+            yield np.sum(entr(p) + p * np.log(width)[:, None, None], axis=0)
+
+        def of_roots(roots):  # H[t] = H[u] + E ln 3 u^2, the latter to fourth order
+            square = (roots.scales / roots.means) ** 2
+            logs = np.log(3.0 * roots.means**2) - square - 1.5 * square**2
+            yield mixture_entropy([roots]) + np.tensordot(roots.weights, logs, 1)
+
+        return self._by_size(of_groups, of_roots, OMITTED_LOGS, X, errors)[0]
 
     def targets(self, X, rng, size, errors=None):
         """Draw counts, ``(size, n, 1)``."""
@@ -188,58 +270,47 @@ class CountEnsemble(Ensemble):
             log_means = log_means + np.log(errors)
         return rng.poisson(np.exp(np.minimum(log_means, np.log(LARGEST)))).astype(float)
 
-    def summed(self, X, function, errors=None):
-        """Sum a function of counts and their log probabilities over all counts, ``(n, 1)``.
+    def _by_size(self, of_groups, of_roots, omitted, X, errors):
+        """Evaluate one of two generators by `_groups`, or by `CountLaws.roots` of large counts."""
 
-        Above `N_VALUES` counts, values at a regular spacing stand for the others.
+        def by_size(laws):
+            mean, spread, within = self._moments_of(laws)
+            large = (mean >= LARGE_MEAN) & (mean + 5.0 * np.sqrt(spread + within) > N_VALUES)
+            large &= self._mixed(laws.dispersions) <= SMALL_DISPERSION
+            small, large = np.flatnonzero(~large), np.flatnonzero(large)
+            found = []
+            if len(small):
+                found.append(list(of_groups(*self._groups(laws.of_rows(small), omitted))))
+            if len(large):
+                roots = laws.of_rows(large).roots(self.member_weights)
+                found.append(list(of_roots(roots)))
+            order = np.argsort(np.concatenate([small, large]))
+            return tuple(np.concatenate(some)[order] for some in zip(*found, strict=True))
+
+        return self._over_laws(by_size, X, errors)
+
+    def _groups(self, laws, omitted):
+        """Group all counts but the largest, which have a given probability.
+
+        Returned are the centres and sizes of groups, ``(k,)``, and their probabilities ``(k, n,
+        1)``. Counts below `N_VALUES` are groups of their own.
         """
-
-        def summed(laws):
-            table = self._table(laws, 1.0 - OMITTED)
-            if table is not None:
-                logs = np.log(np.maximum(table, np.finfo(float).tiny))
-                return sum(function(np.full_like(own, t), own) for t, own in enumerate(logs))
-            spacing = np.ceil((self._quantile(laws, 1.0 - OMITTED) + 1.0) / N_VALUES)
-            total = 0.0
-            for i in range(N_VALUES):
-                total = total + function(i * spacing, self._log_probability(laws, i * spacing))
-            return spacing * total
-
-        return self._over_laws(summed, X, errors)
-
-    def _table(self, laws, probability):
-        """Probabilities ``(size, n, 1)`` of all counts that together have a probability.
-
-        ``None`` if these are more than `N_VALUES` in a row.
-        """
-        mean, spread, within = laws.moments()
-        size = int(np.max(np.minimum(mean + 5.0 * np.sqrt(spread + within), N_VALUES))) + 8
-        while size <= N_VALUES:
-            table = laws.table(size, self.member_weights)
-            if np.all(np.sum(table, axis=0) >= probability):
-                return table
-            size *= 2
-        return None
-
-    def _log_probability(self, laws, t):
-        return logsumexp(laws.log_probability(t), axis=0, b=self.member_weights[:, None, None])
-
-    def _quantile(self, laws, probability):
-        """Smallest counts whose distribution function reaches a probability, by bisection."""
-        low, high = self._bracket(laws, probability)
-        while np.any(wide := high - low > np.maximum(1.0, 1e-12 * high)):
-            middle = np.where(wide, np.floor(0.5 * (low + high)), high)
-            found = self._mixed(laws.cdf(middle)) >= probability
-            low, high = np.where(found, low, middle), np.where(found, middle, high)
-        return high
-
-    def _bracket(self, laws, probability):
-        """Counts whose distribution function does not reach a probability, and that reach it."""
-        high = np.maximum(np.ceil(self._mixed(laws.moments()[0])), 1.0)
-        low = np.full_like(high, -1.0)
-        while np.any(short := (self._mixed(laws.cdf(high)) < probability) & (high < LARGEST)):
-            low, high = np.where(short, high, low), np.where(short, 2.0 * high, high)
-        return low, high
+        mean, spread, within = self._moments_of(laws)
+        end = int(np.max(np.minimum(mean + 5.0 * np.sqrt(spread + within) + 8.0, N_VALUES)))
+        p = laws.table(end, self.member_weights)
+        while end < N_VALUES and np.any(np.sum(p, axis=0) < 1.0 - omitted):
+            end = min(2 * end, N_VALUES)
+            p = laws.table(end, self.member_weights)
+        edges, p, highest = np.arange(end + 1.0), [p], np.max(laws.moments()[0])
+        left = 1.0 - np.sum(p[0], axis=0)
+        while end < LARGEST and (np.any(left > omitted) or end < highest):
+            more = np.rint(end * 2.0 ** (np.arange(PER_OCTAVE + 1) / PER_OCTAVE))
+            for low, high in pairwise(more):
+                logs = laws.log_probability(np.full_like(mean, 0.5 * (low + high - 1.0)))
+                p.append(self._mixed(np.exp(logs))[None] * (high - low))
+            left = np.sum(p[-PER_OCTAVE:], axis=0)[0]  # still larger counts are less probable
+            edges, end = np.append(edges, more[1:]), 2 * end
+        return 0.5 * (edges[:-1] + edges[1:] - 1.0), np.diff(edges), np.concatenate(p)
 
     def _over_laws(self, function, X, exposures, *arrays):
         """Apply a function of `CountLaws`, and of further arrays, to blocks of rows."""

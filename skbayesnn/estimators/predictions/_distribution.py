@@ -344,9 +344,12 @@ class CountDistribution(PredictiveDistribution):
     logpmf = PredictiveDistribution.logpdf
 
     def entropy(self) -> Array:
-        """Compute the entropy ``-sum_t P(t) ln P(t)``, in nats."""
-        terms = self.ensemble.summed(self.X, lambda t, logs: -logs * np.exp(logs), self.errors)
-        return self._shaped(terms)
+        """Compute the entropy ``-sum_t P(t) ln P(t)``, in nats.
+
+        Of counts with means above 64 it is accurate to some 0.01 nats, and quantiles to 0.04
+        standard deviations.
+        """
+        return self._shaped(self.ensemble.entropy(self.X, self.errors))
 
     def _targets(self, y):
         if self.needs_errors and np.ndim(y) > 0:
