@@ -31,14 +31,10 @@ SMALL = [
     HMCMLPRegressor((2,), noise="constant", **FEW),  # "auto" is a matter of the evidence estimator
     HMCMLPClassifier((2,), **FEW),
 ]
-DEFAULTS = [
-    EvidenceMLPRegressor(),
-    EvidenceMLPClassifier(),
-    EvidenceMLPRegressor(noise="student_t"),
-    EvidenceMLPRegressor(noise="input_dependent"),
-    HMCMLPRegressor(),  # half an hour or more for each sampler: some fifty fits
-    HMCMLPClassifier(),
+NOISY = [
+    EvidenceMLPRegressor((2,), noise=noise, **SHORT) for noise in ("student_t", "input_dependent")
 ]
+DEFAULTS = [EvidenceMLPRegressor(), EvidenceMLPClassifier(), HMCMLPRegressor(), HMCMLPClassifier()]
 
 
 def assert_passes(estimator, check):
@@ -56,6 +52,13 @@ def test_small_fits(estimator, check, monkeypatch):
 
 
 @pytest.mark.slow
+@parametrize_with_checks(NOISY)
+def test_small_fits_of_other_noise(estimator, check, monkeypatch):
+    set_limits(monkeypatch)
+    assert_passes(estimator, check)
+
+
+@pytest.mark.slow  # TIME
 @parametrize_with_checks(DEFAULTS)
 def test_defaults(estimator, check):
     assert_passes(estimator, check)
