@@ -123,7 +123,7 @@ def make_rows(task, n=30, seed=0):
 
 def make_model(task, noise="auto", hidden=(3,), prior="layer", **options):
     options = {"hidden_layer_sizes": hidden, "prior": prior, "n_restarts": 1} | options
-    options = {"random_state": 0} | options
+    options = {"random_state": 0, "solver": Solver(max_iter=30)} | options
     if task in CLASSIFICATIONS:
         return EvidenceMLPClassifier(**options)
     model = EvidenceMLPRegressor(noise=Noise(noise, hidden_layer_sizes=(2,)))
