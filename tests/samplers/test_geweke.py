@@ -59,7 +59,8 @@ def test_every_law_in_the_core(name):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", LAWS)
 def test_every_law(name):
-    assert_prior(name, 300, 40, seed=0, n_steps=(1, 12), persistence=0.8, **ALL)
+    step = 0.5 if name in LINEAR_CASES else 0.3  # so that some proposals are rejected
+    assert_prior(name, 300, 40, 0, step_size=step, n_steps=(1, 12), persistence=0.8, **ALL)
 
 
 @pytest.mark.slow
@@ -96,16 +97,6 @@ def without_normaliser_of_weights(joint, place, stretch, change, right=JointPost
     return value + 0.5 * np.sum(joint.sizes * np.log(place.share), axis=-1), gradient
 
 
-def without_determinant(joint, place, right=JointPosterior._likelihood):
-    result = right(joint, place)
-    alpha = joint.posterior.groups.expand(place.hyper.alpha)[..., joint.n_sampled :]
-    return result._replace(value=result.value + 0.25 * np.log(alpha).sum(axis=-1))
-
-
-def without_spread(joint, q, rngs):
-    return joint.mean_weights(q)
-
-
 def without_volume(joint, q, shift, right=JointPosterior.rescaled):
     moved, log_volume = right(joint, q, shift)
     return moved, np.where(np.isfinite(log_volume), 0.0, log_volume)
@@ -115,9 +106,6 @@ def without_volume(joint, q, shift, right=JointPosterior.rescaled):
     ("method", "wrong"),
     [
         ("_prior", without_jacobian),
-        pytest.param("_prior", without_normaliser_of_weights, marks=pytest.mark.slow),
-        pytest.param("_likelihood", without_determinant, marks=pytest.mark.slow),
-        pytest.param("complete_weights", without_spread, marks=pytest.mark.slow),
         pytest.param("rescaled", without_volume, marks=pytest.mark.slow),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
