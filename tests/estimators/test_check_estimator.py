@@ -58,7 +58,7 @@ def test_small_fits_of_other_noise(estimator, check, monkeypatch):
     assert_passes(estimator, check)
 
 
-@pytest.mark.slow  # TIME
+@pytest.mark.slow
 @parametrize_with_checks(DEFAULTS)
 def test_defaults(estimator, check):
     assert_passes(estimator, check)
