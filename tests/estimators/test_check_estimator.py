@@ -31,14 +31,10 @@ SMALL = [
     HMCMLPRegressor((2,), noise="constant", **FEW),  # "auto" is a matter of the evidence estimator
     HMCMLPClassifier((2,), **FEW),
 ]
-DEFAULTS = [
-    EvidenceMLPRegressor(),
-    EvidenceMLPClassifier(),
-    EvidenceMLPRegressor(noise="student_t"),
-    EvidenceMLPRegressor(noise="input_dependent"),
-    HMCMLPRegressor(),  # half an hour or more for each sampler: some fifty fits
-    HMCMLPClassifier(),
+NOISY = [
+    EvidenceMLPRegressor((2,), noise=noise, **SHORT) for noise in ("student_t", "input_dependent")
 ]
+DEFAULTS = [EvidenceMLPRegressor(), EvidenceMLPClassifier(), HMCMLPRegressor(), HMCMLPClassifier()]
 
 
 def assert_passes(estimator, check):
@@ -52,6 +48,13 @@ def assert_passes(estimator, check):
 @parametrize_with_checks(SMALL)
 def test_small_fits(estimator, check, monkeypatch):
     set_limits(monkeypatch)  # Laplace's approximation alone, chains that start elsewhere
+    assert_passes(estimator, check)
+
+
+@pytest.mark.slow
+@parametrize_with_checks(NOISY)
+def test_small_fits_of_other_noise(estimator, check, monkeypatch):
+    set_limits(monkeypatch)
     assert_passes(estimator, check)
 
 

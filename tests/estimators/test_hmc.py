@@ -274,12 +274,6 @@ def test_some_fixed_precisions():
     assert list(model.diagnostics_.hyper_r_hat)[-1] == "noise_0"
 
 
-def test_shared_noise_is_equal_in_units_of_y():
-    model = fit("two columns", noise="shared", **QUICK)
-    assert model.noise_std_[0] == pytest.approx(model.noise_std_[1], rel=1e-12)
-    assert list(model.diagnostics_.hyper_r_hat)[-1] == "noise_0"
-
-
 def test_relevance_is_a_mean_over_draws():
     model = fit(prior="ard", **QUICK)
     alpha = draws_of(model).alpha[..., :2]

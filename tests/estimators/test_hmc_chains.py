@@ -379,15 +379,14 @@ def test_steps_that_are_far_too_long(sampler):
 
 
 @pytest.mark.usefixtures("as_users_fit")
-@pytest.mark.parametrize("kind", ["one output", "two classes"])
-def test_short_chains_continue_like_one_longer_fit(kind):
+def test_short_chains_continue_like_one_longer_fit():
     few = {"hidden_layer_sizes": (1,), "n_draws": 10, "measure_evidence": True, "warm_start": True}
-    model = fit(kind, **few)
+    model = fit(**few)
     assert draws_of(model).energy.shape == (2, 10)  # of 16 in 16 short chains each
     first = model._result.log_evidence  # so few draws may have any R-hat
-    model.set_params(n_draws=20).fit(*make_rows(kind))
+    model.set_params(n_draws=20).fit(*make_rows())
     assert draws_of(model).energy.shape == (2, 20)
-    assert_same_draws(model, fit(kind, **few | {"n_draws": 20}))
+    assert_same_draws(model, fit(**few | {"n_draws": 20}))
     assert model._result.log_evidence == first
 
 

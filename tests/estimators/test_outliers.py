@@ -157,7 +157,9 @@ def test_default_fit_and_sampler():
 
 
 @pytest.mark.usefixtures("as_users_fit")
-@pytest.mark.parametrize(("size", "seed"), [(1000.0, 1), (30.0, 5)])
+@pytest.mark.parametrize(
+    ("size", "seed"), [(1000.0, 1), pytest.param(30.0, 5, marks=pytest.mark.slow)]
+)
 def test_drawn_fits(size, seed):
     """Linear models, which explain outliers by their wide noise, have no share."""
     X, y, _ = make_rows(100, 0.3, size, seed)

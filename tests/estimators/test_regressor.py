@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit
-from scipy.stats import multivariate_normal, norm
+from scipy.stats import norm
 from sklearn.exceptions import ConvergenceWarning
 
 from skbayesnn import EvidenceMLPRegressor, Noise, Prior, Solver
@@ -168,19 +168,6 @@ def test_sampled_functions(any_model):
         assert np.all(np.abs(products.mean(axis=-1) - epistemic) < 4 * error)
 
 
-def test_log_density_of_one_network(model):
-    X, y = make_rows(9, None if columns(model) == () else model.n_outputs_, seed=5)
-    mean, cov = model.predict(X), model.predict_output_cov(X)
-    expected = [
-        multivariate_normal(np.atleast_1d(m), c).logpdf(t)
-        for m, c, t in zip(mean, cov, y, strict=True)
-    ]
-    assert_allclose(model.log_predictive_density(X, y), expected, rtol=1e-9)
-    if model.n_outputs_ == 1:
-        std = model.predict_std(X)
-        assert_allclose(expected, norm(mean, std).logpdf(y).ravel(), rtol=1e-9)
-
-
 FUNCTIONS = {
     "tanh": np.tanh,
     "logistic": expit,
@@ -274,24 +261,6 @@ def test_shares_of_the_minima(combine):
     if combine == "stacking":
         assert np.sum(weights > 0) > 1  # no network fits every row
         assert not np.allclose(weights, 1.0 / len(weights), atol=1e-2)
-
-
-@pytest.mark.parametrize("weighted", [False, True])
-def test_leave_one_out_equals_refits(weighted):
-    """Leaving out means one unit of weight, not a whole row that counts several times."""
-    X, y = make_rows(15)
-    y = (y - 50.0) / 10.0
-    weight = np.tile([1.0, 2.0, 3.0], 5) if weighted else np.ones(15)
-    options = {"hidden_layer_sizes": (), "standardize": False, "combine": "best"}
-    options |= {"prior": Prior(precision=0.7), "noise": 0.5}
-    refitted = [
-        fit(X=X, y=y, sample_weight=weight - np.eye(15)[i], **options).log_predictive_density(
-            X[[i]], y[[i]]
-        )[0]
-        for i in range(15)
-    ]
-    model = fit(X=X, y=y, sample_weight=weight, **options)
-    assert_allclose(model.leave_one_out_log_density_, refitted, rtol=0, atol=1e-8)
 
 
 def test_warm_start_continues_from_the_minima():

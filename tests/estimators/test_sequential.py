@@ -442,11 +442,10 @@ def test_draws_of_a_linear_model_have_the_closed_form(standardize, sampler):
 @pytest.mark.parametrize(
     "given",
     [
-        {"prior": Prior(mean=MEAN)},
         {"prior": Prior(mean=MEAN, base_precision=[1.0, 2.0, 3.0, 4.0])},
         {"prior": Prior(base_precision=PRECISION, precision="inferred")},
     ],
-    ids=["mean", "diagonal", "factor"],
+    ids=["diagonal", "factor"],
 )
 def test_forms_of_a_prior_in_samplers(given):
     exact = EvidenceMLPRegressor((), **given, **LINE).fit(X, y)

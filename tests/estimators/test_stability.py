@@ -32,7 +32,7 @@ chains_are_short = pytest.mark.filterwarnings("ignore::sklearn.exceptions.Conver
 SHORT = {"n_chains": 2, "n_warmup": 10, "n_draws": 10, "measure_evidence": False, "random_state": 0}
 REGRESSORS = {
     "evidence": EvidenceMLPRegressor(random_state=0, measure_evidence=False),
-    "measured": EvidenceMLPRegressor((2,), noise="constant", n_restarts=2, random_state=0),
+    "measured": EvidenceMLPRegressor((1,), noise="constant", n_restarts=1, random_state=0),
     "noise network": EvidenceMLPRegressor(
         (2,), noise="input_dependent", measure_evidence=False, n_restarts=1, random_state=0
     ),
@@ -40,7 +40,7 @@ REGRESSORS = {
 }
 CLASSIFIERS = {
     "classes": EvidenceMLPClassifier(random_state=0, measure_evidence=False),
-    "sampled classes": HMCMLPClassifier((2,), **SHORT),
+    "sampled classes": HMCMLPClassifier((1,), **SHORT),
 }
 
 

@@ -308,28 +308,18 @@ def test_max_time_is_checked(max_time):
         EvidenceSearch(REGRESSOR, WIDTHS, max_time=max_time).fit(X, Y)
 
 
-def searches(combine):
-    """A search of each kind, for scikit-learn's checks."""
-    return [
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@parametrize_with_checks(
+    [
         EvidenceSearch(
             estimator((), measure_evidence=False, random_state=0),
             {"prior__precision": [0.1, 1.0]},
-            combine=combine,
+            combine="stacking",
         )
         for estimator in (EvidenceMLPRegressor, EvidenceMLPClassifier)
     ]
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@parametrize_with_checks(searches("stacking"))
+)
 def test_check_estimator(estimator, check):
-    check(estimator)
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@parametrize_with_checks(searches("best"))
-def test_check_estimator_with_the_best_candidate(estimator, check):
     check(estimator)
 
 

@@ -116,8 +116,8 @@ def softmax_case(n_classes, sd, rng):
 )
 def test_softmax_against_monte_carlo(n_classes, sd, documented):
     rng = np.random.default_rng(n_classes)
-    size = 400_000
-    for _ in range(4):
+    size = 200_000
+    for _ in range(2):
         mean, covariance = softmax_case(n_classes, sd, rng)
         total, squares = np.zeros(n_classes), np.zeros(n_classes)
         for _ in range(4):

@@ -27,6 +27,7 @@ from skbayesnn.posterior import (
     LogUniform,
     MeasuredGaussian,
     MeasuredJoint,
+    Poisson,
     Posterior,
     StudentT,
     StudentTJoint,
@@ -95,6 +96,8 @@ class ManyPosteriors:
             if joint.n_conditions:
                 sd = sd * joint.place(q[:, :-1]).conditions[:, : len(X), None] ** -0.5
             self.y = f + sd * rng.standard_normal(f.shape)
+        elif isinstance(joint.posterior.likelihood, Poisson):
+            self.y = rng.poisson(np.exp(f)).astype(float)
         elif f.shape[-1] == 1:
             self.y = (f + rng.logistic(size=f.shape) > 0).astype(float)
         else:
@@ -152,12 +155,19 @@ class OneByOne(ManyPosteriors):
 
         self._moved(phase, move)
 
+    def unit_slices(self, phase, unit, *drawn):
+        def move(joint, one, i):
+            joint.compiled.unit_slices(one, unit, *(numbers[i] for numbers in drawn))
+
+        self._moved(phase, move)
+
 
 CASES = {
     "regression": (Gaussian.per_output(1), 1, "layer", True),
     "regression_all": (Gaussian.per_output(1), 1, "layer", False),
     "one_group": (Gaussian(np.array([0, 0]), np.array([1.0, 4.0])), 2, "single", True),
     "gamma": (Gaussian.per_output(1), 1, "layer", True),
+    "counts": (Poisson(), 1, "layer", True),
     "binary": (Bernoulli(), 1, "layer", True),
     "classes": (Categorical(), 3, "layer", True),
     "input_dependent": (Gaussian.per_output(1), 1, "layer", True),
@@ -320,14 +330,14 @@ def geweke_scores(name, m, n_iterations, seed=0, many=ManyPosteriors, **options)
     return np.concatenate(scores)
 
 
-def ranks(name, m, n_draws, thin, seed):
+def ranks(name, m, n_draws, thin, seed, many=ManyPosteriors):
     """Rank of the true parameters among draws from their posterior, ``(m, n_quantities)``.
 
     The truth is put at a random place of a chain that is run from it in both directions (Besag &
     Clifford 1989): a transition that draws momenta afresh is reversible, so no chain has to forget
     where it began.
     """
-    many, rng = make_case(name), np.random.default_rng(seed)
+    many, rng = make_case(name, many=many), np.random.default_rng(seed)
     q, theta = draw_prior(many, m, rng)
     many.draw_targets(q, theta, rng)
     truth = many.summary(q, theta)
