@@ -24,8 +24,6 @@ cdef extern from "core.h":
         const float *single_targets
         const float *single_counts
         double n_counted
-        long n_rows
-        double least_pivot
 
     ctypedef struct CTempering "Tempering":
         double of_prior, of_data, of_first

@@ -5,8 +5,6 @@ from libc.stdlib cimport free, malloc
 
 import numpy as np
 
-from skbayesnn.posterior.likelihoods._output_layer import least_pivot
-
 cdef const Kernels *kernels
 
 
@@ -172,12 +170,11 @@ cdef class Model:
         self.c.degrees_of_freedom = getattr(likelihood, "degrees_of_freedom", 0.0)
         self.c.level = integers(self.kept, getattr(likelihood, "levels", 0))
         self.c.relative = doubles(self.kept, getattr(likelihood, "relative", 1.0))
-        self.c.n, self.c.n_rows, self.c.n_counts = n, len(X), len(counts)
+        self.c.n, self.c.n_counts = n, len(counts)
         self.c.inputs, self.c.single_inputs = doubles(self.kept, inputs), floats(self.kept, inputs)
         self.c.targets, self.c.single_targets = doubles(self.kept, y), floats(self.kept, y)
         self.c.counts, self.c.single_counts = doubles(self.kept, counts), floats(self.kept, counts)
         self.c.n_counted = np.sum(targets.weight)
-        self.c.least_pivot = least_pivot(network.layer_sizes[-2] + 1, len(X))
 
     cdef long room(self, int hessian) noexcept:
         """`work_doubles`."""

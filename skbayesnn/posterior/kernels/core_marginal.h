@@ -44,10 +44,10 @@ static void NAME(add_squares)(const Rows *rows, const double *beta, V *pull, REA
 /* `integrated` of the output layer, its prior precisions by group; if `gradient` is not NULL with that
    in the hidden weights, and the derivatives in ln alpha and in ln beta, and if `by_factors` is not those
    in ln F of every row and output (which then have counts of their own). In single precision it
-   returns 0 where a pivot of the equations is below `least` of its diagonal entry. */
+   returns 0 where a pivot of the equations is too small for that. */
 static int NAME(marginal)(const Joint *joint, const double *theta, const double *alpha,
                           const double *beta, double *value, double *gradient, double *by_alpha,
-                          double *by_beta, REAL *by_factors, double least, double *work)
+                          double *by_beta, REAL *by_factors, double *work)
 {
     const Model *model = joint->model;
     int last = model->n_layers - 1, width = fan_in(model, last), K = fan_out(model, last);
@@ -82,14 +82,11 @@ static int NAME(marginal)(const Joint *joint, const double *theta, const double 
             m[a] *= tau * sd[a];
         }
         normal_equations(gram + own, tau, sd, width, system);
-        if (cholesky(system, width, least, &log_det)) {
-            solve(system, width, m);
-            if (gradient)
-                inverse_of(system, width, inverse);
-        } else if (SINGLE)
+        if (!cholesky(system, width, SINGLE ? LEAST_SINGLE : 0.0, &log_det))
             return 0;
-        else
-            log_det = by_eigenvalues(gram + own, tau, sd, width, model->n_rows, m, system, inverse);
+        solve(system, width, m);
+        if (gradient)
+            inverse_of(system, width, inverse);
         *value += 0.5 * (log_det + squared(m, width));
         for (int a = 0; a < width; a++)
             mean[a * K + o] = (REAL)(sd[a] * m[a]);

@@ -37,8 +37,8 @@ typedef struct {
     double *into, *theta; /* weights into a unit, of the network */
     double misfit, tried;
     V *outputs, *z, *f; /* present outputs; activations of a unit and outputs that are tried */
-} NAME(Shallow);
-#define Shallow NAME(Shallow)
+} NAME(shallow_network);
+#define Shallow NAME(shallow_network)
 
 static Shallow NAME(shallow)(const Joint *joint, const double *q, const double *scale, double *work)
 {
