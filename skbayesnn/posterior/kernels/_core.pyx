@@ -144,15 +144,7 @@ def mixture(x, weights, means, inverse_scales, law):
 
 
 cdef class Model:
-    """A network, a likelihood and the data.
-
-    Parameters
-    ----------
-    network : Network
-    likelihood : Likelihood
-    targets : Targets
-    X : ndarray of shape (n, n_features)
-    """
+    """A network, a likelihood and the data: `Targets` and inputs ``(n, n_features)``."""
 
     def __init__(self, network, likelihood, targets, X):
         self.kept, n = [], -(-len(X) // PADDING) * PADDING
@@ -179,11 +171,6 @@ cdef class Model:
     cdef long room(self, int hessian) noexcept:
         """`work_doubles`."""
         return work_doubles(&self.c, hessian)
-
-    def serves_single(self, bint integrated):
-        """Whether forces in single precision are there, and inputs moderate."""
-        no_level = self.c.likelihood in (BERNOULLI, CATEGORICAL, POISSON)
-        return (integrated or no_level) and self.single
 
     @property
     def is_small(self):
@@ -279,7 +266,7 @@ cdef class Joint:
         self.c.n_free_alpha = joint.n_alpha
         self.c.integrated = joint.integrated
         self.c.n_factors = len(joint.posterior.X) if joint.n_conditions else 0
-        self.c.single = model.serves_single(joint.integrated)
+        self.c.single = model.single and (joint.integrated or model.c.n_levels == 0)
         self.c.label = integers(self.kept, joint.groups.labels)
         self.c.information = doubles(self.kept, joint.information)
         self.c.fixed = doubles(self.kept, np.concatenate(joint.fixed))

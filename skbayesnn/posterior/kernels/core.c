@@ -104,7 +104,8 @@ long work_doubles(const Model *model, int hessian)
     return rows_doubles(model, BLOCK) + further;
 }
 
-/* Whether rows have factors of their precisions that follow from what moves. */
+/* Whether rows have factors of their precisions that follow from what moves; the output layer is then
+   integrated out. */
 static int has_factors(const Joint *joint) { return joint->noise || joint->variances; }
 
 /* Weights of the network of the means in the position. */
@@ -119,7 +120,7 @@ long joint_doubles(const Joint *joint)
     const Model *model = joint->model;
     long width = widest(model), K = model->size[model->n_layers];
     long own = 7L * joint->n_groups + 3L * model->n_levels + joint->n_free, n = model->n;
-    long factors = has_factors(joint), systems = factors ? K : 1, all = joint->integrated || factors;
+    long factors = has_factors(joint), systems = factors ? K : 1;
     long d = joint->n_sampled + joint->n_free;
     own += 6 * d + 2L * joint->n_free; /* of `leapfrog` and `total` */
     own += d * d; /* of a dense metric */
@@ -131,7 +132,7 @@ long joint_doubles(const Joint *joint)
         own += 3 * K * n;
     if (joint->noise)
         own += 2 * n_weights(joint->noise) + rows_doubles(joint->noise, n);
-    return own + 2 * n_weights(model) + joint->n_sampled + rows_doubles(model, all ? n : BLOCK) +
+    return own + 2 * n_weights(model) + joint->n_sampled + rows_doubles(model, joint->integrated ? n : BLOCK) +
            (joint->integrated ? marginal : 0);
 }
 
@@ -383,8 +384,7 @@ static void shares(const Joint *joint, const double *q, double *share, double *s
 /* Whether units can be changed one at a time (`slices`). */
 static int is_shallow(const Joint *joint)
 {
-    int of = joint->model->likelihood;
-    return (of == BERNOULLI || of == CATEGORICAL || of == POISSON) && joint->model->n_layers == 2;
+    return joint->model->n_levels == 0 && joint->model->n_layers == 2;
 }
 
 /* Energy without the prior of a unit's weights given their precisions, whose shares are given. */

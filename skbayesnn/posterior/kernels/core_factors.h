@@ -81,10 +81,8 @@ static int NAME(regression)(const Joint *joint, const double *theta, const doubl
         work += n_weights(noise) + rows_doubles(noise, noise->n);
     }
     double log_factors = NAME(factors)(joint, beta, &network, counts, follow);
-    if (!joint->integrated)
-        NAME(complete)(&own.joint, theta, beta, value, gradient, by_beta, by_factors, work);
-    else if (!NAME(marginal)(&own.joint, theta, alpha, beta, value, gradient, by_alpha, by_beta,
-                             by_factors, work))
+    if (!NAME(marginal)(&own.joint, theta, alpha, beta, value, gradient, by_alpha, by_beta, by_factors,
+                        work))
         return 0;
     *value -= 0.5 * log_factors;
     if (!gradient)

@@ -131,22 +131,3 @@ static int NAME(marginal)(const Joint *joint, const double *theta, const double 
     NAME(backward)(&rows, weights, last, gradient, 0);
     return 1;
 }
-
-/* All weights given: as `marginal`. */
-static void NAME(complete)(const Joint *joint, const double *theta, const double *beta, double *value,
-                           double *gradient, double *by_beta, REAL *by_factors, double *work)
-{
-    const Model *model = joint->model;
-    int n_layers = model->n_layers;
-    long k = n_weights(model);
-    REAL *weights = (REAL *)work;
-    Rows rows = NAME(begin)(model, model->n, weights + k);
-    for (long i = 0; i < k; i++)
-        weights[i] = (REAL)theta[i];
-    NAME(at)(&rows, 0);
-    NAME(forward)(&rows, weights, gradient != NULL, n_layers);
-    *value = 0.0;
-    NAME(add_squares)(&rows, beta, rows.delta[n_layers - 1], by_factors, value, by_beta);
-    if (gradient)
-        NAME(backward)(&rows, weights, n_layers, gradient, 0);
-}

@@ -46,7 +46,7 @@ static void NAME(energy)(const Joint *joint, const double *q, int wanted, double
     double *rest = theta + most(n_weights(model), m), *natural = wanted == VALUE ? NULL : data_gradient;
     if (natural)
         memset(natural, 0, sizeof(double) * (m + n_free));
-    if (joint->integrated || has_factors(joint)) {
+    if (joint->integrated) {
         int done = wanted == FORCE && joint->single &&
                    JOIN(regression_single, ISA)(joint, theta, alpha, beta, data, natural, by, by + G, rest);
         if (!done) {
