@@ -58,7 +58,7 @@ class JointPosterior(Coordinates):
     @cached_property
     def compiled(self):
         """Compiled twin of energy and transitions; ``None`` if the core lacks the likelihood."""
-        return compiled_joint(self, self.posterior)
+        return compiled_joint(self, self.posterior, self.noise_network)
 
     def __getstate__(self):
         """State without derived arrays."""

@@ -1,8 +1,6 @@
 # cython: language_level=3, boundscheck=False, initializedcheck=False
 """Compiled twins of methods of `Posterior` and `JointPosterior`: see `core.h` and `_compiled.py`."""
 
-from libc.stdlib cimport free, malloc
-
 import numpy as np
 
 cdef const Kernels *kernels
@@ -76,13 +74,6 @@ cdef double product(long n, const double *a, const double *b) noexcept nogil:
     for i in range(whole, n):
         t0 += a[i] * b[i]
     return (t0 + t1) + (t2 + t3)
-
-
-cdef double *memory(long doubles) except NULL:
-    cdef double *work = <double *>malloc(doubles * sizeof(double))
-    if work == NULL:
-        raise MemoryError(f"{8 * doubles} bytes for temporary arrays")
-    return work
 
 
 cdef double *doubles(list kept, values) except NULL:
@@ -191,13 +182,12 @@ cdef class Model:
             g = gradient.reshape(-1)
         if order > 1:
             h = hessian.reshape(-1)
-        cdef double *work = memory(work_doubles(&self.c, order > 1))
+        cdef double[::1] work = np.empty(work_doubles(&self.c, order > 1))
         with nogil:
             for i in range(w.shape[0]):
                 v[i] = kernels.evaluate(
                     &self.c, &w[i, 0], row(b, i), exact, out(e, i * n_levels),
-                    &g[i * k] if order > 0 else NULL, &h[i * k * k] if order > 1 else NULL, work)
-            free(work)
+                    &g[i * k] if order > 0 else NULL, &h[i * k * k] if order > 1 else NULL, &work[0])
         return value, errors, gradient, hessian
 
     def traces(self, ends, beta, matrix, bint exact):
@@ -207,14 +197,13 @@ cdef class Model:
         cdef const double[:, ::1] b = rows_of(beta, ends.shape, self.c.n_levels)
         found, hessian = np.zeros(len(ends)), np.empty(k * k)
         cdef double[::1] total = found, h = hessian, errors = np.empty(self.c.n_levels)
-        cdef double *work = memory(work_doubles(&self.c, True) + k)
+        cdef double[::1] work = np.empty(work_doubles(&self.c, True) + k)
         with nogil:
             for i in range(w.shape[0]):
                 kernels.evaluate(
-                    &self.c, &w[i, 0], row(b, i), exact, out(errors, 0), work, &h[0], work + k)
+                    &self.c, &w[i, 0], row(b, i), exact, out(errors, 0), &work[0], &h[0], &work[k])
                 for j in range(k):
                     total[i] += product(k, &h[j * k], &B[j, 0])
-            free(work)
         return found
 
     def bending_force(self, theta, beta, step):
@@ -225,11 +214,10 @@ cdef class Model:
         cdef const double[:, ::1] b = rows_of(beta, theta.shape, n_levels)
         force = np.empty(theta.shape)
         cdef double[:, ::1] f = force.reshape(-1, k)
-        cdef double *work = memory(work_doubles(&self.c, False))
+        cdef double[::1] work = np.empty(work_doubles(&self.c, False))
         with nogil:
             for i in range(w.shape[0]):
-                kernels.bend(&self.c, &w[i, 0], row(b, i), &s[i, 0], &f[i, 0], work)
-            free(work)
+                kernels.bend(&self.c, &w[i, 0], row(b, i), &s[i, 0], &f[i, 0], &work[0])
         return force
 
     def best_outputs(self, theta, alpha, beta):
@@ -239,11 +227,10 @@ cdef class Model:
         cdef const double[:, ::1] b = rows_of(beta, theta.shape, self.c.n_levels)
         result = np.array(theta, order="C")
         cdef double[:, ::1] w = result.reshape(-1, k)
-        cdef double *work = memory(work_doubles(&self.c, False))
+        cdef double[::1] work = np.empty(work_doubles(&self.c, False))
         with nogil:
             for i in range(w.shape[0]):
-                kernels.best_outputs(&self.c, &w[i, 0], &a[i, 0], row(b, i), work)
-            free(work)
+                kernels.best_outputs(&self.c, &w[i, 0], &a[i, 0], row(b, i), &work[0])
         return result
 
 
@@ -311,11 +298,10 @@ cdef class Joint:
         cdef double[::1] v = values.reshape(-1)
         cdef double[:, ::1] g = slopes.reshape(-1, self.dimension)
         cdef long i
-        cdef double *work = memory(joint_doubles(&self.c))
+        cdef double[::1] work = np.empty(joint_doubles(&self.c))
         with nogil:
             for i in range(v.shape[0]):
-                kernels.value(&self.c, &p[i, 0], &v[i], &g[i, 0] if gradients else NULL, work)
-            free(work)
+                kernels.value(&self.c, &p[i, 0], &v[i], &g[i, 0] if gradients else NULL, &work[0])
         return (values[()], slopes) if gradients else values
 
     cdef double *wanted(self, double[:, ::1] gradient, long i) noexcept nogil:
@@ -331,12 +317,11 @@ cdef class Joint:
         cdef long[::1] steps = np.ascontiguousarray(n_steps, dtype=np.dtype("l"))
         cdef const double[:, ::1] f = np.ascontiguousarray(factor).reshape(m, -1)
         cdef int dense = factor.ndim == 3
-        cdef double *work = memory(joint_doubles(&self.c))
+        cdef double[::1] work = np.empty(joint_doubles(&self.c))
         with nogil:
             for i in range(m):
                 kernels.leapfrog(&self.c, &q[i, 0], &p[i, 0], &v[i], self.wanted(g, i), eps[i],
-                                 steps[i], &f[i, 0], dense, unstable, work)
-            free(work)
+                                 steps[i], &f[i, 0], dense, unstable, &work[0])
 
     def rescalings(self, phase, shifts, log_uniform):
         """Make steps of `ScaleMoves`, in place."""
@@ -364,8 +349,7 @@ cdef class Joint:
         cdef double[:, ::1] q = phase.position, g = phase.gradient
         cdef double[::1] v = phase.value
         cdef long i
-        cdef double *work = memory(joint_doubles(&self.c))
+        cdef double[::1] work = np.empty(joint_doubles(&self.c))
         with nogil:
             for i in range(v.shape[0]):
-                kernels.moves(&self.c, moves, i, &q[i, 0], &v[i], self.wanted(g, i), work)
-            free(work)
+                kernels.moves(&self.c, moves, i, &q[i, 0], &v[i], self.wanted(g, i), &work[0])

@@ -16,31 +16,6 @@ static void NAME(add_normal)(const Rows *rows, int output, const V *counts, V *w
     NAME(sums)(moment, 1, weighted, rows->stride, width, NAME(targets)(rows, output), 0, 1, rows->nv);
 }
 
-/* The data part of Gaussian noise given outputs, which are in `rows`; adds to the value and its derivative
-   in ln beta. Leaves s F tau times the residuals, and if `by_factors` is not NULL the derivatives in ln F,
-   with counts s F of the rows. */
-static void NAME(add_squares)(const Rows *rows, const double *beta, V *pull, REAL *by_factors,
-                              double *value, double *by_beta)
-{
-    const Model *model = rows->model;
-    for (int o = 0; o < model->size[model->n_layers]; o++, pull += rows->stride) {
-        const V *y = NAME(targets)(rows, o), *counts = NAME(counts)(rows, o);
-        const V *f = rows->outputs + o * rows->stride;
-        V *own = (V *)by_factors + o * rows->nv, squares = (V){0};
-        double tau = beta[model->level[o]] * model->relative[o];
-        for (int v = 0; v < rows->nv; v++) {
-            V error = f[v] - y[v], weighted = counts[v] * error;
-            squares += weighted * error;
-            if (by_factors)
-                own[v] = (REAL)(0.5 * tau) * weighted * error;
-            pull[v] = (REAL)tau * weighted;
-        }
-        double total = 0.5 * tau * NAME(sum)(squares);
-        *value += total;
-        by_beta[model->level[o]] += total;
-    }
-}
-
 /* `integrated` of the output layer, its prior precisions by group; if `gradient` is not NULL with that
    in the hidden weights, and the derivatives in ln alpha and in ln beta, and if `by_factors` is not those
    in ln F of every row and output (which then have counts of their own). In single precision it
@@ -103,7 +78,13 @@ static int NAME(marginal)(const Joint *joint, const double *theta, const double 
     }
     const V *z = NAME(fed)(&rows, last, &stride);
     NAME(summed)(&rows, last, mean, z, stride, rows.outputs, 1, 0);
-    NAME(add_squares)(&rows, beta, rows.outputs, by_factors, value, by_beta);
+    double errors[model->n_levels];
+    memset(errors, 0, sizeof(errors));
+    NAME(add_squares)(&rows, beta, rows.outputs, by_factors, errors);
+    for (int l = 0; l < model->n_levels; l++) {
+        *value += beta[l] * errors[l];
+        by_beta[l] += beta[l] * errors[l];
+    }
     int units = last ? model->size[last] : 0;
     V *delta = rows.delta[last ? last - 1 : 0];
     if (!gradient)

@@ -417,6 +417,27 @@ static const V *NAME(targets)(const Rows *rows, int output)
 
 /* --- likelihoods ------------------------------------------------------------------------------ */
 
+/* Gaussian noise: adds to the errors of its levels, and leaves the gradient in the outputs; if `by_factors` is
+   not NULL also the derivatives in ln F, with counts s F of the rows. */
+static void NAME(add_squares)(const Rows *rows, const double *beta, V *residual, REAL *by_factors, double *errors)
+{
+    const Model *model = rows->model;
+    for (int o = 0; o < model->size[model->n_layers]; o++, residual += rows->stride) {
+        const V *y = NAME(targets)(rows, o), *counts = NAME(counts)(rows, o);
+        const V *f = rows->outputs + o * rows->stride;
+        V *own = (V *)by_factors + o * rows->nv, squares = (V){0};
+        REAL tau = (REAL)(beta[model->level[o]] * model->relative[o]);
+        for (int v = 0; v < rows->nv; v++) {
+            V error = f[v] - y[v], weighted = counts[v] * error;
+            squares += weighted * error;
+            if (by_factors)
+                own[v] = (REAL)0.5 * tau * weighted * error;
+            residual[v] = tau * weighted;
+        }
+        errors[model->level[o]] += 0.5 * model->relative[o] * NAME(sum)(squares);
+    }
+}
+
 /* `Likelihood.misfit` and `derivatives`: returns the value, for Gaussian noise without what follows
    from the errors of its levels, to which it adds, and leaves the gradient in the last delta. If
    `order` is 2 the curvature is left: the diagonal, or all pairs of outputs. In single precision only the
@@ -430,19 +451,10 @@ static double NAME(noise)(const Rows *rows, const double *beta, double *errors, 
     const V *f = rows->outputs, *counts = NAME(counts)(rows, 0);
     switch (model->likelihood) {
     case GAUSSIAN:
-        for (int o = 0; o < K; o++, f += apart, residual += apart, curvature += apart) {
-            const V *y = NAME(targets)(rows, o), *own = NAME(counts)(rows, o);
-            REAL tau = (REAL)(beta[model->level[o]] * model->relative[o]);
-            V squares = (V){0};
-            for (int v = 0; v < nv; v++) {
-                V error = f[v] - y[v], weighted = own[v] * error;
-                squares += weighted * error;
-                residual[v] = tau * weighted;
-                if (order > 1)
-                    curvature[v] = tau * own[v];
-            }
-            errors[model->level[o]] += 0.5 * model->relative[o] * NAME(sum)(squares);
-        }
+        NAME(add_squares)(rows, beta, residual, NULL, errors);
+        for (int o = 0; o < K && order > 1; o++, curvature += apart)
+            for (int v = 0; v < nv; v++)
+                curvature[v] = (REAL)(beta[model->level[o]] * model->relative[o]) * NAME(counts)(rows, o)[v];
         break;
     case STUDENT_T: {
         REAL nu = (REAL)model->degrees_of_freedom, total = nu + (REAL)K;
