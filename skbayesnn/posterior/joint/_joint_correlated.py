@@ -39,11 +39,6 @@ class CorrelatedGaussian(Gaussian):
     quadratic = False  # in the outputs it is, but the correlations are inferred as well
     linear = False
 
-    @cached_property
-    def inverse(self):
-        """Inverse ``R^-1`` of the correlation matrix."""
-        return np.linalg.inv(self.correlation)
-
     def covariance(self, beta):
         """Covariance of the noise, ``(..., n_outputs, n_outputs)``."""
         sd = self.noise_sd(beta)
@@ -56,12 +51,12 @@ class CorrelatedGaussian(Gaussian):
 
     def derivatives(self, outputs, targets, beta, exact=True):
         """Gradient, and curvature ``s T^(1/2) R^-1 T^(1/2)`` ``(..., n, n_outputs, n_outputs)``."""
-        return self._of_precision(self._precision(beta), outputs, targets)
+        return self._shared(outputs, targets, beta, 1.0)
 
     def level_derivatives(self, outputs, targets, beta, level, exact=True):
         mine = 0.5 * self.membership[:, level]
         shares = mine[:, None] + mine  # d ln (tau_o tau_p)^(1/2) / d ln beta_l
-        return self._of_precision(self._precision(beta) * shares, outputs, targets)
+        return self._shared(outputs, targets, beta, shares)
 
     def level_information(self, outputs, targets, beta):
         products = self._products(outputs, targets, beta)
@@ -77,8 +72,7 @@ class CorrelatedGaussian(Gaussian):
 
     def _precision(self, beta):
         """Precision matrix ``Sigma^-1 = T^(1/2) R^-1 T^(1/2)`` of the noise."""
-        root = np.sqrt(self.precisions(beta))
-        return root[..., :, None] * self.inverse * root[..., None, :]
+        return np.linalg.inv(self.covariance(beta))
 
     def _products(self, outputs, targets, beta):
         """Terms of the misfit by pairs of outputs, ``(..., n_outputs, n_outputs)``."""
@@ -86,13 +80,12 @@ class CorrelatedGaussian(Gaussian):
         moments = np.swapaxes(residual, -1, -2) @ (targets.weight[:, None] * residual)
         return 0.5 * self._precision(beta) * moments
 
-    @staticmethod
-    def _of_precision(precision, outputs, targets):
-        """Gradient and curvature of ``1/2 sum_n s_n e_n^T Lambda e_n``."""
-        weight, n_outputs = targets.weight, outputs.shape[-1]
+    def _shared(self, outputs, targets, beta, shares):
+        """Gradient and curvature of the misfit with factors of the entries of ``Sigma^-1``."""
+        precision, weight = self._precision(beta) * shares, targets.weight
         gradient = weight[:, None] * ((outputs - targets.y) @ precision)
         curvature = weight[:, None, None] * precision[..., None, :, :]
-        return gradient, np.broadcast_to(curvature, (*outputs.shape, n_outputs))
+        return gradient, np.broadcast_to(curvature, (*outputs.shape, outputs.shape[-1]))
 
 
 def log_prior_of_correlations(n_outputs):
@@ -221,6 +214,6 @@ class CorrelatedJoint(JointPosterior):
 
     def _hessian_of_noise(self, place):
         noise, slopes = self._noise(place)
-        relative = noise.inverse[..., None, :, :] @ slopes
+        relative = np.linalg.solve(noise.correlation[..., None, :, :], slopes)
         fisher = np.einsum("...kij,...lji->...kl", relative, relative)
         return 0.5 * self.posterior.n_rows * fisher
