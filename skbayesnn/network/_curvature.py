@@ -247,32 +247,24 @@ def _add_sums(network, sums, matrix):
             view[..., units, :, units] += np.moveaxis(square, -3, 0)
             continue
         if kind == "own":
-            _add_own(view, value)
+            square = value.take(_triangle(fan_in)[2], axis=-1)  # (..., pairs of units, a, b)
+            _add_pairs(view, square.take(_triangle(fan_out)[2], axis=-3))
             continue
         mirror = matrix[..., network.slices[lower], network.slices[upper]]
         mirror = mirror.reshape(*lead, fan_in, fan_out, *network.shapes[upper])
         mirror = np.moveaxis(mirror, (-2, -1), (-4, -3))
         for block in (view, mirror):
             if kind == "mixed":
-                _add_mixed(block, value)
+                b, j, a, i = block.shape[-4:]
+                _add_pairs(block, value.reshape(*lead, j, i, b, a))
             else:
                 _add_paths(block, value, upper == lower + 1)
     return matrix
 
 
-def _add_own(block, packed):
-    """Add packed pairs ``(..., units, inputs)`` to the symmetric block of one layer."""
-    fan_in, fan_out = block.shape[-2:]
-    square = packed.take(_triangle(fan_in)[2], axis=-1)  # (..., pairs of units, a, b)
-    square = square.take(_triangle(fan_out)[2], axis=-3)  # (..., i, j, a, b)
-    block += np.moveaxis(square, (-2, -4, -1, -3), (-4, -3, -2, -1))
-
-
-def _add_mixed(block, sums):
-    """Add ``(..., j * i, b * a)`` to ``block`` of shape ``(..., b, j, a, i)``."""
-    b, j, a, i = block.shape[-4:]
-    term = sums.reshape(*block.shape[:-4], j, i, b, a)
-    block += np.moveaxis(term, (-2, -4, -1, -3), (-4, -3, -2, -1))
+def _add_pairs(block, sums):
+    """Add ``(..., j, i, b, a)`` to ``block`` of shape ``(..., b, j, a, i)``."""
+    block += np.moveaxis(sums, (-2, -4, -1, -3), (-4, -3, -2, -1))
 
 
 def _add_paths(block, paths, adjacent):

@@ -93,15 +93,6 @@ class Network:
     concatenation of these matrices, each in row-major order. Every function of this package accepts
     leading axes on ``theta`` (several networks at once: restarts, chains) and carries them through
     to its result.
-
-    Examples
-    --------
-    >>> from skbayesnn.network import Network
-    >>> network = Network((2, 8, 1))
-    >>> network.n_weights
-    33
-    >>> network.shapes
-    [(3, 8), (9, 1)]
     """
 
     layer_sizes: tuple  # n_features, *hidden_layer_sizes, n_outputs
@@ -215,17 +206,7 @@ def row_blocks(n_rows, doubles_per_row):
 
 
 def outputs(network, theta, X):
-    """Network outputs ``f(x; theta)`` of shape ``(..., n, n_outputs)``, blocked over rows.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.network import Network, outputs
-    >>> network = Network((2, 4, 1))
-    >>> theta = np.random.default_rng(0).standard_normal((5, network.n_weights))
-    >>> outputs(network, theta, np.zeros((3, 2))).shape  # five networks at once
-    (5, 3, 1)
-    """
+    """Network outputs ``f(x; theta)`` of shape ``(..., n, n_outputs)``, blocked over rows."""
     return of_networks(attrgetter("outputs"), network, theta, X)
 
 

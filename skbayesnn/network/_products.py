@@ -10,13 +10,14 @@ def transposed(network, weights, layer):
     return np.swapaxes(network.without_biases(weights, layer), -1, -2)
 
 
-def back_propagate(trace, cotangent):
+def back_propagate(trace, cotangent, n_layers=None):
     """Gradients ``d (r . f) / d a_l`` in the summed inputs of every layer, ``(..., n, fan_out)``.
 
-    The cotangent ``r`` has the shape ``(..., n, n_outputs)`` (Rumelhart, Hinton & Williams 1986).
+    The cotangent ``r`` has the shape ``(..., n, n_outputs)`` (Rumelhart, Hinton & Williams 1986);
+    for the first ``n_layers`` alone it is the gradient in the summed inputs of the last of them.
     """
     deltas = [cotangent]
-    for layer in range(len(trace.layers) - 1, 0, -1):
+    for layer in range((n_layers or len(trace.layers)) - 1, 0, -1):
         back = transposed(trace.network, trace.layers[layer], layer)
         deltas.append(deltas[-1] @ back * trace.slopes[layer - 1])
     return deltas[::-1]
@@ -27,10 +28,13 @@ def vector_jacobian(trace, cotangent):
 
     It is the gradient of ``sum_n r_n^T f_n``, for a trace of order 1 at least.
     """
-    deltas = back_propagate(trace, cotangent)
-    return trace.network.pack(
-        [np.swapaxes(z, -1, -2) @ delta for z, delta in zip(trace.inputs, deltas, strict=True)]
-    )
+    return _in_weights(trace, back_propagate(trace, cotangent))
+
+
+def _in_weights(trace, deltas):
+    """Gradient in the weights of the first layers from those in their summed inputs."""
+    pairs = zip(trace.inputs, deltas, strict=False)
+    return trace.network.pack([np.swapaxes(z, -1, -2) @ delta for z, delta in pairs])
 
 
 def hidden_gradient(trace, cotangent):
@@ -39,16 +43,10 @@ def hidden_gradient(trace, cotangent):
     The cotangent ``r`` ``(..., n, width + 1)`` belongs to the last layer's inputs ``z``; its entry
     for the constant is ignored. The shape of the gradient is ``(..., n_hidden_weights)``.
     """
-    lead = trace.outputs.shape[:-2]
     if not trace.slopes:
-        return np.zeros((*lead, 0))
-    delta, parts = cotangent[..., : trace.slopes[-1].shape[-1]] * trace.slopes[-1], []
-    for layer in range(len(trace.slopes) - 1, -1, -1):
-        parts.append((np.swapaxes(trace.inputs[layer], -1, -2) @ delta).reshape(*lead, -1))
-        if layer > 0:
-            back = transposed(trace.network, trace.layers[layer], layer)
-            delta = delta @ back * trace.slopes[layer - 1]
-    return np.concatenate(parts[::-1], axis=-1)
+        return np.zeros((*trace.outputs.shape[:-2], 0))
+    delta = cotangent[..., : trace.slopes[-1].shape[-1]] * trace.slopes[-1]
+    return _in_weights(trace, back_propagate(trace, delta, len(trace.slopes)))
 
 
 def tangents(trace, vector):

@@ -2,21 +2,18 @@
 
 from skbayesnn.posterior._posterior import Energies, Expansion, Hyperparameters, Posterior
 from skbayesnn.posterior.joint._joint import JointPosterior
-from skbayesnn.posterior.joint._joint_correlated import CorrelatedJoint
-from skbayesnn.posterior.joint._joint_factors import (
-    MeasuredJoint,
-    StudentTJoint,
-)
-from skbayesnn.posterior.joint._joint_input_dependent import InputDependentJoint
-from skbayesnn.posterior.kernels._compiled import instructions
-from skbayesnn.posterior.likelihoods._censored import CensoredGaussian, CensoredStudentT
-from skbayesnn.posterior.likelihoods._correlated import (
+from skbayesnn.posterior.joint._joint_correlated import (
     CorrelatedGaussian,
+    CorrelatedJoint,
     correlation_coordinates,
     correlation_matrix,
     correlation_of,
     log_prior_of_correlations,
 )
+from skbayesnn.posterior.joint._joint_factors import MeasuredJoint, StudentTJoint
+from skbayesnn.posterior.joint._joint_input_dependent import InputDependentJoint
+from skbayesnn.posterior.kernels._compiled import instructions
+from skbayesnn.posterior.likelihoods._censored import CensoredGaussian, CensoredStudentT
 from skbayesnn.posterior.likelihoods._counts import (
     NegativeBinomial,
     Poisson,

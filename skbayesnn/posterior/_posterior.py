@@ -68,22 +68,6 @@ class Posterior:
     Every method takes weights ``theta`` of shape ``(..., k)`` and hyperparameters with the same
     leading axes, and sums over rows in blocks of bounded size. Time-critical methods call the
     compiled core where it supports the model.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.network import Network
-    >>> from skbayesnn.posterior import Gaussian, Hyperparameters, Posterior, weight_groups
-    >>> network = Network((1, 1))
-    >>> X, y = np.array([[0.0], [1.0]]), np.array([[1.0], [3.0]])
-    >>> groups = weight_groups(network, "single")
-    >>> posterior = Posterior(network, Gaussian.per_output(1), groups, X, y, np.ones(2))
-    >>> hyper = Hyperparameters(alpha=np.array([0.1]), beta=np.array([4.0]))
-    >>> posterior.gradient(np.array([2.0, 1.0]), hyper)  # the line passes through both points
-    array([0.2, 0.1])
-    >>> posterior.hessian(np.array([2.0, 1.0]), hyper)
-    array([[4.1, 4. ],
-           [4. , 8.1]])
     """
 
     network: Network

@@ -61,19 +61,6 @@ def test_well_determined_weights(prior):
     assert_allclose(DensePrecision(A).determined(prior, ALPHA), expected, rtol=1e-12)
 
 
-def test_coordinates_in_which_a_group_has_precision_one(prior):
-    rng = np.random.default_rng(2)
-    root = rng.standard_normal((5, 5))
-    covariance, theta = root @ root.T, rng.standard_normal(5)
-    for c in (0, 1):
-        members = np.flatnonzero(c == LABELS)
-        R = dense(prior, np.ones(2))[np.ix_(members, members)]
-        inside, deviation = prior.within(c, covariance, theta)
-        products = np.linalg.eigvals(covariance[np.ix_(members, members)] @ R)
-        assert_allclose(np.linalg.eigvalsh(inside), np.sort(products.real), rtol=1e-10)
-        assert_allclose(0.5 * deviation @ deviation, prior.energies(theta)[c], rtol=1e-12)
-
-
 def test_draws_have_the_moments_of_the_prior(prior):
     draws = prior.draw(np.tile(ALPHA, (100_000, 1)), np.random.default_rng(0))
     covariance = np.linalg.inv(dense(prior))

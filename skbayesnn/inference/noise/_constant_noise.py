@@ -73,15 +73,18 @@ def stacked(starts):
 
 
 def what_data_tell(posterior, settings, n_sampled, theta, hyper):
-    """Information ``h_c`` of the data, ``Tr_c(A^-1) = k_c / (alpha_c + h_c)``, at every start."""
+    """Information ``h_c`` of the data, ``Tr_c(A^-1) = k_c / (alpha_c + h_c)``, at every start.
+
+    It is zero for groups beyond those of the posterior.
+    """
     if n_sampled == 0 or posterior.network.n_weights > settings.limits.dense:
         return np.zeros_like(hyper.alpha)
     matrix = posterior.expansion(theta, hyper).hessian
     for _ in range(0 if posterior.groups.centred else 2):  # rows, then columns
         matrix = posterior.groups.white_gradient(np.swapaxes(matrix, -1, -2))
     variances = np.diagonal(np.linalg.inv(matrix), axis1=-2, axis2=-1)[:, :n_sampled]
-    member = posterior.groups.membership[:n_sampled]
+    member, known = posterior.groups.membership[:n_sampled], np.zeros_like(hyper.alpha)
     sizes = member.sum(axis=0)
-    return np.maximum(sizes / np.maximum(variances @ member, 1e-300) - hyper.alpha, 0.0) * (
-        sizes > 0
-    )
+    own = sizes / np.maximum(variances @ member, 1e-300) - hyper.alpha[:, : len(sizes)]
+    known[:, : len(sizes)] = np.maximum(own, 0.0) * (sizes > 0)
+    return known

@@ -15,7 +15,7 @@ from skbayesnn.inference.curvature._method import Method
 from skbayesnn.inference.evidence._evidence import integrated
 from skbayesnn.inference.minima._minimum import polish
 from skbayesnn.inference.minima._search import ALONE, distinct, own_posterior, trained_further
-from skbayesnn.inference.noise._constant_noise import ConstantNoise, stacked, what_data_tell
+from skbayesnn.inference.noise._constant_noise import ConstantNoise, stacked
 from skbayesnn.network import forward, jacobian, outputs, row_blocks
 from skbayesnn.posterior import (
     CorrelatedGaussian,
@@ -70,13 +70,6 @@ class CorrelatedNoise(ConstantNoise):
         z = correlation_coordinates(correlation_of(moments + floor))
         alpha = np.hstack([hyper.alpha, np.ones((len(z), 1))])
         return joint.merged(theta, z), hyper._replace(alpha=alpha)
-
-    def information(self, problem, posed, joint, q):
-        """Information, see `ConstantNoise`; none about correlations."""
-        theta, hyper = joint.mean_weights(q), joint.place(q).hyper
-        own = hyper._replace(alpha=hyper.alpha[:, :-1])
-        known = what_data_tell(posed.posterior, posed.settings, joint.n_mean, theta, own)
-        return np.pad(known, ((0, 0), (0, 1)))
 
 
 def with_correlations(posed, old, optional=False):

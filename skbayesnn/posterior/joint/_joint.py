@@ -49,27 +49,6 @@ class JointPosterior(Coordinates):
     Subclasses for other noise models have positions with further entries: weights of further
     networks, or conditions (see `Phase`) beyond the ``dimension`` entries that move. "All weights"
     below refers to the network of the means.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.inference.task._problem import FreeHyperparameters
-    >>> from skbayesnn.network import Network
-    >>> from skbayesnn.posterior import Gaussian, Hyperparameters, LogUniform, weight_groups
-    >>> from skbayesnn.posterior import JointPosterior, Posterior
-    >>> network, X = Network((1, 3, 1)), np.linspace(-1, 1, 20)[:, None]
-    >>> groups = weight_groups(network, "single")
-    >>> noise, y = Gaussian.per_output(1), np.sin(3 * X)
-    >>> posterior = Posterior(network, noise, groups, X, y, np.ones(20))
-    >>> free = FreeHyperparameters.sharing(np.array([True]), np.array([True]), LogUniform())
-    >>> fixed = Hyperparameters(np.ones(1), np.ones(1))
-    >>> joint = JointPosterior(posterior, free, fixed, information=np.zeros(1))
-    >>> joint.dimension  # 6 hidden weights, 2 precisions; the output layer is integrated out
-    8
-    >>> q = joint.draw_prior(np.random.default_rng(0))
-    >>> value, gradient = joint(q)
-    >>> gradient.shape
-    (8,)
     """
 
     noise_network = None  # of input-dependent noise
@@ -79,7 +58,7 @@ class JointPosterior(Coordinates):
     @cached_property
     def compiled(self):
         """Compiled twin of energy and transitions; ``None`` if the core lacks the likelihood."""
-        return compiled_joint(self, self.posterior)
+        return compiled_joint(self, self.posterior, self.noise_network)
 
     def __getstate__(self):
         """State without derived arrays."""

@@ -7,7 +7,6 @@ import numpy as np
 
 from skbayesnn.network import Network, forward, hessian, outputs, vector_jacobian
 from skbayesnn.posterior.joint._joint import Derivatives, JointPosterior
-from skbayesnn.posterior.kernels._compiled import compiled_joint
 from skbayesnn.posterior.likelihoods._output_layer import Rows
 from skbayesnn.posterior.priors._weight_groups import WeightGroups, sums_by
 
@@ -34,11 +33,6 @@ class InputDependentJoint(JointPosterior):
         """Labels and group names of the noise network's weights without its output biases."""
         groups, n_outputs = self.noise_groups, self.noise_network.n_outputs
         return groups.labels[:-n_outputs], [f"noise_{name}" for name in groups.names[:-1]]
-
-    @cached_property
-    def compiled(self):
-        """Compiled twin of the energy, or ``None``."""
-        return compiled_joint(self, self.posterior, self.noise_network)
 
     @property
     def further_directions(self):

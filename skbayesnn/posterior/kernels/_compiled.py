@@ -60,6 +60,8 @@ def compiled_joint(joint, posterior, noise_network=None):
     if model is None or not plain or not joint.dimension:
         return None
     variances = posterior.known if posterior.likelihood.n_levels else None
+    if not joint.integrated and (noise is not None or variances is not None):
+        return None
     return _core.Joint(model, joint, joint.precision_map, noise, variances)
 
 

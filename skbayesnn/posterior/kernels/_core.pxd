@@ -16,44 +16,27 @@ cdef extern from "core.h":
         const int *level
         const double *relative
         long n
-        const double *inputs
-        const double *targets
+        const double *inputs, *targets
         int n_counts
         const double *counts
-        const float *single_inputs
-        const float *single_targets
-        const float *single_counts
+        const float *single_inputs, *single_targets, *single_counts
         double n_counted
-        long n_rows
-        double least_pivot
 
     ctypedef struct CTempering "Tempering":
         double of_prior, of_data, of_first
-        const double *centre
-        const double *scale
+        const double *centre, *scale
 
     ctypedef struct CJoint "Joint":
         const CModel *model
         int n_groups, n_sampled, n_free, n_free_alpha, integrated, single
         long n_factors
         const CModel *noise
-        const double *lowest
-        const double *highest
-        const double *variances
+        const double *lowest, *highest, *variances
         const float *single_variances
         const int *label
-        const double *information
-        const double *fixed
+        const double *information, *fixed
         const int *which
-        const double *centre
-        const double *fine
-        const double *coarse
-        const double *low
-        const double *high
-        const double *sizes
-        const double *shape
-        const double *rate
-        const double *log_normaliser
+        const double *centre, *fine, *coarse, *low, *high, *sizes, *shape, *rate, *log_normaliser
         const CTempering *tempering
 
     enum:
@@ -62,13 +45,10 @@ cdef extern from "core.h":
     ctypedef struct CMoves "Moves":
         int kind
         long n, n_tries
-        const double *shifts
-        const double *log_uniform
+        const double *shifts, *log_uniform
         const int *unit
         const int *chosen
-        const double *normal
-        const double *exponential
-        const double *uniform
+        const double *normal, *exponential, *uniform
 
     ctypedef struct CLaw "Law":
         double nu, log_constant, range

@@ -1,11 +1,7 @@
 # cython: language_level=3, boundscheck=False, initializedcheck=False
 """Compiled twins of methods of `Posterior` and `JointPosterior`: see `core.h` and `_compiled.py`."""
 
-from libc.stdlib cimport free, malloc
-
 import numpy as np
-
-from skbayesnn.posterior.likelihoods._output_layer import least_pivot
 
 cdef const Kernels *kernels
 
@@ -80,13 +76,6 @@ cdef double product(long n, const double *a, const double *b) noexcept nogil:
     return (t0 + t1) + (t2 + t3)
 
 
-cdef double *memory(long doubles) except NULL:
-    cdef double *work = <double *>malloc(doubles * sizeof(double))
-    if work == NULL:
-        raise MemoryError(f"{8 * doubles} bytes for temporary arrays")
-    return work
-
-
 cdef double *doubles(list kept, values) except NULL:
     """Copy values to an array that is kept; it has one more entry, as none may be empty."""
     cdef double[::1] array = np.append(values, 1.0).astype(float)
@@ -146,15 +135,7 @@ def mixture(x, weights, means, inverse_scales, law):
 
 
 cdef class Model:
-    """A network, a likelihood and the data.
-
-    Parameters
-    ----------
-    network : Network
-    likelihood : Likelihood
-    targets : Targets
-    X : ndarray of shape (n, n_features)
-    """
+    """A network, a likelihood and the data: `Targets` and inputs ``(n, n_features)``."""
 
     def __init__(self, network, likelihood, targets, X):
         self.kept, n = [], -(-len(X) // PADDING) * PADDING
@@ -172,21 +153,15 @@ cdef class Model:
         self.c.degrees_of_freedom = getattr(likelihood, "degrees_of_freedom", 0.0)
         self.c.level = integers(self.kept, getattr(likelihood, "levels", 0))
         self.c.relative = doubles(self.kept, getattr(likelihood, "relative", 1.0))
-        self.c.n, self.c.n_rows, self.c.n_counts = n, len(X), len(counts)
+        self.c.n, self.c.n_counts = n, len(counts)
         self.c.inputs, self.c.single_inputs = doubles(self.kept, inputs), floats(self.kept, inputs)
         self.c.targets, self.c.single_targets = doubles(self.kept, y), floats(self.kept, y)
         self.c.counts, self.c.single_counts = doubles(self.kept, counts), floats(self.kept, counts)
         self.c.n_counted = np.sum(targets.weight)
-        self.c.least_pivot = least_pivot(network.layer_sizes[-2] + 1, len(X))
 
     cdef long room(self, int hessian) noexcept:
         """`work_doubles`."""
         return work_doubles(&self.c, hessian)
-
-    def serves_single(self, bint integrated):
-        """Whether forces in single precision are there, and inputs moderate."""
-        no_level = self.c.likelihood in (BERNOULLI, CATEGORICAL, POISSON)
-        return (integrated or no_level) and self.single
 
     @property
     def is_small(self):
@@ -207,13 +182,12 @@ cdef class Model:
             g = gradient.reshape(-1)
         if order > 1:
             h = hessian.reshape(-1)
-        cdef double *work = memory(work_doubles(&self.c, order > 1))
+        cdef double[::1] work = np.empty(work_doubles(&self.c, order > 1))
         with nogil:
             for i in range(w.shape[0]):
                 v[i] = kernels.evaluate(
                     &self.c, &w[i, 0], row(b, i), exact, out(e, i * n_levels),
-                    &g[i * k] if order > 0 else NULL, &h[i * k * k] if order > 1 else NULL, work)
-            free(work)
+                    &g[i * k] if order > 0 else NULL, &h[i * k * k] if order > 1 else NULL, &work[0])
         return value, errors, gradient, hessian
 
     def traces(self, ends, beta, matrix, bint exact):
@@ -223,14 +197,13 @@ cdef class Model:
         cdef const double[:, ::1] b = rows_of(beta, ends.shape, self.c.n_levels)
         found, hessian = np.zeros(len(ends)), np.empty(k * k)
         cdef double[::1] total = found, h = hessian, errors = np.empty(self.c.n_levels)
-        cdef double *work = memory(work_doubles(&self.c, True) + k)
+        cdef double[::1] work = np.empty(work_doubles(&self.c, True) + k)
         with nogil:
             for i in range(w.shape[0]):
                 kernels.evaluate(
-                    &self.c, &w[i, 0], row(b, i), exact, out(errors, 0), work, &h[0], work + k)
+                    &self.c, &w[i, 0], row(b, i), exact, out(errors, 0), &work[0], &h[0], &work[k])
                 for j in range(k):
                     total[i] += product(k, &h[j * k], &B[j, 0])
-            free(work)
         return found
 
     def bending_force(self, theta, beta, step):
@@ -241,11 +214,10 @@ cdef class Model:
         cdef const double[:, ::1] b = rows_of(beta, theta.shape, n_levels)
         force = np.empty(theta.shape)
         cdef double[:, ::1] f = force.reshape(-1, k)
-        cdef double *work = memory(work_doubles(&self.c, False))
+        cdef double[::1] work = np.empty(work_doubles(&self.c, False))
         with nogil:
             for i in range(w.shape[0]):
-                kernels.bend(&self.c, &w[i, 0], row(b, i), &s[i, 0], &f[i, 0], work)
-            free(work)
+                kernels.bend(&self.c, &w[i, 0], row(b, i), &s[i, 0], &f[i, 0], &work[0])
         return force
 
     def best_outputs(self, theta, alpha, beta):
@@ -255,11 +227,10 @@ cdef class Model:
         cdef const double[:, ::1] b = rows_of(beta, theta.shape, self.c.n_levels)
         result = np.array(theta, order="C")
         cdef double[:, ::1] w = result.reshape(-1, k)
-        cdef double *work = memory(work_doubles(&self.c, False))
+        cdef double[::1] work = np.empty(work_doubles(&self.c, False))
         with nogil:
             for i in range(w.shape[0]):
-                kernels.best_outputs(&self.c, &w[i, 0], &a[i, 0], row(b, i), work)
-            free(work)
+                kernels.best_outputs(&self.c, &w[i, 0], &a[i, 0], row(b, i), &work[0])
         return result
 
 
@@ -282,7 +253,7 @@ cdef class Joint:
         self.c.n_free_alpha = joint.n_alpha
         self.c.integrated = joint.integrated
         self.c.n_factors = len(joint.posterior.X) if joint.n_conditions else 0
-        self.c.single = model.serves_single(joint.integrated)
+        self.c.single = model.single and (joint.integrated or model.c.n_levels == 0)
         self.c.label = integers(self.kept, joint.groups.labels)
         self.c.information = doubles(self.kept, joint.information)
         self.c.fixed = doubles(self.kept, np.concatenate(joint.fixed))
@@ -327,11 +298,10 @@ cdef class Joint:
         cdef double[::1] v = values.reshape(-1)
         cdef double[:, ::1] g = slopes.reshape(-1, self.dimension)
         cdef long i
-        cdef double *work = memory(joint_doubles(&self.c))
+        cdef double[::1] work = np.empty(joint_doubles(&self.c))
         with nogil:
             for i in range(v.shape[0]):
-                kernels.value(&self.c, &p[i, 0], &v[i], &g[i, 0] if gradients else NULL, work)
-            free(work)
+                kernels.value(&self.c, &p[i, 0], &v[i], &g[i, 0] if gradients else NULL, &work[0])
         return (values[()], slopes) if gradients else values
 
     cdef double *wanted(self, double[:, ::1] gradient, long i) noexcept nogil:
@@ -347,12 +317,11 @@ cdef class Joint:
         cdef long[::1] steps = np.ascontiguousarray(n_steps, dtype=np.dtype("l"))
         cdef const double[:, ::1] f = np.ascontiguousarray(factor).reshape(m, -1)
         cdef int dense = factor.ndim == 3
-        cdef double *work = memory(joint_doubles(&self.c))
+        cdef double[::1] work = np.empty(joint_doubles(&self.c))
         with nogil:
             for i in range(m):
                 kernels.leapfrog(&self.c, &q[i, 0], &p[i, 0], &v[i], self.wanted(g, i), eps[i],
-                                 steps[i], &f[i, 0], dense, unstable, work)
-            free(work)
+                                 steps[i], &f[i, 0], dense, unstable, &work[0])
 
     def rescalings(self, phase, shifts, log_uniform):
         """Make steps of `ScaleMoves`, in place."""
@@ -380,8 +349,7 @@ cdef class Joint:
         cdef double[:, ::1] q = phase.position, g = phase.gradient
         cdef double[::1] v = phase.value
         cdef long i
-        cdef double *work = memory(joint_doubles(&self.c))
+        cdef double[::1] work = np.empty(joint_doubles(&self.c))
         with nogil:
             for i in range(v.shape[0]):
-                kernels.moves(&self.c, moves, i, &q[i, 0], &v[i], self.wanted(g, i), work)
-            free(work)
+                kernels.moves(&self.c, moves, i, &q[i, 0], &v[i], self.wanted(g, i), &work[0])

@@ -19,9 +19,8 @@
 #else
 #define SHUFFLE(a, b, ...) __builtin_shuffle(a, b, (I){__VA_ARGS__})
 #endif
-#define BLOCK 128      /* rows that are worked on together */
-#define FORCE_ROWS 128 /* in single precision */
-#define LEAST_SINGLE 1e-6 /* `least_pivot` of the output layer's normal equations in single precision */
+#define BLOCK 128 /* rows that are worked on together */
+#define LEAST_SINGLE 1e-6 /* share of its diagonal entry that a pivot has at least in single precision */
 
 enum { VALUE, FORCE, ALL }; /* what is wanted of an energy */
 
@@ -105,7 +104,8 @@ long work_doubles(const Model *model, int hessian)
     return rows_doubles(model, BLOCK) + further;
 }
 
-/* Whether rows have factors of their precisions that follow from what moves. */
+/* Whether rows have factors of their precisions that follow from what moves; the output layer is then
+   integrated out. */
 static int has_factors(const Joint *joint) { return joint->noise || joint->variances; }
 
 /* Weights of the network of the means in the position. */
@@ -120,7 +120,7 @@ long joint_doubles(const Joint *joint)
     const Model *model = joint->model;
     long width = widest(model), K = model->size[model->n_layers];
     long own = 7L * joint->n_groups + 3L * model->n_levels + joint->n_free, n = model->n;
-    long factors = has_factors(joint), systems = factors ? K : 1, all = joint->integrated || factors;
+    long factors = has_factors(joint), systems = factors ? K : 1;
     long d = joint->n_sampled + joint->n_free;
     own += 6 * d + 2L * joint->n_free; /* of `leapfrog` and `total` */
     own += d * d; /* of a dense metric */
@@ -132,7 +132,7 @@ long joint_doubles(const Joint *joint)
         own += 3 * K * n;
     if (joint->noise)
         own += 2 * n_weights(joint->noise) + rows_doubles(joint->noise, n);
-    return own + 2 * n_weights(model) + joint->n_sampled + rows_doubles(model, all ? n : BLOCK) +
+    return own + 2 * n_weights(model) + joint->n_sampled + rows_doubles(model, joint->integrated ? n : BLOCK) +
            (joint->integrated ? marginal : 0);
 }
 
@@ -188,8 +188,8 @@ static void normal_equations(const double *gram, double tau, const double *sd, i
             out[a * n + b] = (a == b) + tau * sd[a] * sd[b] * gram[a * n + b];
 }
 
-/* Lower triangular factor in place. Returns 0 where a pivot is below `least` of its diagonal entry
-   (`least_pivot` in _output_layer.py). */
+/* Lower triangular factor in place. Returns 0 where a pivot is below `least` of its diagonal entry. As the
+   pivots of 1 + G are at least 1, one that rounding has made smaller is set to 1. */
 static int cholesky(double *matrix, int n, double least, double *log_det)
 {
     *log_det = 0.0;
@@ -205,9 +205,9 @@ static int cholesky(double *matrix, int n, double least, double *log_det)
         double pivot = row[a], needed = least * pivot;
         for (int c = 0; c < a; c++)
             pivot -= row[c] * row[c];
-        if (!(pivot >= needed && needed > 0.0))
+        if (least > 0.0 && !(pivot >= needed))
             return 0;
-        row[a] = sqrt(pivot);
+        row[a] = sqrt(fmax(pivot, 1.0));
         *log_det += 2.0 * log(row[a]);
     }
     return 1;
@@ -247,77 +247,6 @@ static void inverse_of(double *factor, int n, double *inverse)
                 total += factor[c * n + a] * factor[c * n + b];
             inverse[a * n + b] = inverse[b * n + a] = total;
         }
-}
-
-/* Eigenvectors, in rows, of a symmetric matrix by Jacobi's method (Golub & Van Loan 2013, section
-   8.5); leaves the eigenvalues on its diagonal. */
-static void diagonalise(double *matrix, int n, double *vectors)
-{
-    for (int i = 0; i < n * n; i++)
-        vectors[i] = i % (n + 1) == 0;
-    for (int sweep = 0; sweep < 50; sweep++) {
-        double on = 0.0, off = 0.0;
-        for (int i = 0; i < n * n; i++)
-            *(i % (n + 1) == 0 ? &on : &off) += matrix[i] * matrix[i];
-        if (!(off > 1e-34 * on))
-            return;
-        for (int p = 0; p < n; p++)
-            for (int q = p + 1; q < n; q++) {
-                double between = matrix[p * n + q];
-                if (between == 0.0)
-                    continue;
-                double tau = 0.5 * (matrix[q * n + q] - matrix[p * n + p]) / between;
-                double t = copysign(1.0, tau) / (fabs(tau) + hypot(1.0, tau));
-                double c = 1.0 / sqrt(1.0 + t * t), s = t * c;
-                for (int i = 0; i < n; i++) {
-                    double *a = matrix + i * n, ap = a[p], aq = a[q];
-                    a[p] = c * ap - s * aq, a[q] = s * ap + c * aq;
-                }
-                for (int i = 0; i < n; i++) {
-                    double *a = matrix + i, ap = a[p * n], aq = a[q * n];
-                    a[p * n] = c * ap - s * aq, a[q * n] = s * ap + c * aq;
-                    double *v = vectors + i, vp = v[p * n], vq = v[q * n];
-                    v[p * n] = c * vp - s * vq, v[q * n] = s * vp + c * vq;
-                }
-                matrix[p * n + q] = matrix[q * n + p] = 0.0;
-            }
-    }
-}
-
-/* As `solve` and `inverse_of` for x of (1 + tau D G D) x = m, by the eigenvalues of tau D G D, of given
-   rank (`ridge` in _output_layer.py); returns the log determinant. */
-static double by_eigenvalues(const double *gram, double tau, const double *sd, int n, long rank,
-                             double *x, double *system, double *inverse)
-{
-    double values[n], along[n], *vectors = inverse, log_det = 0.0;
-    normal_equations(gram, tau, sd, n, system);
-    for (int a = 0; a < n; a++) {
-        system[a * n + a] -= 1.0;
-        for (int b = 0; b < a; b++)
-            system[b * n + a] = system[a * n + b];
-    }
-    diagonalise(system, n, vectors);
-    for (int i = 0; i < n; i++) {
-        double own = system[i * n + i];
-        int below = 0; /* smaller eigenvalues */
-        for (int j = 0; j < n; j++)
-            below += system[j * n + j] < own || (j < i && system[j * n + j] == own);
-        values[i] = 1.0 + (below < n - rank || own < 0.0 ? 0.0 : own);
-        log_det += log(values[i]);
-        along[i] = 0.0;
-        for (int a = 0; a < n; a++)
-            along[i] += vectors[i * n + a] * x[a] / values[i];
-    }
-    memset(x, 0, sizeof(double) * n);
-    memset(system, 0, sizeof(double) * n * n);
-    for (int i = 0; i < n; i++)
-        for (int a = 0; a < n; a++) {
-            x[a] += vectors[i * n + a] * along[i];
-            for (int b = 0; b < n; b++)
-                system[a * n + b] += vectors[i * n + a] * vectors[i * n + b] / values[i];
-        }
-    memcpy(inverse, system, sizeof(double) * n * n);
-    return log_det;
 }
 
 /* --- positions of samplers -------------------------------------------------------------------- */
@@ -455,8 +384,7 @@ static void shares(const Joint *joint, const double *q, double *share, double *s
 /* Whether units can be changed one at a time (`slices`). */
 static int is_shallow(const Joint *joint)
 {
-    int of = joint->model->likelihood;
-    return (of == BERNOULLI || of == CATEGORICAL || of == POISSON) && joint->model->n_layers == 2;
+    return joint->model->n_levels == 0 && joint->model->n_layers == 2;
 }
 
 /* Energy without the prior of a unit's weights given their precisions, whose shares are given. */

@@ -30,8 +30,6 @@ typedef struct {
     const double *counts;   /* (n_counts, n), zero in the padding */
     const float *single_inputs, *single_targets, *single_counts; /* rounded */
     double n_counted;       /* sum of the rows' weights */
-    long n_rows;            /* without padding */
-    double least_pivot;     /* of the output layer's normal equations, see _output_layer.py */
 } Model;
 
 /* The energy of populations (`Tempered` of the inference): factors of the parts of the joint energy, and of

@@ -7,9 +7,10 @@
 #include "core_rows.h"
 #include "core_marginal.h"
 #include "core_factors.h"
-#include "core_force.h"
-#include "core_end.h"
 
+#undef ISA
+#undef SINGLE
+#undef LANES
 #define ISA SET
 #define SINGLE 0
 #define LANES (BYTES / 8)
@@ -19,8 +20,10 @@
 #include "core_loops.h"
 #include "core_positions.h"
 #include "core_moves.h"
-#include "core_end.h"
 
+#undef ISA
+#undef SINGLE
+#undef LANES
 #undef SET
 #undef BYTES
 #undef TILE

@@ -60,12 +60,12 @@ static double NAME(factors)(const Joint *joint, const double *beta, const Rows *
 /* `JointPosterior._likelihood` without normalisers of tau, as `marginal`: returns 0 as that does. */
 static int NAME(regression)(const Joint *joint, const double *theta, const double *alpha,
                             const double *beta, double *value, double *gradient, double *by_alpha,
-                            double *by_beta, double least, double *work)
+                            double *by_beta, double *work)
 {
     const Model *model = joint->model, *noise = joint->noise;
     if (!has_factors(joint)) /* that follow from the position */
         return NAME(marginal)(joint, theta, alpha, beta, value, gradient, by_alpha, by_beta, NULL,
-                              least, work);
+                              work);
     Given own = {*joint, *model};
     int K = model->size[model->n_layers], nv = (int)(model->n / LANES);
     double *by_noise = work;
@@ -81,10 +81,8 @@ static int NAME(regression)(const Joint *joint, const double *theta, const doubl
         work += n_weights(noise) + rows_doubles(noise, noise->n);
     }
     double log_factors = NAME(factors)(joint, beta, &network, counts, follow);
-    if (!joint->integrated)
-        NAME(complete)(&own.joint, theta, beta, value, gradient, by_beta, by_factors, work);
-    else if (!NAME(marginal)(&own.joint, theta, alpha, beta, value, gradient, by_alpha, by_beta,
-                             by_factors, least, work))
+    if (!NAME(marginal)(&own.joint, theta, alpha, beta, value, gradient, by_alpha, by_beta, by_factors,
+                        work))
         return 0;
     *value -= 0.5 * log_factors;
     if (!gradient)

@@ -1,128 +1,6 @@
 /* Included by core.c after core_rows.h for every set of instructions: what is done in double precision
    only. */
 
-/* --- likelihoods ------------------------------------------------------------------------------ */
-
-/* `Likelihood.misfit` and `derivatives`: returns the value, for Gaussian noise without what follows
-   from the errors of its levels, to which it adds, and leaves the gradient in the last delta. If
-   `order` is 2 the curvature is left: the diagonal, or all pairs of outputs. */
-static double NAME(noise)(const Rows *rows, const double *beta, double *errors, int order, int exact)
-{
-    const Model *model = rows->model;
-    int K = model->size[model->n_layers], nv = rows->nv;
-    long apart = rows->stride;
-    V *residual = rows->delta[model->n_layers - 1], *curvature = rows->curvature, value = (V){0};
-    const V *f = rows->outputs, *counts = NAME(counts)(rows, 0);
-    switch (model->likelihood) {
-    case GAUSSIAN:
-        for (int o = 0; o < K; o++, f += apart, residual += apart, curvature += apart) {
-            const V *y = NAME(targets)(rows, o), *own = NAME(counts)(rows, o);
-            double tau = beta[model->level[o]] * model->relative[o];
-            V squares = (V){0};
-            for (int v = 0; v < nv; v++) {
-                V error = f[v] - y[v], weighted = own[v] * error;
-                squares += weighted * error;
-                residual[v] = tau * weighted;
-                if (order > 1)
-                    curvature[v] = tau * own[v];
-            }
-            errors[model->level[o]] += 0.5 * model->relative[o] * NAME(sum)(squares);
-        }
-        break;
-    case STUDENT_T: {
-        double nu = model->degrees_of_freedom, total = nu + K;
-        V squares[model->n_levels];
-        memset(squares, 0, sizeof(squares));
-        for (int v = 0; v < nv; v++, f++, residual++) {
-            V delta = (V){0}, *pair = curvature + v;
-            for (int o = 0; o < K; o++) {
-                V error = f[o * apart] - NAME(targets)(rows, o)[v];
-                residual[o * apart] = beta[model->level[o]] * model->relative[o] * error;
-                delta += residual[o * apart] * error;
-            }
-            V u = total / (nu + delta), weighted = counts[v] * u;
-            value += counts[v] * (0.5 * total) * NAME(log)(1.0 + delta / nu);
-            for (int o = 0; o < K && order > 1; o++) {
-                V diagonal = beta[model->level[o]] * model->relative[o] * weighted;
-                if (!exact)
-                    pair[o * apart] = diagonal;
-                for (int c = o; c < K && exact; c++, pair += apart)
-                    *pair = (double)(o == c) * diagonal -
-                            2.0 / total * u * weighted * residual[o * apart] * residual[c * apart];
-            }
-            for (int o = 0; o < K; o++) {
-                V error = f[o * apart] - NAME(targets)(rows, o)[v];
-                squares[model->level[o]] += 0.5 * model->relative[o] * weighted * error * error;
-                residual[o * apart] *= weighted;
-            }
-        }
-        for (int level = 0; level < model->n_levels; level++)
-            errors[level] += NAME(sum)(squares[level]);
-        break;
-    }
-    case SQUARED_RESIDUALS:
-        for (int o = 0; o < K; o++, f += apart, residual += apart, curvature += apart) {
-            const V *y = NAME(targets)(rows, o), *own = NAME(counts)(rows, o);
-            for (int v = 0; v < nv; v++) {
-                V h = NAME(chosen)(f[v] > 300.0, NAME(all)(300.0), f[v]);
-                V ratio = NAME(exp)(h) * y[v], half = 0.5 * own[v];
-                value += half * (ratio - f[v]);
-                residual[v] = half * (ratio - 1.0);
-                if (order > 1)
-                    curvature[v] = exact ? half * ratio : half * 1.0;
-            }
-        }
-        break;
-    case BERNOULLI: {
-        const V *y = NAME(targets)(rows, 0);
-        for (int v = 0; v < nv; v++) {
-            V a = f[v], small = NAME(exp)(-NAME(abs)(a)), likely = 1.0 / (1.0 + small);
-            V p = NAME(chosen)(a > 0.0, likely, small * likely);
-            V positive = NAME(chosen)(a > 0.0, a, 0.0 * a);
-            value += counts[v] * (positive + NAME(log)(1.0 + small) - y[v] * a);
-            residual[v] = counts[v] * (p - y[v]);
-            if (order > 1)
-                curvature[v] = counts[v] * likely * (small * likely);
-        }
-        break;
-    }
-    case POISSON: {
-        const V *y = NAME(targets)(rows, 0);
-        for (int v = 0; v < nv; v++) {
-            V h = NAME(chosen)(f[v] > 300.0, NAME(all)(300.0), f[v]), rate = NAME(exp)(h);
-            value += counts[v] * (rate - y[v] * f[v]);
-            residual[v] = counts[v] * (rate - y[v]);
-            if (order > 1)
-                curvature[v] = counts[v] * rate;
-        }
-        break;
-    }
-    case CATEGORICAL:
-        for (int v = 0; v < nv; v++, f++, residual++) {
-            V most = f[0], total = (V){0}, *pair = curvature + v;
-            for (int o = 1; o < K; o++)
-                most = NAME(chosen)(f[o * apart] <= most, most, f[o * apart]); /* or nan */
-            for (int o = 0; o < K; o++) {
-                V shifted = f[o * apart] - most;
-                value -= counts[v] * NAME(targets)(rows, o)[v] * shifted;
-                total += residual[o * apart] = NAME(exp)(shifted);
-            }
-            value += counts[v] * NAME(log)(total);
-            for (int o = 0; o < K; o++)
-                residual[o * apart] *= counts[v] / total;
-            for (int o = 0; o < K && order > 1; o++)
-                for (int c = o; c < K; c++, pair += apart) /* where counts vanish, so does p */
-                    *pair = (o == c ? residual[o * apart] : (V){0}) -
-                            residual[o * apart] * residual[c * apart] /
-                                NAME(chosen)(counts[v] > 0.0, counts[v], NAME(all)(1.0));
-            for (int o = 0; o < K; o++)
-                residual[o * apart] -= counts[v] * NAME(targets)(rows, o)[v];
-        }
-        break;
-    }
-    return NAME(sum)(value);
-}
-
 /* --- the Hessian ------------------------------------------------------------------------------ */
 
 /* Products of rows of two arrays, of all pairs a <= b where they are the same one. */
@@ -337,8 +215,7 @@ static void NAME(best_outputs)(const Model *model, double *theta, const double *
     int robust = model->likelihood == STUDENT_T;
     long at = weights_before(model, last), square = (long)width * width;
     double *gram = work, *moment = gram + K * square, *system = moment + K * width;
-    double *inverse = system + square;
-    Rows rows = NAME(begin)(model, BLOCK, inverse + square);
+    Rows rows = NAME(begin)(model, BLOCK, system + square);
     memset(gram, 0, sizeof(double) * K * (square + width));
     for (long first = 0; first < model->n; first += BLOCK) {
         NAME(at)(&rows, first);
@@ -362,10 +239,8 @@ static void NAME(best_outputs)(const Model *model, double *theta, const double *
         for (int a = 0; a < width; a++)
             m[a] *= tau * sd[a];
         normal_equations(own, tau, sd, width, system);
-        if (cholesky(system, width, model->least_pivot, &log_det))
-            solve(system, width, m);
-        else
-            by_eigenvalues(own, tau, sd, width, model->n_rows, m, system, inverse);
+        cholesky(system, width, 0.0, &log_det);
+        solve(system, width, m);
         for (int a = 0; a < width; a++)
             theta[at + (long)a * K + o] = sd[a] * m[a];
     }

@@ -16,38 +16,13 @@ static void NAME(add_normal)(const Rows *rows, int output, const V *counts, V *w
     NAME(sums)(moment, 1, weighted, rows->stride, width, NAME(targets)(rows, output), 0, 1, rows->nv);
 }
 
-/* The data part of Gaussian noise given outputs, which are in `rows`; adds to the value and its derivative
-   in ln beta. Leaves s F tau times the residuals, and if `by_factors` is not NULL the derivatives in ln F,
-   with counts s F of the rows. */
-static void NAME(add_squares)(const Rows *rows, const double *beta, V *pull, REAL *by_factors,
-                              double *value, double *by_beta)
-{
-    const Model *model = rows->model;
-    for (int o = 0; o < model->size[model->n_layers]; o++, pull += rows->stride) {
-        const V *y = NAME(targets)(rows, o), *counts = NAME(counts)(rows, o);
-        const V *f = rows->outputs + o * rows->stride;
-        V *own = (V *)by_factors + o * rows->nv, squares = (V){0};
-        double tau = beta[model->level[o]] * model->relative[o];
-        for (int v = 0; v < rows->nv; v++) {
-            V error = f[v] - y[v], weighted = counts[v] * error;
-            squares += weighted * error;
-            if (by_factors)
-                own[v] = (REAL)(0.5 * tau) * weighted * error;
-            pull[v] = (REAL)tau * weighted;
-        }
-        double total = 0.5 * tau * NAME(sum)(squares);
-        *value += total;
-        by_beta[model->level[o]] += total;
-    }
-}
-
 /* `integrated` of the output layer, its prior precisions by group; if `gradient` is not NULL with that
    in the hidden weights, and the derivatives in ln alpha and in ln beta, and if `by_factors` is not those
    in ln F of every row and output (which then have counts of their own). In single precision it
-   returns 0 where a pivot of the equations is below `least` of its diagonal entry. */
+   returns 0 where a pivot of the equations is too small for that. */
 static int NAME(marginal)(const Joint *joint, const double *theta, const double *alpha,
                           const double *beta, double *value, double *gradient, double *by_alpha,
-                          double *by_beta, REAL *by_factors, double least, double *work)
+                          double *by_beta, REAL *by_factors, double *work)
 {
     const Model *model = joint->model;
     int last = model->n_layers - 1, width = fan_in(model, last), K = fan_out(model, last);
@@ -82,14 +57,11 @@ static int NAME(marginal)(const Joint *joint, const double *theta, const double 
             m[a] *= tau * sd[a];
         }
         normal_equations(gram + own, tau, sd, width, system);
-        if (cholesky(system, width, least, &log_det)) {
-            solve(system, width, m);
-            if (gradient)
-                inverse_of(system, width, inverse);
-        } else if (SINGLE)
+        if (!cholesky(system, width, SINGLE ? LEAST_SINGLE : 0.0, &log_det))
             return 0;
-        else
-            log_det = by_eigenvalues(gram + own, tau, sd, width, model->n_rows, m, system, inverse);
+        solve(system, width, m);
+        if (gradient)
+            inverse_of(system, width, inverse);
         *value += 0.5 * (log_det + squared(m, width));
         for (int a = 0; a < width; a++)
             mean[a * K + o] = (REAL)(sd[a] * m[a]);
@@ -106,7 +78,13 @@ static int NAME(marginal)(const Joint *joint, const double *theta, const double 
     }
     const V *z = NAME(fed)(&rows, last, &stride);
     NAME(summed)(&rows, last, mean, z, stride, rows.outputs, 1, 0);
-    NAME(add_squares)(&rows, beta, rows.outputs, by_factors, value, by_beta);
+    double errors[model->n_levels];
+    memset(errors, 0, sizeof(errors));
+    NAME(add_squares)(&rows, beta, rows.outputs, by_factors, errors);
+    for (int l = 0; l < model->n_levels; l++) {
+        *value += beta[l] * errors[l];
+        by_beta[l] += beta[l] * errors[l];
+    }
     int units = last ? model->size[last] : 0;
     V *delta = rows.delta[last ? last - 1 : 0];
     if (!gradient)
@@ -133,23 +111,4 @@ static int NAME(marginal)(const Joint *joint, const double *theta, const double 
             delta[i + v] *= rows.slope[last][i + v];
     NAME(backward)(&rows, weights, last, gradient, 0);
     return 1;
-}
-
-/* All weights given: as `marginal`. */
-static void NAME(complete)(const Joint *joint, const double *theta, const double *beta, double *value,
-                           double *gradient, double *by_beta, REAL *by_factors, double *work)
-{
-    const Model *model = joint->model;
-    int n_layers = model->n_layers;
-    long k = n_weights(model);
-    REAL *weights = (REAL *)work;
-    Rows rows = NAME(begin)(model, model->n, weights + k);
-    for (long i = 0; i < k; i++)
-        weights[i] = (REAL)theta[i];
-    NAME(at)(&rows, 0);
-    NAME(forward)(&rows, weights, gradient != NULL, n_layers);
-    *value = 0.0;
-    NAME(add_squares)(&rows, beta, rows.delta[n_layers - 1], by_factors, value, by_beta);
-    if (gradient)
-        NAME(backward)(&rows, weights, n_layers, gradient, 0);
 }

@@ -1,31 +1,23 @@
 /* Included by core.c after core_positions.h for every set of instructions: moves of samplers beside
    trajectories. */
 
-/* Metropolis test of a position, which replaces `q` if it is accepted: 1, else 0. */
-static int NAME(tested)(const Joint *joint, double *q, double *value, const double *moved,
-                        double log_volume, double log_uniform, double *work)
-{
-    double there;
-    if (!isfinite(log_volume))
-        return 0;
-    NAME(total)(joint, moved, VALUE, &there, NULL, work);
-    if (!(log_uniform < *value - there + log_volume))
-        return 0;
-    memcpy(q, moved, sizeof(double) * (joint->n_sampled + joint->n_free));
-    *value = there;
-    return 1;
-}
-
 /* Metropolis steps: the number that is accepted. */
 static int NAME(proposals)(const Joint *joint, const Moves *moves, long chain, double *q, double *value,
                            double *work)
 {
     int d = joint->n_sampled + joint->n_free, accepted = 0;
-    double *moved = work;
+    double *moved = work, there;
     for (long at = chain * moves->n; at < (chain + 1) * moves->n; at++) {
         memcpy(moved, q, sizeof(double) * d);
         double log_volume = rescale(joint, moved, moves->shifts + at * joint->n_groups, moved + d);
-        accepted += NAME(tested)(joint, q, value, moved, log_volume, moves->log_uniform[at], moved + d);
+        if (!isfinite(log_volume))
+            continue;
+        NAME(total)(joint, moved, VALUE, &there, NULL, moved + d);
+        if (!(moves->log_uniform[at] < *value - there + log_volume))
+            continue;
+        memcpy(q, moved, sizeof(double) * d);
+        *value = there;
+        accepted++;
     }
     return accepted;
 }
@@ -37,8 +29,8 @@ typedef struct {
     double *into, *theta; /* weights into a unit, of the network */
     double misfit, tried;
     V *outputs, *z, *f; /* present outputs; activations of a unit and outputs that are tried */
-} NAME(Shallow);
-#define Shallow NAME(Shallow)
+} NAME(shallow_network);
+#define Shallow NAME(shallow_network)
 
 static Shallow NAME(shallow)(const Joint *joint, const double *q, const double *scale, double *work)
 {

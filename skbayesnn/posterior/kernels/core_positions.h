@@ -46,14 +46,12 @@ static void NAME(energy)(const Joint *joint, const double *q, int wanted, double
     double *rest = theta + most(n_weights(model), m), *natural = wanted == VALUE ? NULL : data_gradient;
     if (natural)
         memset(natural, 0, sizeof(double) * (m + n_free));
-    if (joint->integrated || has_factors(joint)) {
-        double least = model->least_pivot;
+    if (joint->integrated) {
         int done = wanted == FORCE && joint->single &&
-                   JOIN(regression_single, ISA)(joint, theta, alpha, beta, data, natural, by, by + G,
-                                                fmax(least, LEAST_SINGLE), rest);
+                   JOIN(regression_single, ISA)(joint, theta, alpha, beta, data, natural, by, by + G, rest);
         if (!done) {
             memset(by, 0, sizeof(double) * n_precisions);
-            NAME(regression)(joint, theta, alpha, beta, data, natural, by, by + G, least, rest);
+            NAME(regression)(joint, theta, alpha, beta, data, natural, by, by + G, rest);
         }
     } else if (wanted == FORCE && joint->single) {
         JOIN(force_single, ISA)(model, theta, natural, rest);

@@ -1,17 +1,25 @@
 /* Included by core_copy.h, once in double and once in single precision, with ISA, SINGLE, LANES and
    TILE defined. */
 
+#undef REAL
+#undef INTEGER
+#undef DATA
+#undef MOST_EXP
+#undef HIGHEST
+#undef SIGN
 #if SINGLE
 #define REAL float
 #define INTEGER int32_t
 #define DATA(model, field) (model)->single_##field
 #define MOST_EXP 87.0f
+#define HIGHEST 80.0f
 #define SIGN ((INTEGER)INT32_MIN)
 #else
 #define REAL double
 #define INTEGER int64_t
 #define DATA(model, field) (model)->field
 #define MOST_EXP 708.0
+#define HIGHEST 300.0
 #define SIGN ((INTEGER)INT64_MIN)
 #endif
 
@@ -81,7 +89,9 @@ INLINE V NAME(exp)(V x)
     return scale + scale * p;
 }
 
-#if !SINGLE
+#if SINGLE
+INLINE V NAME(log)(V x) { return x; } /* values are not wanted */
+#else
 /* Of positive normal numbers: x = 2^k m with m within [sqrt(1/2), sqrt(2)]. */
 INLINE V NAME(log)(V x)
 {
@@ -302,8 +312,8 @@ typedef struct {
     V *bend[MOST_LAYERS];
     V *delta[MOST_LAYERS]; /* derivatives of the misfit in the summed inputs of a layer */
     V *outputs, *curvature, *rest;
-} NAME(Rows);
-#define Rows NAME(Rows)
+} NAME(some_rows);
+#define Rows NAME(some_rows)
 
 static Rows NAME(begin)(const Model *model, long most, REAL *work)
 {
@@ -404,3 +414,157 @@ static const V *NAME(targets)(const Rows *rows, int output)
 {
     return (const V *)(DATA(rows->model, targets) + output * rows->model->n + rows->first);
 }
+
+/* --- likelihoods ------------------------------------------------------------------------------ */
+
+/* Gaussian noise: adds to the errors of its levels, and leaves the gradient in the outputs; if `by_factors` is
+   not NULL also the derivatives in ln F, with counts s F of the rows. */
+static void NAME(add_squares)(const Rows *rows, const double *beta, V *residual, REAL *by_factors, double *errors)
+{
+    const Model *model = rows->model;
+    for (int o = 0; o < model->size[model->n_layers]; o++, residual += rows->stride) {
+        const V *y = NAME(targets)(rows, o), *counts = NAME(counts)(rows, o);
+        const V *f = rows->outputs + o * rows->stride;
+        V *own = (V *)by_factors + o * rows->nv, squares = (V){0};
+        REAL tau = (REAL)(beta[model->level[o]] * model->relative[o]);
+        for (int v = 0; v < rows->nv; v++) {
+            V error = f[v] - y[v], weighted = counts[v] * error;
+            squares += weighted * error;
+            if (by_factors)
+                own[v] = (REAL)0.5 * tau * weighted * error;
+            residual[v] = tau * weighted;
+        }
+        errors[model->level[o]] += 0.5 * model->relative[o] * NAME(sum)(squares);
+    }
+}
+
+/* `Likelihood.misfit` and `derivatives`: returns the value, for Gaussian noise without what follows
+   from the errors of its levels, to which it adds, and leaves the gradient in the last delta. If
+   `order` is 2 the curvature is left: the diagonal, or all pairs of outputs. In single precision only the
+   gradient is of use. */
+static double NAME(noise)(const Rows *rows, const double *beta, double *errors, int order, int exact)
+{
+    const Model *model = rows->model;
+    int K = model->size[model->n_layers], nv = rows->nv;
+    long apart = rows->stride;
+    V *residual = rows->delta[model->n_layers - 1], *curvature = rows->curvature, value = (V){0};
+    const V *f = rows->outputs, *counts = NAME(counts)(rows, 0);
+    switch (model->likelihood) {
+    case GAUSSIAN:
+        NAME(add_squares)(rows, beta, residual, NULL, errors);
+        for (int o = 0; o < K && order > 1; o++, curvature += apart)
+            for (int v = 0; v < nv; v++)
+                curvature[v] = (REAL)(beta[model->level[o]] * model->relative[o]) * NAME(counts)(rows, o)[v];
+        break;
+    case STUDENT_T: {
+        REAL nu = (REAL)model->degrees_of_freedom, total = nu + (REAL)K;
+        V squares[model->n_levels];
+        memset(squares, 0, sizeof(squares));
+        for (int v = 0; v < nv; v++, f++, residual++) {
+            V delta = (V){0}, *pair = curvature + v;
+            for (int o = 0; o < K; o++) {
+                V error = f[o * apart] - NAME(targets)(rows, o)[v];
+                residual[o * apart] = (REAL)(beta[model->level[o]] * model->relative[o]) * error;
+                delta += residual[o * apart] * error;
+            }
+            V u = total / (nu + delta), weighted = counts[v] * u;
+            value += counts[v] * ((REAL)0.5 * total) * NAME(log)(1.0 + delta / nu);
+            for (int o = 0; o < K && order > 1; o++) {
+                V diagonal = (REAL)(beta[model->level[o]] * model->relative[o]) * weighted;
+                if (!exact)
+                    pair[o * apart] = diagonal;
+                for (int c = o; c < K && exact; c++, pair += apart)
+                    *pair = (REAL)(o == c) * diagonal -
+                            (REAL)2 / total * u * weighted * residual[o * apart] * residual[c * apart];
+            }
+            for (int o = 0; o < K; o++) {
+                V error = f[o * apart] - NAME(targets)(rows, o)[v];
+                squares[model->level[o]] += (REAL)(0.5 * model->relative[o]) * weighted * error * error;
+                residual[o * apart] *= weighted;
+            }
+        }
+        for (int level = 0; level < model->n_levels; level++)
+            errors[level] += NAME(sum)(squares[level]);
+        break;
+    }
+    case SQUARED_RESIDUALS:
+        for (int o = 0; o < K; o++, f += apart, residual += apart, curvature += apart) {
+            const V *y = NAME(targets)(rows, o), *own = NAME(counts)(rows, o);
+            for (int v = 0; v < nv; v++) {
+                V h = NAME(chosen)(f[v] > HIGHEST, NAME(all)(HIGHEST), f[v]);
+                V ratio = NAME(exp)(h) * y[v], half = 0.5 * own[v];
+                value += half * (ratio - f[v]);
+                residual[v] = half * (ratio - 1.0);
+                if (order > 1)
+                    curvature[v] = exact ? half * ratio : half * 1.0;
+            }
+        }
+        break;
+    case BERNOULLI: {
+        const V *y = NAME(targets)(rows, 0);
+        for (int v = 0; v < nv; v++) {
+            V a = f[v], small = NAME(exp)(-NAME(abs)(a)), likely = 1.0 / (1.0 + small);
+            V p = NAME(chosen)(a > 0.0, likely, small * likely);
+            V positive = NAME(chosen)(a > 0.0, a, 0.0 * a);
+            value += counts[v] * (positive + NAME(log)(1.0 + small) - y[v] * a);
+            residual[v] = counts[v] * (p - y[v]);
+            if (order > 1)
+                curvature[v] = counts[v] * likely * (small * likely);
+        }
+        break;
+    }
+    case POISSON: {
+        const V *y = NAME(targets)(rows, 0);
+        for (int v = 0; v < nv; v++) {
+            V h = NAME(chosen)(f[v] > HIGHEST, NAME(all)(HIGHEST), f[v]), rate = NAME(exp)(h);
+            value += counts[v] * (rate - y[v] * f[v]);
+            residual[v] = counts[v] * (rate - y[v]);
+            if (order > 1)
+                curvature[v] = counts[v] * rate;
+        }
+        break;
+    }
+    case CATEGORICAL:
+        for (int v = 0; v < nv; v++, f++, residual++) {
+            V most = f[0], total = (V){0}, *pair = curvature + v;
+            for (int o = 1; o < K; o++)
+                most = NAME(chosen)(f[o * apart] <= most, most, f[o * apart]); /* or nan */
+            for (int o = 0; o < K; o++) {
+                V shifted = f[o * apart] - most;
+                value -= counts[v] * NAME(targets)(rows, o)[v] * shifted;
+                total += residual[o * apart] = NAME(exp)(shifted);
+            }
+            value += counts[v] * NAME(log)(total);
+            for (int o = 0; o < K; o++)
+                residual[o * apart] *= counts[v] / total;
+            for (int o = 0; o < K && order > 1; o++)
+                for (int c = o; c < K; c++, pair += apart) /* where counts vanish, so does p */
+                    *pair = (o == c ? residual[o * apart] : (V){0}) -
+                            residual[o * apart] * residual[c * apart] /
+                                NAME(chosen)(counts[v] > 0.0, counts[v], NAME(all)(1.0));
+            for (int o = 0; o < K; o++)
+                residual[o * apart] -= counts[v] * NAME(targets)(rows, o)[v];
+        }
+        break;
+    }
+    return NAME(sum)(value);
+}
+
+#if SINGLE
+/* The gradient of the misfit of classes or counts in all weights. */
+static void NAME(force)(const Model *model, const double *theta, double *gradient, double *work)
+{
+    long k = n_weights(model);
+    float *weights = (float *)work;
+    for (long i = 0; i < k; i++)
+        weights[i] = (float)theta[i];
+    Rows rows = NAME(begin)(model, BLOCK, weights + k);
+    memset(gradient, 0, sizeof(double) * k);
+    for (long first = 0; first < model->n; first += BLOCK) {
+        NAME(at)(&rows, first);
+        NAME(forward)(&rows, weights, 1, model->n_layers);
+        NAME(noise)(&rows, NULL, NULL, 1, 0);
+        NAME(backward)(&rows, weights, model->n_layers, gradient, 0);
+    }
+}
+#endif

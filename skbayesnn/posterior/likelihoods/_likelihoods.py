@@ -232,21 +232,13 @@ class Bernoulli(Likelihood):
 
     def misfit(self, outputs, targets, beta):
         """Misfit ``-G = sum_n s_n [log(1 + e^a) - t a]`` (MacKay 1992, equation 5.1)."""
-        return self.misfit_and_gradient(outputs, targets, beta)[0]
+        rows = np.logaddexp(0.0, outputs) - targets.y * outputs
+        return _without_level((targets.weight @ rows)[..., 0])
 
     def derivatives(self, outputs, targets, beta, exact=True):
         """Gradient and (diagonal) curvature, both ``(..., n, 1)``."""
         p, weight = expit(outputs), targets.weight[:, None]
         return weight * (p - targets.y), weight * p * expit(-outputs)
-
-    def misfit_and_gradient(self, outputs, targets, beta):
-        """Misfit and its gradient, from the same exponentials."""
-        small = np.exp(-np.abs(outputs))
-        likely = 1.0 / (1.0 + small)  # sigmoid(|a|)
-        rows = np.maximum(outputs, 0.0) - np.log(likely) - targets.y * outputs
-        p = np.where(outputs > 0, likely, small * likely)
-        value = (targets.weight @ rows)[..., 0]
-        return _without_level(value), targets.weight[:, None] * (p - targets.y)
 
 
 @dataclass(frozen=True)

@@ -207,7 +207,7 @@ def ridge(gram, moment, rank):
     """
     size, lead = gram.shape[-1], gram.shape[:-2]
     system = (gram + np.eye(size)).reshape(-1, size, size)
-    inverse, log_det, done = _by_cholesky(system, least_pivot(size, rank))
+    inverse, log_det, done = _by_cholesky(system, OF_SINGULAR if rank < size else LEAST_PIVOT)
     inverse, log_det = inverse.reshape(gram.shape), log_det.reshape(lead)
     # a product of matrices would round differently for one system than for several
     mean = np.sum(inverse * moment[..., None, :], axis=-1)
@@ -222,11 +222,6 @@ def ridge(gram, moment, rank):
         inverse[rest] = shrunk @ np.swapaxes(vectors, -1, -2)
         log_det[rest] = np.sum(np.log1p(values), axis=-1)
     return mean, inverse, log_det
-
-
-def least_pivot(width, rank):
-    """Least accurate pivot of ``1 + G``, relative to its diagonal entry."""
-    return OF_SINGULAR if rank < width else LEAST_PIVOT
 
 
 def _by_cholesky(matrices, least):

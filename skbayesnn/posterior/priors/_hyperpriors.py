@@ -180,13 +180,7 @@ class Hyperpriors(Hyperprior):
         return cls(*map(np.concatenate, zip(*(vars(part).values() for part in parts), strict=True)))
 
     def __getitem__(self, index):
-        return Hyperpriors(
-            self.shape[index],
-            self.rate[index],
-            self.low[index],
-            self.high[index],
-            self.log_normaliser[index],
-        )
+        return Hyperpriors(*(values[index] for values in vars(self).values()))
 
     @property
     def lower(self):

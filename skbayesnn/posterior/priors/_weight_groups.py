@@ -140,17 +140,6 @@ class WeightGroups:
             sd = np.minimum(sd, self.diagonal(np.ones(len(self.names))) ** -0.5)
         return self.mean + rng.standard_normal(len(sd)) * sd
 
-    def within(self, group, covariance, theta):
-        """Covariance and deviation of the weights of a group, in units in which ``R_c`` is 1."""
-        members = np.flatnonzero(self.labels == group)
-        inside = np.ix_(members, members)
-        covariance, deviation = covariance[inside], (theta - self.mean)[members]
-        if not self.coupled:
-            root = np.broadcast_to(self._factor, theta.shape)[members]
-            return covariance * np.outer(root, root), deviation * root
-        factor = np.linalg.cholesky(self.shape[inside])
-        return factor.T @ covariance @ factor, factor.T @ deviation
-
     def white(self, theta):
         """Weights ``u`` in units in which ``m`` is zero and ``R`` is 1, ``(..., k)``."""
         deviation = theta - self.mean
@@ -214,16 +203,6 @@ def weight_groups(network, prior, feature_names=None):
         the biases of the outputs form a separate group ``"intercept"``.
     feature_names : list of str, optional
         Names of the inputs, for the groups of ``"ard"``.
-
-    Examples
-    --------
-    >>> from skbayesnn.network import Network
-    >>> from skbayesnn.posterior import weight_groups
-    >>> groups = weight_groups(Network((2, 3, 1)), "ard", ["age", "dose"])
-    >>> groups.names
-    ['input_age', 'input_dose', 'hidden1_biases', 'output']
-    >>> groups.sizes
-    array([3, 3, 3, 4])
     """
     if not isinstance(prior, str):
         names, labels = np.unique(np.asarray(prior), return_inverse=True)
