@@ -35,7 +35,7 @@ POINTS_BY_GRADIENTS, GRADIENTS = 60.0, 5000.0  # matrices and gradients of a sta
 STEP = 2.0  # time of a step on a batch, relative to its gradient
 HOPELESS = 20.0  # nats below the best at one minimum at which others are not sought
 AROUND = 0.02  # seconds of overhead
-TRIALS = 3  # calls that are timed, of which the fastest counts
+TRIALS, ENOUGH = 3, 0.1  # calls that are timed, of which the fastest counts; seconds that suffice
 TIMED = 2e7  # rows times squared outputs, and times weights, on which they are timed
 
 
@@ -73,7 +73,7 @@ class Workers(NamedTuple):
         if self.announce is not None:
             self.progress.say(self.announce(posterior, settings, n_starts))
         seconds = np.nan
-        if self.progress.listens:
+        if self.progress.listens and not settings.deadline.passed:
             n_rounds = np.ceil(n_starts / min(effective_n_jobs(self.n_jobs), n_starts))
             seconds = n_rounds * seconds_of_start(posterior, settings)
         with self.progress.over("starts", [1.0] * n_starts, seconds=seconds) as step:
@@ -278,7 +278,7 @@ def seconds_of_start(posterior, settings):
 def _seconds(function):
     """Seconds of a call, the minimum over a few trials."""
     times = []
-    for _ in range(TRIALS):
+    while len(times) < TRIALS and sum(times) < ENOUGH:
         begun = perf_counter()
         function()
         times.append(perf_counter() - begun)
