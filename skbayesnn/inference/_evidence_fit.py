@@ -24,7 +24,6 @@ from skbayesnn.inference.choice._growth import (
     grown,
 )
 from skbayesnn.inference.choice._noise_choice import (
-    HOPELESS,
     continuing,
     p_values_of,
     suspected,
@@ -35,6 +34,7 @@ from skbayesnn.inference.curvature._method import Method
 from skbayesnn.inference.minima._minimum import total_log_evidence
 from skbayesnn.inference.minima._search import (
     ALONE,
+    HOPELESS,
     distinct,
     find_minima,
     is_repeated,

@@ -7,7 +7,13 @@ from scipy.stats import chi2, norm
 
 from skbayesnn.inference.curvature._method import Method
 from skbayesnn.inference.minima._minimum import total_log_evidence
-from skbayesnn.inference.minima._search import ALONE, distinct, find_minima, own_posterior
+from skbayesnn.inference.minima._search import (
+    ALONE,
+    HOPELESS,
+    distinct,
+    find_minima,
+    own_posterior,
+)
 from skbayesnn.inference.noise._constant_noise import NOISE_MINIMA
 from skbayesnn.inference.noise._noise_models import NOISE_MODELS
 from skbayesnn.inference.noise._noise_network import residuals_and_gamma
@@ -15,8 +21,7 @@ from skbayesnn.inference.noise._noise_network import residuals_and_gamma
 SIGNIFICANT = 0.01  # p value below which residuals contradict constant Gaussian noise
 FEW_ROWS = 2000  # rows beyond which the threshold of tests falls in proportion to their inverse
 CLEARLY = 1.0  # nats by which another noise model must exceed the evidence of constant noise
-HOPELESS = 20.0  # nats below the best at one minimum at which noise is not tried at others
-LITTLE_WORSE = 0.1  # its value per row, for large sets: predictive weight above exp(-1)
+LITTLE_WORSE = 0.1  # as `HOPELESS`, per row of large sets: predictive weight above exp(-1)
 CLOSELY_FITTED = 0.01  # least residual degrees of freedom of a row; below, rounding dominates
 
 
@@ -102,17 +107,22 @@ def continuing(noise, problem, posed, previous):
 def p_values_of(fit):
     """P values of tests of constant noise against each of the other noise models.
 
-    There are none after the deadline.
+    There are none after the deadline. The exact Hessian may be so small in some directions that
+    degrees of freedom of rows would be negative, so that the Gauss-Newton matrix is used.
     """
     if fit.problem.deadline.passed:
         return {}
     posterior, best = fit.posed.posterior, fit.best
     testable = posterior.likelihood.quadratic and not fit.problem.noise_is_given
-    if not testable or best.precision is None:
+    if not testable:
         return {}
     own = own_posterior(posterior, best)
-    with Method.choose(*fit.posed).threads():
-        residuals, gamma = residuals_and_gamma(own, best.theta, best.hyper, best.precision)
+    method = Method.choose(own, fit.posed.settings)
+    with method.threads():
+        precision = method.gauss_newton(own, best.theta, best.hyper).precision
+        if not precision.definite:
+            return {}
+        residuals, gamma = residuals_and_gamma(own, best.theta, best.hyper, precision)
     return p_values(posterior, residuals, gamma, own.likelihood.precisions(best.hyper.beta))
 
 

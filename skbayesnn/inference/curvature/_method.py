@@ -201,7 +201,7 @@ class Method:
         gamma = point.precision.determined(posterior.groups, point.hyper.alpha)
         if self.curvature is not Curvature.KRONECKER:
             return gamma
-        return gamma * (total_determined(posterior, point) / gamma.sum())
+        return gamma * (total_determined(posterior, point, self.deadline) / gamma.sum())
 
     def traces(self, posterior, ends, hyper, precision, exact=False):
         """Traces ``Tr(B^-1 A)`` with the ``exact`` or Gauss-Newton ``A`` at ``ends``, (h,).
@@ -220,7 +220,7 @@ class Method:
         return not exact or (linear and posterior.likelihood.one_curvature)
 
 
-def total_determined(posterior, point):
+def total_determined(posterior, point, deadline=NEVER):
     """Effective number of parameters ``gamma`` of one network (MacKay 1992, equation 2.23).
 
     In ``gamma = k - Tr(diag(alpha) A^-1)`` the trace is the mean of ``b^T A^-1 b``, ``b =
@@ -228,7 +228,7 @@ def total_determined(posterior, point):
     conjugate gradients, preconditioned by the Kronecker-factored curvature. That curvature on its
     own assumes inputs and derivatives to be independent, and overestimates ``gamma`` by half.
 
-    The point has a `KroneckerPrecision`.
+    The point has a `KroneckerPrecision`. After the deadline one vector ``z`` has to do.
     """
     k, n, rng = len(point.theta), len(posterior.X), np.random.default_rng(0)
     rows = min(ROWS, max(FEW_ROWS, ROWS_PER_WEIGHT * k))
@@ -245,11 +245,11 @@ def total_determined(posterior, point):
 
     A = LinearOperator((k, k), matvec=times_matrix, dtype=float)
     near = LinearOperator((k, k), matvec=point.precision.solve, dtype=float)
-    n_probes, quadratic = min(MOST_PROBES, -(-ENOUGH_SIGNS // k)), 0.0
-    for _ in range(n_probes):
+    n_probes, found = min(MOST_PROBES, -(-ENOUGH_SIGNS // k)), []
+    while len(found) < n_probes and not (found and deadline.passed):
         b = np.sqrt(alpha) * rng.choice([-1.0, 1.0], k)
-        quadratic += b @ cg(A, b, rtol=TOLERANCE, maxiter=MOST_ITERATIONS, M=near)[0]
-    return k - quadratic / n_probes
+        found.append(b @ cg(A, b, rtol=TOLERANCE, maxiter=MOST_ITERATIONS, M=near)[0])
+    return k - np.mean(found)
 
 
 def memory_of_search(posterior, settings, n_starts, n_jobs=None):

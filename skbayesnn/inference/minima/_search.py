@@ -12,7 +12,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 
 from skbayesnn.inference.curvature._method import Method
 from skbayesnn.inference.evidence._evidence import integrated, symmetries
-from skbayesnn.inference.minima._minimum import complete, polish
+from skbayesnn.inference.minima._minimum import complete, polish, total_log_evidence
 from skbayesnn.inference.minima._redundancy import same_minimum
 from skbayesnn.inference.minima._training import (
     EARLY,
@@ -33,8 +33,9 @@ POINTS, POINTS_OF_LINEAR = 520.0, 15.0  # Gauss-Newton matrices that take as lon
 POINTS_OF_EARLY = 1.25 * EARLY  # their number with early stopping
 POINTS_BY_GRADIENTS, GRADIENTS = 60.0, 5000.0  # matrices and gradients of a start by gradients
 STEP = 2.0  # time of a step on a batch, relative to its gradient
+HOPELESS = 20.0  # nats below the best at one minimum at which others are not sought
 AROUND = 0.02  # seconds of overhead
-TRIALS = 3  # calls that are timed, of which the fastest counts
+TRIALS, ENOUGH = 3, 0.1  # calls that are timed, of which the fastest counts; seconds that suffice
 TIMED = 2e7  # rows times squared outputs, and times weights, on which they are timed
 
 
@@ -72,7 +73,7 @@ class Workers(NamedTuple):
         if self.announce is not None:
             self.progress.say(self.announce(posterior, settings, n_starts))
         seconds = np.nan
-        if self.progress.listens:
+        if self.progress.listens and not settings.deadline.passed:
             n_rounds = np.ceil(n_starts / min(effective_n_jobs(self.n_jobs), n_starts))
             seconds = n_rounds * seconds_of_start(posterior, settings)
         with self.progress.over("starts", [1.0] * n_starts, seconds=seconds) as step:
@@ -105,12 +106,15 @@ def in_order(n_jobs, calls):
 ALONE = Workers()
 
 
-def find_minima(posterior, settings, seeds, previous=(), narrower=None, workers=ALONE):
+def find_minima(
+    posterior, settings, seeds, previous=(), narrower=None, workers=ALONE, at_least=-np.inf
+):
     """Train from several starts and return the distinct minima, best evidence first.
 
     There is one random start per seed; further searches continue from the minima ``previous``. If a
     minimum of a network of the same depth is given, no layer of which is wider, the start of the
-    last seed is this ``narrower`` network with random units added.
+    last seed is this ``narrower`` network with random units added. This start is trained first, and
+    the others are skipped if its log evidence is below ``at_least``.
     """
     n_starts = len(seeds) + len(previous)
     tasks, trained = [(posterior, old, settings, i > 0) for i, old in enumerate(previous)], []
@@ -125,7 +129,10 @@ def find_minima(posterior, settings, seeds, previous=(), narrower=None, workers=
         trained = [(posterior, s, settings, len(tasks) + i > 0) for i, s in enumerate(starts)]
     with workers.searching(posterior, settings, n_starts) as told:
         found = workers.told_of(told, continued, tasks)
-        found += workers.told_of(told, _trained, trained)
+        if narrower is not None:
+            found += workers.told_of(told, _trained, [trained.pop()])
+        if not total_log_evidence(found) < at_least:
+            found += workers.told_of(told, _trained, trained)
     minima = distinct(found)
     return ranked(workers.run(_integrated, [(posterior, minimum, settings) for minimum in minima]))
 
@@ -271,7 +278,7 @@ def seconds_of_start(posterior, settings):
 def _seconds(function):
     """Seconds of a call, the minimum over a few trials."""
     times = []
-    for _ in range(TRIALS):
+    while len(times) < TRIALS and sum(times) < ENOUGH:
         begun = perf_counter()
         function()
         times.append(perf_counter() - begun)

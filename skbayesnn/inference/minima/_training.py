@@ -151,7 +151,7 @@ def train(posterior, start, settings):
             n_stages = min(stages, settings.max_iter)
             rule = SampledReestimation(posterior, method, hyper, settings.free, n_stages)
             per_stage = steps_per_stage(posterior, settings.limits.batch_steps)
-            steps = BatchSteps(posterior, n_stages, per_stage, shorter)
+            steps = BatchSteps(posterior, n_stages, per_stage, shorter, settings.deadline)
         else:
             rule = LayerSearch(posterior, method, settings.free, tol)
             steps = Descents(lambda: rule.descent_tol, settings.deadline)

@@ -13,6 +13,7 @@ import numpy as np
 
 from skbayesnn.inference.optimise._damped import Trial
 from skbayesnn.inference.optimise._reestimation import fair_moves, noise_precisions
+from skbayesnn.inference.task._progress import NEVER
 from skbayesnn.posterior import Hyperparameters
 
 try:
@@ -24,20 +25,22 @@ STAGES = 30  # number of stages of training
 FURTHER, SHORTER = 10, 0.2  # stages of a network trained before, and factor of their step length
 WARM = 6  # stages before the first re-estimation of precisions
 BATCH = 256  # rows of a batch
-EPOCHS = 1500  # most passes through all rows; fewer if weights outnumber the targets
+EPOCHS = 1500  # most passes through all rows
+TARGETS = 2.0  # per weight, below which there are fewer passes
 RATE = 6e-2  # initial learning rate for one input, with cosine decay to zero
 MEMORY_OF_GRADIENT, MEMORY_OF_SQUARE = 0.9, 0.999  # decay rates of Adam's moving averages
 SAMPLE = 4096  # rows from which precisions are re-estimated
 MAX_MOVE = 1.0  # largest change of any log precision in one re-estimation
 TINY = 1e-12
+AT_ONCE = 100  # steps between checks of the deadline
 
 
 def steps_per_stage(posterior, most):
     """Steps of a stage, if the whole training takes ``most`` steps and `EPOCHS` at most.
 
-    The epochs are in proportion to targets per weight below one: more would fit the noise.
+    The epochs are in proportion to targets per weight below two: more would fit the noise.
     """
-    share = min(1.0, posterior.y.size / posterior.network.n_weights)
+    share = min(1.0, posterior.y.size / (TARGETS * posterior.network.n_weights))
     return max(1, min(most, int(EPOCHS * share * len(posterior.X) / BATCH)) // STAGES)
 
 
@@ -55,8 +58,8 @@ class BatchSteps:
 
     compiled = False
 
-    def __init__(self, posterior, n_stages, per_stage, shorter=1.0):
-        self._rng, self._n_done = np.random.default_rng(0), 0
+    def __init__(self, posterior, n_stages, per_stage, shorter=1.0, deadline=NEVER):
+        self._rng, self._n_done, self._deadline = np.random.default_rng(0), 0, deadline
         self._per_stage, self._n_steps = per_stage, n_stages * per_stage
         self._order, k = np.empty(0, dtype=int), posterior.network.n_weights
         self._mean, self._square = np.zeros(k), np.zeros(k)
@@ -64,7 +67,7 @@ class BatchSteps:
         self._rate = shorter * RATE * np.repeat(fan_in**-0.5, fan_in * fan_out)
 
     def trial(self, posterior, search):
-        """Run one stage; its result is always accepted."""
+        """Run one stage, which the deadline cuts short; its result is always accepted."""
         theta, hyper = search.point.theta.copy(), search.point.hyper
         n = len(posterior.X)
         batches = np.stack([self._batch(n) for _ in range(self._per_stage)]).astype(np.intp)
@@ -72,7 +75,12 @@ class BatchSteps:
         length = 0.5 * (1.0 + np.cos(np.pi * done / self._n_steps))
         length /= 1.0 - MEMORY_OF_GRADIENT**done
         self._n_done += self._per_stage
-        self._descend(posterior, batches, hyper, length, 1.0 - MEMORY_OF_SQUARE**done, theta)
+        correction = 1.0 - MEMORY_OF_SQUARE**done
+        for first in range(0, self._per_stage, AT_ONCE):
+            if self._deadline.passed:
+                break
+            some = slice(first, first + AT_ONCE)
+            self._descend(posterior, batches[some], hyper, length[some], correction[some], theta)
         return Trial(theta, search.point.energies, -np.inf, 0.0)
 
     def _batch(self, n):

@@ -42,7 +42,8 @@ except ImportError:  # installed without a compiler
 
 CORRECTIONS = 20  # correction pairs of steps and gradients in L-BFGS
 DESCENT_STEPS = 1000  # quasi-Newton steps of one descent
-AT_ONCE = 20  # steps of the compiled loop between checks of the deadline
+AT_ONCE = 20  # most steps of the compiled loop between checks of the deadline
+WORK = 1e10  # rows times squared weights of these steps, half a second
 
 
 class Descents(NamedTuple):
@@ -94,9 +95,11 @@ class Descents(NamedTuple):
 def lower(posterior, steps, rule, search, max_iter, deadline=NEVER):
     """Run the loop of the module's docstring, by the rule's `compiled_loop` if there is one."""
     loop = compiled_loop(posterior, rule) if steps.compiled and not search.done else None
+    work = len(posterior.X) * posterior.network.n_weights**2
+    at_once = int(np.clip(WORK / work, 1, AT_ONCE))
     while not search.done and search.n_iter < max_iter and not deadline.passed:
         if loop is not None:
-            search, left = loop.run(search, min(max_iter, search.n_iter + AT_ONCE))
+            search, left = loop.run(search, min(max_iter, search.n_iter + at_once))
             if not left:
                 continue
         trial = steps.trial(posterior, search)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-GRACE, LEAST_GRACE = 0.5, 1.0  # fraction of the time given, and seconds at least
+GRACE, LEAST_GRACE = 0.3, 1.0  # fraction of the time given, and seconds at least
 LONG = 10.0  # seconds; a stage that takes longer is announced
 TRUST = 0.2  # of a stage whose forecast counts as much as the time that its first steps took
 TELLING = 1.0  # seconds after which the speed of the first steps is extrapolated
@@ -22,8 +22,8 @@ class Deadline(NamedTuple):
     """Time at which a fit is to end; never, by default.
 
     No new work starts after the deadline. A search for a minimum that the result needs may
-    continue for a grace period of half the time given (one second at least), and is then
-    interrupted.
+    continue for a grace period of a third of the time given (one second at least), and is then
+    interrupted, so that the fit ends within half as much time again.
     """
 
     # deadline in seconds since the epoch, common to all machines that share the work

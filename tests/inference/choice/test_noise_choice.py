@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from skbayesnn.inference import Limits, Problem
+from skbayesnn.inference import DensePrecision, Limits, Problem, fit_evidence
+from skbayesnn.inference.choice._noise_choice import p_values_of
 from skbayesnn.inference.minima._search import find_minima
 from skbayesnn.inference.noise._noise_models import NOISE_MODELS
 from skbayesnn.inference.noise._student_t_noise import _with_noise_reestimated
@@ -18,6 +19,15 @@ def make_problem(n, **options):
     X = rng.standard_normal((n, 2))
     y = np.sin(X[:, :1]) + 0.2 * rng.standard_t(3, (n, 1))
     return Problem(X, y, np.ones(n), Gaussian.per_output(1), **options)
+
+
+def test_flat_directions_of_the_hessian_do_not_matter():
+    """Where it is nearly singular, rows would have negative degrees of freedom."""
+    fit = fit_evidence(make_problem(100), (3,), entropy=0, n_restarts=1)
+    best = fit.best
+    flat = DensePrecision(1e-6 * np.eye(best.network.n_weights))
+    nearly_singular = replace(fit, minima=[replace(best, precision=flat)])
+    assert p_values_of(nearly_singular) == p_values_of(fit)
 
 
 @pytest.mark.parametrize("degrees_of_freedom", [2.5, 10.0])

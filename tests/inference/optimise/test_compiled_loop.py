@@ -10,6 +10,7 @@ from skbayesnn.inference.optimise._batches import BatchSteps
 from skbayesnn.inference.optimise._damped import DampedSteps, Search
 from skbayesnn.inference.optimise._reestimation import Reestimation
 from skbayesnn.inference.optimise._steps import FixedPrecisions, compiled_loop, lower
+from skbayesnn.inference.task._progress import Deadline
 from skbayesnn.posterior import (
     Gamma,
     Hyperparameters,
@@ -155,14 +156,20 @@ def test_a_saddle_point_is_left_to_numpy_which_escapes():
     assert all(end.point.energy < search.point.energy - 1.0 for end in ends)
 
 
-def after_stages(posterior, theta, hyper):
+def after_stages(posterior, theta, hyper, **options):
     """Weights after two stages of steps by batches."""
     point = Point(theta, hyper, posterior.energies(theta, hyper.beta), None, None)
-    search, steps = Search(point), BatchSteps(posterior, 2, 30)
+    search, steps = Search(point), BatchSteps(posterior, 2, 30, **options)
     for _ in range(2):
         theta = steps.trial(posterior, search).theta
         search = search._replace(point=search.point._replace(theta=theta))
     return theta
+
+
+def test_the_deadline_ends_a_stage():
+    posterior, theta, hyper = problem("gaussian", (3,))
+    late = after_stages(posterior, theta, hyper, deadline=Deadline(at=0.0))
+    np.testing.assert_array_equal(late, theta)
 
 
 @pytest.fixture(params=[7, 32, 256])
