@@ -317,6 +317,8 @@ def _best(trials):
 class Trial:
     """Sampling of one model in stages: ``particles`` are the last population that was drawn."""
 
+    wide = False  # True for `WideTrial`
+
     def __init__(self, problem, noise, hidden_layer_sizes, seed, stacked=True, exact=False):
         self.problem, self.noise, self.particles, self.stacked = problem, noise, None, stacked
         self.hidden_layer_sizes = hidden_layer_sizes
@@ -360,11 +362,6 @@ class Trial:
         alpha = np.full(len(joint.fixed.alpha), np.nan)  # groups of a noise network are last
         alpha[: best.alpha.size] = best.alpha
         return joint.coordinates(alpha, best.beta)
-
-    @property
-    def averages(self):
-        """True if predictions average over the output layers: there may be hardly any noise."""
-        return not self.stacked
 
     @property
     def shows_no_noise(self):
@@ -456,7 +453,8 @@ class Trial:
     def drawn(self):
         """Collect drawn networks."""
         found, joint = self.particles, self.particles.joint
-        position = found.chosen(MOST_AVERAGED if self.averages else MOST_NETWORKS, self.rng)
+        averaged = self.wide or not self.stacked  # there may be hardly any noise
+        position = found.chosen(MOST_AVERAGED if averaged else MOST_NETWORKS, self.rng)
         hyper = joint.typical_hyper(position)
         return Drawn(
             self.noise,
@@ -471,7 +469,7 @@ class Trial:
             state=joint.noise_state(position),
             narrow=found.narrow,
             stacked=self.stacked,
-            averaged=self.averages,
+            averaged=averaged,
         )
 
 
@@ -479,7 +477,7 @@ class WideTrial(Trial):
     """Sampling of one wide layer under constant noise by a single population, see `sample_wide`."""
 
     highest_by_training = -np.inf  # training would find single functions of a near Gaussian process
-    averages = True
+    wide = True
 
     def scout(self):
         """Draw the population; False if time ran out."""

@@ -158,14 +158,15 @@ class OutputLayer(NamedTuple):
             roots = np.sqrt(1.0 + values)
             to_eigenvectors = np.swapaxes(vectors, -1, -2) / roots[..., None]
             known = to_eigenvectors @ design
-            mean = _product(np.swapaxes(known, -1, -2), _product(to_eigenvectors, y))
+            mean = np.swapaxes(known, -1, -2) @ (to_eigenvectors @ y[..., None])
         else:
             gram, moment = regression_system(rows, z, sd)
             values, vectors = spectrum(gram, z.shape[-2])
             roots, to_eigenvectors = np.sqrt(1.0 + values), np.swapaxes(vectors, -1, -2)
             known = to_eigenvectors * (np.sqrt(values) / roots)[..., None]
-            mean = _product(vectors, _product(to_eigenvectors, moment) / (1.0 + values))
-        return cls(sd, sd * mean, known, roots / (1.0 + roots))
+            along = to_eigenvectors @ moment[..., None]
+            mean = vectors @ (along / (1.0 + values)[..., None])
+        return cls(sd, sd * mean[..., 0], known, roots / (1.0 + roots))
 
     def at(self, networks):
         """Select the output layers of some networks by indices of the first axis."""
@@ -173,8 +174,9 @@ class OutputLayer(NamedTuple):
 
     def weights(self, normal):
         """Map standard normal numbers to draws of the weights, both ``(..., n_outputs, width)``."""
-        along = self.factors * _product(self.known, normal)
-        return self.mean + self.sd * (normal - _product(np.swapaxes(self.known, -1, -2), along))
+        along = self.factors[..., None] * (self.known @ normal[..., None])
+        known = np.swapaxes(self.known, -1, -2) @ along
+        return self.mean + self.sd * (normal - known[..., 0])
 
     def roots(self, z):
         """Matrices of the covariance ``P P^T - Q Q^T`` of outputs at hidden units ``z``.
@@ -191,11 +193,6 @@ class OutputLayer(NamedTuple):
         root, known = self.roots(z)
         variance = np.sum(root * root, axis=-1) - np.sum(known * known, axis=-1)
         return np.maximum(variance, 0.0).swapaxes(-1, -2)
-
-
-def _product(matrix, vector):
-    """Products of stacked matrices and vectors."""
-    return (matrix @ vector[..., None])[..., 0]
 
 
 def left_out_outputs(rows, z, sd):
@@ -219,7 +216,7 @@ def left_out_outputs(rows, z, sd):
     else:
         gram, moment = regression_system(rows, z, sd)
         scaled, inverse, _ = ridge(gram, moment, z.shape[-2])
-        residual = _product(units, scaled).swapaxes(-1, -2) - rows.y
+        residual = (units @ scaled[..., None])[..., 0].swapaxes(-1, -2) - rows.y
         variance = np.sum((units @ inverse) * units, axis=-1).swapaxes(-1, -2)
     prior = np.sum(units**2, axis=-1).swapaxes(-1, -2)
     precision = rows.precision[..., None, :]
