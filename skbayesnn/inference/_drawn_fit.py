@@ -43,6 +43,7 @@ from skbayesnn.network import outputs
 from skbayesnn.posterior import JointPosterior
 
 MOST_NETWORKS = 512  # most networks kept of a model
+MOST_AVERAGED = 128  # the same if output layers are averaged over in closed form
 CLOSE = 3.0  # nats behind others, prior odds included, at which a further model is sampled
 PRECISE = 0.4  # standard error of an evidence that needs no more particles
 N_TRAINED = 16  # trained starts
@@ -78,6 +79,7 @@ class Drawn(NamedTuple):
     state: np.ndarray  # noise states (m, ...), see `JointPosterior.noise_state`
     narrow: bool  # see `Particles`
     stacked: bool  # False for a model that has its posterior probability in predictions
+    averaged: bool  # True if predictions average over the output layers in closed form
 
     @property
     def log_odds(self):
@@ -315,6 +317,8 @@ def _best(trials):
 class Trial:
     """Sampling of one model in stages: ``particles`` are the last population that was drawn."""
 
+    wide = False  # True for `WideTrial`
+
     def __init__(self, problem, noise, hidden_layer_sizes, seed, stacked=True, exact=False):
         self.problem, self.noise, self.particles, self.stacked = problem, noise, None, stacked
         self.hidden_layer_sizes = hidden_layer_sizes
@@ -449,7 +453,8 @@ class Trial:
     def drawn(self):
         """Collect drawn networks."""
         found, joint = self.particles, self.particles.joint
-        position = found.chosen(MOST_NETWORKS, self.rng)
+        averaged = self.wide or not self.stacked  # there may be hardly any noise
+        position = found.chosen(MOST_AVERAGED if averaged else MOST_NETWORKS, self.rng)
         hyper = joint.typical_hyper(position)
         return Drawn(
             self.noise,
@@ -464,6 +469,7 @@ class Trial:
             state=joint.noise_state(position),
             narrow=found.narrow,
             stacked=self.stacked,
+            averaged=averaged,
         )
 
 
@@ -471,6 +477,7 @@ class WideTrial(Trial):
     """Sampling of one wide layer under constant noise by a single population, see `sample_wide`."""
 
     highest_by_training = -np.inf  # training would find single functions of a near Gaussian process
+    wide = True
 
     def scout(self):
         """Draw the population; False if time ran out."""

@@ -210,17 +210,19 @@ def outputs(network, theta, X):
     return of_networks(attrgetter("outputs"), network, theta, X)
 
 
-def of_networks(function, network, theta, X, order=0):
+def of_networks(function, network, theta, X, order=0, others=()):
     """Values of a function of traces at all rows, in blocks of rows and networks.
 
-    ``function`` maps a `Trace` to an array ``(..., n, *values)``; the result has that shape.
+    ``function`` maps a `Trace` to an array ``(..., n, *values)``; the result has that shape. Its
+    further arguments are those items of the arrays ``others`` that belong to the same networks.
     """
     networks, width, result = theta.reshape(-1, theta.shape[-1]), max(network.layer_sizes), None
     for rows in row_blocks(len(X), width):
         step = max(1, CACHED_DOUBLES // (width * (rows.stop - rows.start)))
         for first in range(0, max(1, len(networks)), step):
             some = slice(first, first + step)
-            values = function(forward(network, networks[some], X[rows], order))
+            trace = forward(network, networks[some], X[rows], order)
+            values = function(trace, *(array[some] for array in others))
             if result is None:
                 result = np.empty((len(networks), len(X), *values.shape[2:]))
             result[some, rows] = values

@@ -29,7 +29,7 @@ from skbayesnn.posterior.likelihoods._likelihoods import (
     Targets,
 )
 from skbayesnn.posterior.likelihoods._measured import MeasuredGaussian
-from skbayesnn.posterior.likelihoods._output_layer import ridge
+from skbayesnn.posterior.likelihoods._output_layer import OutputLayer, ridge
 from skbayesnn.posterior.likelihoods._student_t import FARTHEST, StudentT, squared_scales
 from skbayesnn.posterior.priors._hyperpriors import Gamma, Hyperprior, Hyperpriors, LogUniform
 from skbayesnn.posterior.priors._weight_groups import INTERCEPT, WeightGroups, weight_groups
@@ -58,6 +58,7 @@ __all__ = [
     "MeasuredJoint",
     "Misfit",
     "NegativeBinomial",
+    "OutputLayer",
     "Poisson",
     "Posterior",
     "SquaredResiduals",

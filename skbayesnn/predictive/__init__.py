@@ -13,7 +13,7 @@ from skbayesnn.predictive._combination import (
 from skbayesnn.predictive._counts import CountEnsemble
 from skbayesnn.predictive._ensemble import Ensemble, Rescaled
 from skbayesnn.predictive._leave_one_out import LeftOut, left_out
-from skbayesnn.predictive._members import Draws, Member, Part, class_probabilities
+from skbayesnn.predictive._members import Draws, GivenHidden, Member, Part, class_probabilities
 from skbayesnn.predictive._moderation import (
     covariance_root,
     moderated_sigmoid,
@@ -36,6 +36,7 @@ __all__ = [
     "Draws",
     "Ensemble",
     "GaussianNoise",
+    "GivenHidden",
     "LeftOut",
     "Member",
     "NoiseNetworks",

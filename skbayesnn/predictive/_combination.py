@@ -19,7 +19,7 @@ from skbayesnn.posterior import (
 from skbayesnn.predictive._counts import CountNoise
 from skbayesnn.predictive._ensemble import Ensemble
 from skbayesnn.predictive._leave_one_out import LeftOut, left_out
-from skbayesnn.predictive._members import Draws, Member
+from skbayesnn.predictive._members import Draws, GivenHidden, Member
 from skbayesnn.predictive._noise import (
     CensoredNoise,
     CensoredStudentTNoise,
@@ -351,7 +351,7 @@ def ensemble_of_models(fit):
     problem = fit.problem
     least = -np.inf if problem.half_linear else fit.drawn[0].log_evidence - HOPELESS
     drawn = [some for some in fit.drawn if some.log_evidence >= least]
-    parts = [_draws_of(some.joint, some.theta, some.beta, some.state) for some in drawn]
+    parts = [_networks_of(some) for some in drawn]
     rows = problem.X, problem.y, problem.known
     left = [
         LeftOut.of_draws(part, *rows, some.joint.left_out_outputs(some.position))
@@ -405,6 +405,16 @@ def with_chains(gaussians, left_out, fit):
 def noise_of_drawn(drawn):
     """Noise of the networks of a `Drawn`."""
     return _draws_of(drawn.joint, drawn.theta, drawn.beta, drawn.state).noise
+
+
+def _networks_of(drawn):
+    """Networks of a `Drawn`, which may have a Gaussian posterior of their output layers."""
+    joint, position = drawn.joint, drawn.position
+    draws = _draws_of(joint, drawn.theta, drawn.beta, drawn.state)
+    layers = joint.output_layers(position) if drawn.averaged else None
+    if layers is None:
+        return draws
+    return GivenHidden(draws.network, joint.mean_weights(position), draws.noise, layers=layers)
 
 
 def _draws_of(joint, theta, beta, state, best=0):

@@ -20,6 +20,7 @@ from skbayesnn.network import (
     outputs,
     row_blocks,
 )
+from skbayesnn.posterior import OutputLayer
 from skbayesnn.predictive._marginals import NORMAL, Marginals
 from skbayesnn.predictive._moderation import (
     MANY_CLASSES,
@@ -29,6 +30,8 @@ from skbayesnn.predictive._moderation import (
     sigmoid_variance,
 )
 from skbayesnn.predictive._noise import GaussianNoise
+
+FUNCTIONS = 4  # functions for each network that represent covariances between rows
 
 
 def class_probabilities(activations):
@@ -309,12 +312,12 @@ class Draws(Part):
         return self.noise.log_density(residual, covariance, X)
 
     def draw(self, X, rng, size, noisy=False):
-        chosen = rng.integers(len(self.theta), size=size)
-        f = outputs(self.network, self.theta[chosen].astype(float), X)
+        chosen = rng.integers(self.size, size=size)
+        f = outputs(self.network, self._drawn_weights(chosen, rng), X)
         return f + self.noise.of(chosen).draw(X, f.shape, rng) if noisy else f
 
     def gradients(self, X):
-        return self._slopes(self.theta, X)
+        return self._slopes(self.theta.astype(float), X)
 
     def gradient_moments(self, X):
         """Derivatives, and zeros for their variances."""
@@ -322,11 +325,15 @@ class Draws(Part):
         return slopes, np.broadcast_to(0.0, slopes.shape)
 
     def draw_gradients(self, X, rng, size):
-        chosen = rng.integers(len(self.theta), size=size)
-        return self._slopes(self.theta[chosen], X)
+        chosen = rng.integers(self.size, size=size)
+        return self._slopes(self._drawn_weights(chosen, rng), X)
+
+    def _drawn_weights(self, chosen, rng):
+        """Weights of some networks, ``(len(chosen), k)``."""
+        return self.theta[chosen].astype(float)
 
     def _slopes(self, theta, X):
-        found = of_networks(input_jacobian, self.network, theta.astype(float), X, order=1)
+        found = of_networks(input_jacobian, self.network, theta, X, order=1)
         return self._relative(found)
 
     def probabilities(self, X, moderated):
@@ -350,3 +357,80 @@ class Draws(Part):
         f = self.outputs(X)
         mean = f.mean(axis=0)
         return mean, np.moveaxis(f - mean, 0, -1) / np.sqrt(len(f))
+
+
+@dataclass(frozen=True)
+class GivenHidden(Draws):
+    """Drawn hidden weights, with the Gaussian posterior of the output layer given each of them.
+
+    Averages over the output layer are exact, only those over hidden weights and precisions are
+    Monte Carlo estimates (Gelfand & Smith 1990). Where there is hardly any noise,
+    drawn output layers would make a mixture of laws far narrower than the gaps between them. The
+    noise is Gaussian, and independent between outputs. The weights have the mean output layers.
+    """
+
+    layers: OutputLayer | None = None
+
+    def first(self, size):
+        return replace(super().first(size), layers=self.layers.at(slice(size)))
+
+    @property
+    def n_unknowns(self):
+        """Number of functions that `whitened` draws."""
+        return FUNCTIONS * self.size
+
+    def _moments(self, X):
+        """Means and variances of the outputs of every network, ``(m, n, n_outputs)`` each."""
+
+        def moments(trace, *layers):
+            variances = OutputLayer(*layers).variances(trace.inputs[-1])
+            return np.stack([trace.outputs, variances], axis=-1)
+
+        found = of_networks(moments, self.network, self.theta, X, others=self.layers)
+        return found[..., 0], found[..., 1]
+
+    def moments(self, X):
+        f, variances = self._moments(X)
+        return f, variances[..., None] * np.eye(f.shape[-1])
+
+    def joint_covariances(self, X):
+        root, known = self.layers.roots(forward(self.network, self.theta, X).inputs[-1])
+        return root @ np.swapaxes(root, -1, -2) - known @ np.swapaxes(known, -1, -2)
+
+    def marginals(self, X, weights):
+        f, variances = self._moments(X)
+        return [Marginals(weights, f, np.sqrt(self.noise.scales(X) ** 2 + variances), NORMAL)]
+
+    def log_densities(self, X, y, errors=None):
+        return self.noise.widened(y, *self._moments(X), X, errors)[0]
+
+    def _drawn_weights(self, chosen, rng):
+        """Weights of some networks with drawn output layers, ``(len(chosen), k)``."""
+        theta = self.theta[chosen]
+        for some in row_blocks(len(chosen), self.layers.known[0].size):
+            layers = self.layers.at(chosen[some])
+            drawn = layers.weights(rng.standard_normal(layers.sd.shape))
+            output = np.swapaxes(drawn, -1, -2).reshape(len(drawn), -1)
+            theta[some, self.network.slices[-1]] = output
+        return theta
+
+    def gradient_moments(self, X):
+        """Derivatives, and their variances due to the output layer."""
+
+        def variances(trace, *layers):
+            slopes = mixed_factors(trace)[-1].tangents  # of the hidden units, (m, n, d, width)
+            flat = slopes.reshape(len(slopes), -1, slopes.shape[-1])
+            found = OutputLayer(*layers).variances(flat).reshape(*slopes.shape[:-1], -1)
+            return np.swapaxes(found, -1, -2)
+
+        found = of_networks(variances, self.network, self.theta, X, 2, self.layers)
+        return self.gradients(X), found
+
+    def whitened(self, X):
+        """Outputs as ``mean + V z``, with exact mean and variances; correlations by drawing."""
+        chosen, rng = np.repeat(np.arange(self.size), FUNCTIONS), np.random.default_rng(0)
+        means, variances = self._moments(X)
+        mean = means.mean(axis=0)
+        V = np.moveaxis(outputs(self.network, self._drawn_weights(chosen, rng), X) - mean, 0, -1)
+        total = means.var(axis=0) + variances.mean(axis=0)
+        return mean, V * np.sqrt(total / np.sum(V**2, axis=-1))[..., None]

@@ -115,7 +115,7 @@ REGRESSOR_PARAMETERS = [
     ({"noise": True}, "noise must be one of 'constant', 'shared'.* got True"),
     ({"noise": Noise(std="small")}, "noise.std must be 'auto', a positive"),
     ({"noise": Noise(std=None)}, "noise.std must be 'auto', .* got None"),
-    ({"noise": 0.0}, "positive and finite, got 0.0. Give a small number instead.$"),
+    ({"noise": 0.0}, "noise.std .* finite, got 0.0. .* without noise, give a small .* 0.001 times"),
     ({"noise": np.nan}, "noise.std must be positive and finite, got nan"),
     ({"noise": [0.1, 0.2]}, "noise.std must be one number or 1 numbers"),
     ({"noise": {1: 0.1}}, r"noise.std names 1, but this model has \[0\]"),

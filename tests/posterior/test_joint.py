@@ -179,7 +179,7 @@ def test_output_layer_given_the_rest(name, prior):
 
 
 @pytest.mark.parametrize("name", [*REGRESSION, *INDEPENDENT])
-@each_depth
+@pytest.mark.parametrize("hidden", [*DEPTHS, (9,)], ids=str)  # the last: more units than rows
 def test_outputs_given_the_other_rows(name, hidden):
     """The density of one unit of weight is the ratio of the likelihoods with and without it."""
     joint, q = make_joint(name, hidden)
@@ -214,6 +214,7 @@ def test_no_outputs_given_the_other_rows():
     for name, integrate in (("gaussian", False), ("correlated", True)):
         joint, q = make_joint(name, integrate=integrate)
         assert joint.left_out_outputs(q) is None
+        assert joint.output_layers(q) is None
 
 
 @each_likelihood

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skbayesnn.posterior import ridge
-from skbayesnn.posterior.likelihoods._output_layer import Rows, drawn_output_layer, integrated
+from skbayesnn.posterior.likelihoods._output_layer import OutputLayer, Rows, integrated
 
 
 def system(n, width, scale=1.0, lead=(3, 2), seed=0):
@@ -83,11 +83,32 @@ def test_fewer_rows_than_units(lead, n_factors):
     for name in ("gradient", "log_factors", "residual"):
         assert_allclose(getattr(found, name), getattr(expected, name)[..., :n, :], atol=1e-10)
 
-    def maps(rows, z):  # of standard normal numbers to draws
-        mean = drawn_output_layer(rows, z, sd, np.zeros_like(sd))
-        return mean, np.stack([drawn_output_layer(rows, z, sd, i) - mean for i in np.eye(width)])
 
-    (mean, some), (other_mean, other) = maps(rows, z), maps(padded, z_padded)
-    assert_allclose(mean, other_mean, atol=1e-10)
-    covariance = np.einsum("i...j,i...k", some, some)
-    assert_allclose(covariance, np.einsum("i...j,i...k", other, other), atol=1e-10)
+@pytest.mark.parametrize("n", [5, 30])
+@pytest.mark.parametrize("n_factors", [None, 2])
+@pytest.mark.parametrize("lead", [(), (3,)])
+def test_output_layer_by_inverses(lead, n, n_factors):
+    """Bishop 2006, equations 3.53 and 3.54, for every output by itself."""
+    width, rng = 9, np.random.default_rng(0)
+    z, y = rng.standard_normal((*lead, n, width)), rng.standard_normal((n, 2))
+    sd, precision = rng.gamma(2.0, size=(*lead, 2, width)), rng.gamma(2.0, size=(*lead, 2))
+    factors = None if n_factors is None else rng.gamma(2.0, size=(*lead, n, n_factors))
+    rows = Rows(y, 1.0 + rng.random(n), precision, factors)
+    columns = np.swapaxes(np.broadcast_to(rows.weights, (*lead, n, 2)), -1, -2)
+    weighted = np.swapaxes(z, -1, -2)[..., None, :, :] * columns[..., None, :]
+    weighted = weighted * precision[..., None, None]
+    S = np.linalg.inv(weighted @ z[..., None, :, :] + np.eye(width) / sd[..., None] ** 2)
+    mean = (S @ (weighted @ y.T[..., None]))[..., 0]
+
+    layer = OutputLayer.of(rows, z, sd)
+    assert_allclose(layer.mean, mean, atol=1e-10)
+    assert_allclose(layer.weights(np.zeros_like(sd)), mean, atol=1e-10)
+    columns = [layer.weights(np.broadcast_to(i, sd.shape)) - mean for i in np.eye(width)]
+    assert_allclose(np.einsum("i...j,i...k", columns, columns), S, atol=1e-10)
+    other = rng.standard_normal((*lead, 4, width))
+    exact = other[..., None, :, :] @ S @ np.swapaxes(other, -1, -2)[..., None, :, :]
+    root, known = layer.roots(other)
+    found = root @ np.swapaxes(root, -1, -2) - known @ np.swapaxes(known, -1, -2)
+    assert_allclose(found, exact, atol=1e-10)
+    variances = np.diagonal(exact, axis1=-2, axis2=-1)
+    assert_allclose(layer.variances(other), np.swapaxes(variances, -1, -2), atol=1e-10)

@@ -23,6 +23,9 @@ CLASSICS = {
     "stochastic_dynamics": Plan(n_steps=1, persistence=0.95, metropolis=False),
     "metropolis": Plan(n_steps=1, kernel=random_walk, target=0.25),
 }
+EXACT_TARGETS = (
+    " For targets without noise, give a small one, such as 0.001 times the spread of the targets."
+)
 OF_THE_DYNAMICS = ("n_steps", "persistence")  # parameters that a random walk does not have
 
 
@@ -140,7 +143,7 @@ def fixed_values(given, names, what, may_be_zero=False, inferred=("auto",)):
         finite = isinstance(value, numbers.Real) and np.isfinite(value)
         if not (finite and (value > 0 or (may_be_zero and value == 0))):
             place = "" if one_for_all else f" for {name!r}"
-            hint = " Give a small number instead." if value == 0 else ""
+            hint = EXACT_TARGETS if what == "noise.std" and value == 0 else ""
             raise ValueError(f"{what} must be positive and finite, got {value!r}{place}.{hint}")
         position = list(names).index(name)
         free[position], values[position] = False, float(value)

@@ -11,9 +11,9 @@ from skbayesnn.network import forward, hidden_gradient, row_blocks
 from skbayesnn.posterior.joint._coordinates import Coordinates
 from skbayesnn.posterior.kernels._compiled import compiled_joint
 from skbayesnn.posterior.likelihoods._output_layer import (
+    OutputLayer,
     Rows,
     complete,
-    drawn_output_layer,
     integrated,
     left_out_outputs,
 )
@@ -164,6 +164,13 @@ class JointPosterior(Coordinates):
             normal = np.stack([rng.standard_normal(self._output_labels.shape) for rng in rngs])
         return self._of_means(self._with_outputs(self.place(q), normal))
 
+    def output_layers(self, q):
+        """Posteriors of the output layers given the positions ``(m, d)``, as `OutputLayer`.
+
+        ``None`` unless the output layer is integrated out.
+        """
+        return self._output_layer(self.place(q)) if self.integrated else None
+
     def left_out_outputs(self, q):
         """Mean and variance of the output of every row given the targets of the other rows.
 
@@ -222,9 +229,13 @@ class JointPosterior(Coordinates):
             return place.theta
         if normal is None:
             normal = np.zeros(self._output_labels.shape)
-        z, sd = self._features(place.theta).inputs[-1], self._output_sd(place.hyper)
-        layer = np.swapaxes(drawn_output_layer(self._rows(place), z, sd, normal), -1, -2)
+        layer = np.swapaxes(self._output_layer(place).weights(normal), -1, -2)
         return np.concatenate([place.theta, layer.reshape(*layer.shape[:-2], -1)], axis=-1)
+
+    def _output_layer(self, place):
+        """Posterior of an output layer that is integrated out, given all else."""
+        z, sd = self._features(place.theta).inputs[-1], self._output_sd(place.hyper)
+        return OutputLayer.of(self._rows(place), z, sd)
 
     # --- natural coordinates ---------------------------------------------------------------------
 

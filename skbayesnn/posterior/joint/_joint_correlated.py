@@ -184,6 +184,10 @@ class CorrelatedJoint(JointPosterior):
         weights[..., self.n_sampled :] = layer.reshape(*weights.shape[:-1], -1)
         return weights
 
+    def output_layers(self, q):
+        """Return ``None``: the output layers of correlated targets depend on each other."""
+        return None
+
     def left_out_outputs(self, q):
         return None  # targets of a row with correlated noise are not left out one by one
 

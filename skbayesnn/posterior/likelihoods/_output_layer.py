@@ -137,28 +137,62 @@ def _integrated_in_rows(rows, z, sd):
     return Regression(value, pull, by_alpha, by_precision, by_factors, residual)
 
 
-def drawn_output_layer(rows, z, sd, normal):
-    """Map standard normal numbers to draws of the output layer, both ``(..., n_outputs, width)``.
+class OutputLayer(NamedTuple):
+    """Gaussian posterior of an output layer given the hidden units (Bishop 2006, equation 3.49).
 
-    Zeros give the mean. The posterior covariance, in units of the prior, is the identity but for
-    as many directions as there are rows or units, whichever are fewer.
+    In units of the prior its covariance is ``1 - K^T K``, the square of ``1 - K^T F K``. ``K`` has
+    as many rows ``r`` as there are rows of data or units, whichever are fewer.
     """
-    if z.shape[-1] > z.shape[-2]:
-        design, y, _ = row_system(rows, z, sd)
-        across = np.swapaxes(design, -1, -2)
-        values, vectors = spectrum(design @ across, z.shape[-2])
-        grown = np.sqrt(1.0 + values)
-        turned = np.swapaxes(vectors, -1, -2) @ (design @ normal[..., None])
-        along = np.swapaxes(vectors, -1, -2) @ y[..., None] / grown[..., None] ** 2
-        along -= turned / (grown * (1.0 + grown))[..., None]
-        return sd * (normal + (across @ (vectors @ along))[..., 0])
-    gram, moment = regression_system(rows, z, sd)
-    values, vectors = spectrum(gram, z.shape[-2])
-    shrink = 1.0 / (1.0 + values)
-    to_eigenvectors = np.swapaxes(vectors, -1, -2)
-    along = (to_eigenvectors @ moment[..., None])[..., 0] * shrink
-    along = along + np.sqrt(shrink) * (to_eigenvectors @ normal[..., None])[..., 0]
-    return sd * (vectors @ along[..., None])[..., 0]
+
+    sd: np.ndarray  # of the prior, (..., n_outputs, width)
+    mean: np.ndarray  # of the weights, (..., n_outputs, width)
+    known: np.ndarray  # K, (..., n_outputs, r, width)
+    factors: np.ndarray  # diagonal of F, (..., n_outputs, r)
+
+    @classmethod
+    def of(cls, rows, z, sd):
+        """Solve the ridge regressions of targets on hidden units ``z``, see `regression_system`."""
+        if z.shape[-1] > z.shape[-2]:
+            design, y, _ = row_system(rows, z, sd)
+            values, vectors = spectrum(design @ np.swapaxes(design, -1, -2), z.shape[-2])
+            roots = np.sqrt(1.0 + values)
+            to_eigenvectors = np.swapaxes(vectors, -1, -2) / roots[..., None]
+            known = to_eigenvectors @ design
+            mean = np.swapaxes(known, -1, -2) @ (to_eigenvectors @ y[..., None])
+        else:
+            gram, moment = regression_system(rows, z, sd)
+            values, vectors = spectrum(gram, z.shape[-2])
+            roots, to_eigenvectors = np.sqrt(1.0 + values), np.swapaxes(vectors, -1, -2)
+            known = to_eigenvectors * (np.sqrt(values) / roots)[..., None]
+            along = to_eigenvectors @ moment[..., None]
+            mean = vectors @ (along / (1.0 + values)[..., None])
+        return cls(sd, sd * mean[..., 0], known, roots / (1.0 + roots))
+
+    def at(self, networks):
+        """Select the output layers of some networks by indices of the first axis."""
+        return OutputLayer(*(array[networks] for array in self))
+
+    def weights(self, normal):
+        """Map standard normal numbers to draws of the weights, both ``(..., n_outputs, width)``."""
+        along = self.factors[..., None] * (self.known @ normal[..., None])
+        known = np.swapaxes(self.known, -1, -2) @ along
+        return self.mean + self.sd * (normal - known[..., 0])
+
+    def roots(self, z):
+        """Matrices of the covariance ``P P^T - Q Q^T`` of outputs at hidden units ``z``.
+
+        With ``z`` ``(..., n, width)``, ``P = z A^(-1/2)`` is ``(..., n_outputs, n, width)``, and
+        ``Q = P K^T``. A missing last unit is the constant, whose derivatives are zero.
+        """
+        width = z.shape[-1]
+        root = z[..., None, :, :] * self.sd[..., None, :width]
+        return root, root @ np.swapaxes(self.known[..., :width], -1, -2)
+
+    def variances(self, z):
+        """Variances of the outputs at hidden units, ``(..., n, n_outputs)``."""
+        root, known = self.roots(z)
+        variance = np.sum(root * root, axis=-1) - np.sum(known * known, axis=-1)
+        return np.maximum(variance, 0.0).swapaxes(-1, -2)
 
 
 def left_out_outputs(rows, z, sd):
@@ -171,18 +205,25 @@ def left_out_outputs(rows, z, sd):
 
     Both are of shape ``(m, n, n_outputs)``, for ``m`` networks with their own ``sd``.
     """
-    gram, moment = regression_system(rows, z, sd)
-    scaled, inverse, _ = ridge(gram, moment, z.shape[-2])
     z = np.broadcast_to(z, (*sd.shape[:-2], *z.shape[-2:]))
     units = z[..., None, :, :] * sd[..., None, :]  # of the prior, (m, n_outputs, n, width)
-    f = (units @ scaled[..., None])[..., 0].swapaxes(-1, -2)
-    variance = np.sum((units @ inverse) * units, axis=-1).swapaxes(-1, -2)
+    if z.shape[-1] > z.shape[-2]:
+        design, y, roots = row_system(rows, z, sd)
+        c, inverse, _ = ridge(design @ np.swapaxes(design, -1, -2), y, z.shape[-2])
+        residual = (-c / roots).swapaxes(-1, -2)
+        fitted = 1.0 - inverse.diagonal(axis1=-2, axis2=-1)
+        variance = (fitted / roots**2).swapaxes(-1, -2)
+    else:
+        gram, moment = regression_system(rows, z, sd)
+        scaled, inverse, _ = ridge(gram, moment, z.shape[-2])
+        residual = (units @ scaled[..., None])[..., 0].swapaxes(-1, -2) - rows.y
+        variance = np.sum((units @ inverse) * units, axis=-1).swapaxes(-1, -2)
     prior = np.sum(units**2, axis=-1).swapaxes(-1, -2)
     precision = rows.precision[..., None, :]
     if rows.factors is not None:
         precision = precision * rows.factors
     rest = np.maximum(1.0 - precision * variance, 1.0 / (1.0 + precision * prior))
-    return rows.y + (f - rows.y) / rest, np.minimum(variance / rest, prior)
+    return rows.y + residual / rest, np.minimum(variance / rest, prior)
 
 
 def complete(rows, trace):
