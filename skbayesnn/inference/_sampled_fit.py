@@ -23,9 +23,9 @@ from skbayesnn.inference.minima._search import ALONE, find_minima
 from skbayesnn.inference.noise._noise_models import NOISE_MODELS
 from skbayesnn.inference.sampling._population import sample_after, sample_population
 from skbayesnn.inference.sampling._sampling import (
+    Draws,
     Sampled,
     SamplingSettings,
-    is_linear,
     run_chains,
     start_chains,
     start_sampling,
@@ -56,8 +56,9 @@ class Recipe:
     def settings(self, problem, posed, noise):
         """`SamplingSettings` for a posterior."""
         tuned = self.plan is None
-        linear = is_linear(problem, posed, noise)
-        plan, thin = tuned_plan(posed, linear, noise) if tuned else (self.plan, 1)
+        plan, thin = self.plan, 1
+        if tuned:
+            plan, thin = tuned_plan(posed, noise, problem.noise_hidden_layer_sizes)
         counts = self.n_warmup, self.n_draws, self.thin or thin
         return SamplingSettings(posed.settings, plan, *counts, tuned, np.dtype(self.dtype))
 
@@ -241,7 +242,7 @@ def _continued(old, settings, workers):
     rest = settings._replace(n_draws=settings.n_draws - done * settings.plan.group)
     chains = [batch._replace(rngs=deepcopy(batch.rngs)) for batch in old.chains]  # they advance
     more = run_chains(old.joint, chains, rest, False, workers)
-    return more.after(old)
+    return replace(more, draws=Draws.join([old.draws, more.draws], axis=1))
 
 
 def _chosen(problem, hidden_layer_sizes, noise, entropy, init, previous, workers, populated):

@@ -55,7 +55,7 @@ def short_chains(fit, entropy, workers):
             if problem.deadline.passed:
                 break
             posed = NOISE_MODELS[noise].pose(problem.posed(sizes))
-            plan = tuned_plan(posed, False, noise)[0]._replace(max_steps=MAX_STEPS)
+            plan = tuned_plan(posed, noise)[0]._replace(max_steps=MAX_STEPS)
             settings = SamplingSettings(posed.settings, plan, N_WARM_UP, N_DRAWS)
             started = start_sampling(problem, posed, settings, seeds, noise, trained=trained)
             found[noise] = run_chains(*started, settings)
