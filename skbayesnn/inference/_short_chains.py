@@ -8,7 +8,8 @@ in about a tenth of the time of a population. Chains do not measure the evidence
 import numpy as np
 
 from skbayesnn._threads import blas_threads
-from skbayesnn.inference._drawn_fit import GENEROUS, seconds_of_population
+from skbayesnn.inference._drawn_fit import GENEROUS
+from skbayesnn.inference._trials import seconds_of_population
 from skbayesnn.inference.noise._noise_models import NOISE_MODELS
 from skbayesnn.inference.sampling._sampling import (
     SamplingSettings,
