@@ -153,7 +153,8 @@ def test_a_search_that_ends_at_a_saddle_point_has_not_converged():
     ]
     assert_same(*ends, FINE)
     assert ends[0].done
-    assert not (ends[0].converged or ends[0].point.precision.definite)
+    assert not ends[0].converged
+    assert not ends[0].point.precision.definite
 
 
 def after_stages(posterior, theta, hyper):
