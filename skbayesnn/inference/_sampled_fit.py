@@ -131,18 +131,6 @@ def fit_by_sampling(
     chains start at its minima. The models of a `SampledFit` ``previous`` are kept, and its chains
     continue if they lack only draws; if the key ``origin`` of its starting points differs, the fit
     starts anew.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.inference import Problem, Recipe, fit_by_sampling
-    >>> from skbayesnn.posterior import Gaussian
-    >>> X = np.linspace(-1, 1, 20)[:, None]
-    >>> y = X + 0.1 * np.random.default_rng(0).standard_normal((20, 1))
-    >>> problem = Problem(X, y, np.ones(20), Gaussian.per_output(1))
-    >>> fit = fit_by_sampling(problem, (), Recipe(n_chains=2, n_draws=50), entropy=0)
-    >>> bool(np.isfinite(fit.log_evidence))
-    True
     """
     populated = not recipe.from_prior
     chosen = _chosen(

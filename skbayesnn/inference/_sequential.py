@@ -31,17 +31,6 @@ def learnt(fit):
 
     The result is `Learnt` from an `EvidenceFit`, or ``None`` if neither curvature is positive
     definite there.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.inference import Problem, fit_evidence, learnt
-    >>> from skbayesnn.posterior import Gaussian
-    >>> X = np.linspace(-1, 1, 20)[:, None]
-    >>> fit = fit_evidence(Problem(X, X + X**2, np.ones(20), Gaussian.per_output(1)), (), 0)
-    >>> prior = learnt(fit).prior
-    >>> np.array_equal(prior.mean, fit.best.theta), prior.shape.shape
-    (True, (2, 2))
     """
     best, (posterior, settings) = fit.best, fit.posed
     own, method = own_posterior(posterior, best), Method.choose(posterior, settings)

@@ -132,18 +132,7 @@ class Precision:
 
 
 class DensePrecision(Precision):
-    """Dense matrix ``(k, k)`` with its Cholesky factor.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.inference import DensePrecision
-    >>> precision = DensePrecision(np.diag([4.0, 1.0]))
-    >>> precision.variances()
-    array([0.25, 1.  ])
-    >>> precision.project(np.array([[[1.0, 1.0]]]))  # variance of the sum
-    array([[[1.25]]])
-    """
+    """Dense matrix ``(k, k)`` with its Cholesky factor."""
 
     def __init__(self, matrix):
         self.matrix = matrix

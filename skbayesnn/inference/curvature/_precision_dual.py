@@ -11,15 +11,6 @@ class DualPrecision(Precision):
     """Precision ``A = diag(a) + S^T S`` with fewer rows in ``S`` than weights (Woodbury).
 
     The prior precisions ``a`` are (k,), and the weighted Jacobian ``S`` is (m, k).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.inference import DensePrecision, DualPrecision
-    >>> a, S = np.ones(5), np.arange(10.0).reshape(2, 5)
-    >>> dense = DensePrecision(np.diag(a) + S.T @ S)
-    >>> np.allclose(DualPrecision(a, S).variances(), dense.variances())
-    True
     """
 
     def __init__(self, prior, S):
