@@ -54,22 +54,14 @@ class DualPrecision(Precision):
         return np.diag(self.prior) + self.S.T @ self.S
 
     def eigenvalues(self, prior):
-        """Eigenvalues relative to ``diag(prior)``, see `Precision.eigenvalues`.
-
-        No matrix of shape (k, k) is formed if ``prior`` is the prior of this precision.
-        """
-        if not np.array_equal(prior, self.prior):
-            return super().eigenvalues(prior)
+        """Eigenvalues relative to its own prior, without a matrix of shape (k, k)."""
         return self._one_plus(np.linalg.svd(self.S / np.sqrt(prior), compute_uv=False))
 
     def spectrum(self, prior):
-        """Eigenvalues and eigenvectors relative to ``diag(prior)``, see `Precision.spectrum`.
+        """Eigenvalues and eigenvectors relative to its own prior, see `Precision.spectrum`.
 
-        A singular value decomposition, which does not square the condition number, serves if
-        ``prior`` is the prior of this precision.
+        A singular value decomposition does not square the condition number.
         """
-        if not np.array_equal(prior, self.prior):
-            return super().spectrum(prior)
         root = np.sqrt(prior)
         _, singular, vectors = np.linalg.svd(self.S / root)
         return self._one_plus(singular), (vectors / root).T
