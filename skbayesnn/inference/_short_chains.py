@@ -51,7 +51,9 @@ def short_chains(fit, entropy, workers):
         return {}
     found, seeds = {}, np.random.SeedSequence([entropy, 2]).spawn(N_CHAINS)
     with workers.progress.over("short chains", np.ones(len(noises)), seconds=seconds) as step:
-        trained = _trained(*problem.posed(sizes), seeds)
+        rngs = [np.random.default_rng(seed) for seed in seeds]
+        with blas_threads(posterior.network.n_weights):  # under constant noise, for all models
+            trained = briefly_trained(*problem.posed(sizes), rngs)
         for noise in noises:
             if problem.deadline.passed:
                 break
@@ -62,10 +64,3 @@ def short_chains(fit, entropy, workers):
             found[noise] = run_chains(*started, settings)
             step(f"{N_CHAINS * N_DRAWS} networks of hidden layers {sizes}, {noise} noise")
     return found
-
-
-def _trained(posterior, search, seeds):
-    """Train networks briefly, under constant noise, as starts for all noise models."""
-    rngs = [np.random.default_rng(seed) for seed in seeds]
-    with blas_threads(posterior.network.n_weights):
-        return briefly_trained(posterior, search, rngs)

@@ -231,13 +231,7 @@ class DensePrecision(Precision):
         return output_covariances(trace, self.covariance())
 
     def variances(self):
-        return self._variances.copy()
-
-    @cached_property
-    def _variances(self):
-        if "_covariance" in vars(self):
-            return self._covariance.diagonal().copy()
-        return lapack.dpotri(self.factor, lower=1)[0].diagonal().copy()
+        return self.covariance().diagonal().copy()
 
     def trace_under(self, other):
         return np.sum(self.matrix * other.covariance())

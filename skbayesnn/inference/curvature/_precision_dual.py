@@ -123,6 +123,8 @@ class SpectralPrecision(DualPrecision):
     number: rounding errors are relative to the singular values, not to their squares.
     """
 
+    covariance, project = Precision.covariance, Precision.project
+
     @property
     def definite(self):
         """True for any ``S``."""
@@ -160,18 +162,12 @@ class SpectralPrecision(DualPrecision):
         root = np.sqrt(self.prior)
         return (self._shrunk((vectors.T / root).T, 2).T / root).T
 
-    def covariance(self):
-        return self.solve(np.eye(len(self.prior)))
-
     def variances(self):
         values, basis, complete = self._spectrum
         variances = (basis**2).T @ (1.0 / np.hypot(1.0, values) ** 2)
         if not complete:
             variances += np.maximum(1.0 - np.sum(basis**2, axis=0), 0.0)
         return variances / self.prior
-
-    def project(self, J):
-        return Precision.project(self, J)
 
     def draw(self, rng, size):
         """Draw deviations from the mean with covariance ``A^-1``, shape (size, k)."""
