@@ -190,19 +190,13 @@ def _begun(chosen, recipe, settings, seeds, workers):
             workers.n_jobs,
         )
         return settings, run_chains(*started, settings, True, workers), (np.nan, np.nan)
-    settings = settings.grouped(N_PARTS)
-    started = found.joint, _started(found, settings, chain_seeds, workers)
+    settings, joint, last = settings.grouped(N_PARTS), found.joint, found.position[:, -1]
+    rngs = [np.random.default_rng(s) for seed in chain_seeds for s in seed.spawn(N_PARTS)]
+    position = last[np.arange(len(rngs)) * len(last) // len(rngs)]  # in the order of populations
+    with blas_threads(joint.posterior.network.n_weights):
+        chains = start_chains(joint, position, rngs, settings.plan, workers.n_jobs)
     evidence = found.log_evidence + problem.log_scale, found.log_evidence_std
-    return settings, run_chains(*started, settings, True, workers), evidence
-
-
-def _started(found, settings, seeds, workers):
-    """Start the short chains at final states of the populations, in the order of these."""
-    rngs = [np.random.default_rng(s) for seed in seeds for s in seed.spawn(settings.plan.group)]
-    last = found.position[:, -1]
-    position = last[np.arange(len(rngs)) * len(last) // len(rngs)]
-    with blas_threads(found.joint.posterior.network.n_weights):
-        return start_chains(found.joint, position, rngs, settings.plan, workers.n_jobs)
+    return settings, run_chains(joint, chains, settings, True, workers), evidence
 
 
 def _with_evidence(fit, seed, workers):
