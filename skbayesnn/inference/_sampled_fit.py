@@ -23,9 +23,9 @@ from skbayesnn.inference.minima._search import ALONE, find_minima
 from skbayesnn.inference.noise._noise_models import NOISE_MODELS
 from skbayesnn.inference.sampling._population import sample_after, sample_population
 from skbayesnn.inference.sampling._sampling import (
+    Draws,
     Sampled,
     SamplingSettings,
-    is_linear,
     run_chains,
     start_chains,
     start_sampling,
@@ -56,8 +56,9 @@ class Recipe:
     def settings(self, problem, posed, noise):
         """`SamplingSettings` for a posterior."""
         tuned = self.plan is None
-        linear = is_linear(problem, posed, noise)
-        plan, thin = tuned_plan(posed, linear, noise) if tuned else (self.plan, 1)
+        plan, thin = self.plan, 1
+        if tuned:
+            plan, thin = tuned_plan(posed, noise, problem.noise_hidden_layer_sizes)
         counts = self.n_warmup, self.n_draws, self.thin or thin
         return SamplingSettings(posed.settings, plan, *counts, tuned, np.dtype(self.dtype))
 
@@ -130,18 +131,6 @@ def fit_by_sampling(
     chains start at its minima. The models of a `SampledFit` ``previous`` are kept, and its chains
     continue if they lack only draws; if the key ``origin`` of its starting points differs, the fit
     starts anew.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.inference import Problem, Recipe, fit_by_sampling
-    >>> from skbayesnn.posterior import Gaussian
-    >>> X = np.linspace(-1, 1, 20)[:, None]
-    >>> y = X + 0.1 * np.random.default_rng(0).standard_normal((20, 1))
-    >>> problem = Problem(X, y, np.ones(20), Gaussian.per_output(1))
-    >>> fit = fit_by_sampling(problem, (), Recipe(n_chains=2, n_draws=50), entropy=0)
-    >>> bool(np.isfinite(fit.log_evidence))
-    True
     """
     populated = not recipe.from_prior
     chosen = _chosen(
@@ -201,19 +190,13 @@ def _begun(chosen, recipe, settings, seeds, workers):
             workers.n_jobs,
         )
         return settings, run_chains(*started, settings, True, workers), (np.nan, np.nan)
-    settings = settings.grouped(N_PARTS)
-    started = found.joint, _started(found, settings, chain_seeds, workers)
+    settings, joint, last = settings.grouped(N_PARTS), found.joint, found.position[:, -1]
+    rngs = [np.random.default_rng(s) for seed in chain_seeds for s in seed.spawn(N_PARTS)]
+    position = last[np.arange(len(rngs)) * len(last) // len(rngs)]  # in the order of populations
+    with blas_threads(joint.posterior.network.n_weights):
+        chains = start_chains(joint, position, rngs, settings.plan, workers.n_jobs)
     evidence = found.log_evidence + problem.log_scale, found.log_evidence_std
-    return settings, run_chains(*started, settings, True, workers), evidence
-
-
-def _started(found, settings, seeds, workers):
-    """Start the short chains at final states of the populations, in the order of these."""
-    rngs = [np.random.default_rng(s) for seed in seeds for s in seed.spawn(settings.plan.group)]
-    last = found.position[:, -1]
-    position = last[np.arange(len(rngs)) * len(last) // len(rngs)]
-    with blas_threads(found.joint.posterior.network.n_weights):
-        return start_chains(found.joint, position, rngs, settings.plan, workers.n_jobs)
+    return settings, run_chains(joint, chains, settings, True, workers), evidence
 
 
 def _with_evidence(fit, seed, workers):
@@ -241,7 +224,7 @@ def _continued(old, settings, workers):
     rest = settings._replace(n_draws=settings.n_draws - done * settings.plan.group)
     chains = [batch._replace(rngs=deepcopy(batch.rngs)) for batch in old.chains]  # they advance
     more = run_chains(old.joint, chains, rest, False, workers)
-    return more.after(old)
+    return replace(more, draws=Draws.join([old.draws, more.draws], axis=1))
 
 
 def _chosen(problem, hidden_layer_sizes, noise, entropy, init, previous, workers, populated):

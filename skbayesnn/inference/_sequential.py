@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from skbayesnn.inference.curvature._method import Method
+from skbayesnn.inference.curvature._precision import DensePrecision
 from skbayesnn.inference.minima._search import own_posterior
 from skbayesnn.network import Network
 from skbayesnn.posterior import Gamma, LogUniform, WeightGroups
@@ -31,37 +32,18 @@ def learnt(fit):
 
     The result is `Learnt` from an `EvidenceFit`, or ``None`` if neither curvature is positive
     definite there.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.inference import Problem, fit_evidence, learnt
-    >>> from skbayesnn.posterior import Gaussian
-    >>> X = np.linspace(-1, 1, 20)[:, None]
-    >>> fit = fit_evidence(Problem(X, X + X**2, np.ones(20), Gaussian.per_output(1)), (), 0)
-    >>> prior = learnt(fit).prior
-    >>> np.array_equal(prior.mean, fit.best.theta), prior.shape.shape
-    (True, (2, 2))
     """
     best, (posterior, settings) = fit.best, fit.posed
     own, method = own_posterior(posterior, best), Method.choose(posterior, settings)
     for exact in (True, False) if method.exact else (False,):
         matrix = own.hessian(best.theta, best.hyper, exact)
-        if _is_definite(matrix):
+        if DensePrecision(matrix).definite:
             break
     else:
         return None
     labels = np.zeros(len(best.theta), dtype=int)
     prior = WeightGroups(labels, ["weights"], best.theta, matrix)
     return Learnt(best.network, prior, _noise_prior(fit, own))
-
-
-def _is_definite(matrix):
-    try:
-        np.linalg.cholesky(matrix)
-    except np.linalg.LinAlgError:
-        return False
-    return bool(np.all(np.isfinite(matrix)))
 
 
 def _noise_prior(fit, own):

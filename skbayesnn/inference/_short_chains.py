@@ -8,7 +8,8 @@ in about a tenth of the time of a population. Chains do not measure the evidence
 import numpy as np
 
 from skbayesnn._threads import blas_threads
-from skbayesnn.inference._drawn_fit import GENEROUS, seconds_of_population
+from skbayesnn.inference._drawn_fit import GENEROUS
+from skbayesnn.inference._trials import seconds_of_population
 from skbayesnn.inference.noise._noise_models import NOISE_MODELS
 from skbayesnn.inference.sampling._sampling import (
     SamplingSettings,
@@ -50,21 +51,16 @@ def short_chains(fit, entropy, workers):
         return {}
     found, seeds = {}, np.random.SeedSequence([entropy, 2]).spawn(N_CHAINS)
     with workers.progress.over("short chains", np.ones(len(noises)), seconds=seconds) as step:
-        trained = _trained(*problem.posed(sizes), seeds)
+        rngs = [np.random.default_rng(seed) for seed in seeds]
+        with blas_threads(posterior.network.n_weights):  # under constant noise, for all models
+            trained = briefly_trained(*problem.posed(sizes), rngs)
         for noise in noises:
             if problem.deadline.passed:
                 break
             posed = NOISE_MODELS[noise].pose(problem.posed(sizes))
-            plan = tuned_plan(posed, False, noise)[0]._replace(max_steps=MAX_STEPS)
+            plan = tuned_plan(posed, noise)[0]._replace(max_steps=MAX_STEPS)
             settings = SamplingSettings(posed.settings, plan, N_WARM_UP, N_DRAWS)
             started = start_sampling(problem, posed, settings, seeds, noise, trained=trained)
             found[noise] = run_chains(*started, settings)
             step(f"{N_CHAINS * N_DRAWS} networks of hidden layers {sizes}, {noise} noise")
     return found
-
-
-def _trained(posterior, search, seeds):
-    """Train networks briefly, under constant noise, as starts for all noise models."""
-    rngs = [np.random.default_rng(seed) for seed in seeds]
-    with blas_threads(posterior.network.n_weights):
-        return briefly_trained(posterior, search, rngs)

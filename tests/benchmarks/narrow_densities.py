@@ -17,7 +17,7 @@ import numpy as np
 import small_sets
 
 from skbayesnn.inference import Problem, _evidence_fit
-from skbayesnn.inference._drawn_fit import Trial
+from skbayesnn.inference._trials import trial_of
 from skbayesnn.inference.sampling import _population
 from skbayesnn.posterior import Gaussian
 
@@ -71,7 +71,7 @@ def main():
             row = []
             for needed in WAYS.values():
                 _population.NEEDED = needed
-                trial = Trial(problem, noise, sizes, np.random.SeedSequence(seed))
+                trial = trial_of(problem, noise, sizes, np.random.SeedSequence(seed))
                 trial.scout()
                 trial.sample()
                 row.append(trial.particles.log_evidence - truth)

@@ -5,7 +5,7 @@ import pytest
 
 from skbayesnn import EvidenceMLPRegressor, HMCMLPRegressor
 from skbayesnn.inference import Problem
-from skbayesnn.inference._drawn_fit import trial_of
+from skbayesnn.inference._trials import trial_of
 from skbayesnn.posterior import Gaussian
 
 GRID = np.linspace(0, 1, 21)[:, None]

@@ -132,18 +132,7 @@ class Precision:
 
 
 class DensePrecision(Precision):
-    """Dense matrix ``(k, k)`` with its Cholesky factor.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.inference import DensePrecision
-    >>> precision = DensePrecision(np.diag([4.0, 1.0]))
-    >>> precision.variances()
-    array([0.25, 1.  ])
-    >>> precision.project(np.array([[[1.0, 1.0]]]))  # variance of the sum
-    array([[[1.25]]])
-    """
+    """Dense matrix ``(k, k)`` with its Cholesky factor."""
 
     def __init__(self, matrix):
         self.matrix = matrix
@@ -242,13 +231,7 @@ class DensePrecision(Precision):
         return output_covariances(trace, self.covariance())
 
     def variances(self):
-        return self._variances.copy()
-
-    @cached_property
-    def _variances(self):
-        if "_covariance" in vars(self):
-            return self._covariance.diagonal().copy()
-        return lapack.dpotri(self.factor, lower=1)[0].diagonal().copy()
+        return self.covariance().diagonal().copy()
 
     def trace_under(self, other):
         return np.sum(self.matrix * other.covariance())

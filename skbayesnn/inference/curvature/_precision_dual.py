@@ -11,15 +11,6 @@ class DualPrecision(Precision):
     """Precision ``A = diag(a) + S^T S`` with fewer rows in ``S`` than weights (Woodbury).
 
     The prior precisions ``a`` are (k,), and the weighted Jacobian ``S`` is (m, k).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.inference import DensePrecision, DualPrecision
-    >>> a, S = np.ones(5), np.arange(10.0).reshape(2, 5)
-    >>> dense = DensePrecision(np.diag(a) + S.T @ S)
-    >>> np.allclose(DualPrecision(a, S).variances(), dense.variances())
-    True
     """
 
     def __init__(self, prior, S):
@@ -63,22 +54,14 @@ class DualPrecision(Precision):
         return np.diag(self.prior) + self.S.T @ self.S
 
     def eigenvalues(self, prior):
-        """Eigenvalues relative to ``diag(prior)``, see `Precision.eigenvalues`.
-
-        No matrix of shape (k, k) is formed if ``prior`` is the prior of this precision.
-        """
-        if not np.array_equal(prior, self.prior):
-            return super().eigenvalues(prior)
+        """Eigenvalues relative to its own prior, without a matrix of shape (k, k)."""
         return self._one_plus(np.linalg.svd(self.S / np.sqrt(prior), compute_uv=False))
 
     def spectrum(self, prior):
-        """Eigenvalues and eigenvectors relative to ``diag(prior)``, see `Precision.spectrum`.
+        """Eigenvalues and eigenvectors relative to its own prior, see `Precision.spectrum`.
 
-        A singular value decomposition, which does not square the condition number, serves if
-        ``prior`` is the prior of this precision.
+        A singular value decomposition does not square the condition number.
         """
-        if not np.array_equal(prior, self.prior):
-            return super().spectrum(prior)
         root = np.sqrt(prior)
         _, singular, vectors = np.linalg.svd(self.S / root)
         return self._one_plus(singular), (vectors / root).T
@@ -140,6 +123,8 @@ class SpectralPrecision(DualPrecision):
     number: rounding errors are relative to the singular values, not to their squares.
     """
 
+    covariance, project = Precision.covariance, Precision.project
+
     @property
     def definite(self):
         """True for any ``S``."""
@@ -177,18 +162,12 @@ class SpectralPrecision(DualPrecision):
         root = np.sqrt(self.prior)
         return (self._shrunk((vectors.T / root).T, 2).T / root).T
 
-    def covariance(self):
-        return self.solve(np.eye(len(self.prior)))
-
     def variances(self):
         values, basis, complete = self._spectrum
         variances = (basis**2).T @ (1.0 / np.hypot(1.0, values) ** 2)
         if not complete:
             variances += np.maximum(1.0 - np.sum(basis**2, axis=0), 0.0)
         return variances / self.prior
-
-    def project(self, J):
-        return Precision.project(self, J)
 
     def draw(self, rng, size):
         """Draw deviations from the mean with covariance ``A^-1``, shape (size, k)."""

@@ -12,7 +12,7 @@ section 3).
 """
 
 from dataclasses import dataclass, fields, replace
-from itertools import combinations, pairwise
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -53,14 +53,17 @@ FORBIDDEN = 1e300  # cost of a forbidden assignment; an assignment without any a
 def symmetries(network, groups):
     """List the `UnitSymmetry` of a prior for every hidden layer.
 
-    Units are of a kind if their weights belong to the same groups.
+    Units are of a kind if their weights have the same groups, means and precisions. A prior with a
+    precision matrix is taken to have no symmetries.
     """
-    found = []
-    for layer, (before, after) in enumerate(pairwise(network.layers(groups.labels))):
-        signature = np.vstack([before, after[: before.shape[1]].T])
-        kinds = np.unique(signature, axis=1, return_inverse=True)[1].ravel()
-        some = UnitSymmetry(kinds, np.full(len(kinds), network.phi.odd))
-        found.append(some if groups.centred else _tested(network, groups, layer, some))
+    k, found = network.n_weights, []
+    shape = np.arange(k) if groups.coupled else groups.shape
+    values = [groups.labels, *(np.broadcast_to(some, k) for some in (shape, groups.mean))]
+    for before, after in pairwise(zip(*map(network.layers, values), strict=True)):
+        units = [np.vstack([w, v[: w.shape[1]].T]) for w, v in zip(before, after, strict=True)]
+        kinds = np.unique(np.vstack(units), axis=1, return_inverse=True)[1].ravel()
+        mirrored = network.phi.odd and not groups.coupled and ~units[-1].any(axis=0)
+        found.append(UnitSymmetry(kinds, np.full(len(kinds), mirrored)))
     return found
 
 
@@ -73,24 +76,6 @@ def tells_apart(network, groups):
         len(np.unique(some.kinds)) == len(some.kinds) and not np.any(some.mirrored)
         for some in symmetries(network, groups)
     )
-
-
-def _tested(network, groups, layer, candidate):
-    """Test every exchange and every sign change of a candidate for invariance of the prior."""
-    kinds, n = np.arange(len(candidate.kinds)), network.n_weights
-    for i, j in combinations(kinds.copy(), 2):
-        if candidate.kinds[i] == candidate.kinds[j] and kinds[i] != kinds[j]:
-            images = network.layers(np.arange(n))
-            images[layer][:, [i, j]] = images[layer][:, [j, i]]
-            images[layer + 1][[i, j]] = images[layer + 1][[j, i]]
-            if groups.is_invariant(network.pack(images), np.ones(n)):
-                kinds[j] = kinds[i]
-    mirrored = candidate.mirrored.copy()
-    for unit in np.flatnonzero(mirrored):
-        signs = network.layers(np.ones(n))
-        signs[layer][:, unit], signs[layer + 1][unit] = -1.0, -1.0
-        mirrored[unit] = groups.is_invariant(np.arange(n), network.pack(signs))
-    return UnitSymmetry(np.unique(kinds, return_inverse=True)[1].ravel(), mirrored)
 
 
 @dataclass(frozen=True, repr=False)

@@ -231,18 +231,6 @@ def gaussian_around(posterior, minimum, settings):
     The posterior has the network, likelihood and noise of the minimum, see `own_posterior`. Returns
     the `Precision`, ``None`` if the curvature is numerically singular, and whether it is the exact
     Hessian.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.inference import Problem, fit_evidence, gaussian_around, own_posterior
-    >>> from skbayesnn.posterior import Gaussian
-    >>> X = np.linspace(-1, 1, 20)[:, None]
-    >>> fit = fit_evidence(Problem(X, X + X**2, np.ones(20), Gaussian.per_output(1)), (), 0)
-    >>> own = own_posterior(fit.posed.posterior, fit.best)
-    >>> precision, exact = gaussian_around(own, fit.best, fit.posed.settings)
-    >>> bool(np.isclose(precision.log_det, -2.0 * fit.best.terms.log_det)), exact
-    (True, True)
     """
     method, at = Method.choose(posterior, settings), (minimum.theta, minimum.hyper)
     with method.threads():

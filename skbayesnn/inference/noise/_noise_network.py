@@ -38,7 +38,7 @@ FEW_ROUNDS = 3  # before sampling; with one chains stay where they overfit the n
 EARLY_ROUNDS = 2  # with early stopping: each further round would fit the noise a little more
 ROUGH, SETTLED = 0.1, 0.03  # root mean square change of log precisions that ends the training
 REFINING_ROUNDS = 2  # rounds of polishing that re-estimate the precisions as well
-MOST_ROUNDS, POLISHED = 200, 1e-8  # of polishing; its change of log precisions at the end
+MOST_ROUNDS, POLISHED = 200, 1e-8  # of polishing; least change of log precisions at its end
 ROUGH_TOL = 10.0  # factor of the training tolerance while the other side still moves
 
 
@@ -210,9 +210,9 @@ class Pair(NamedTuple):
         )
 
     @property
-    def early(self):
-        """True if early stopping ends before a minimum."""
-        return Method.choose(*self.mean[:2]).early
+    def method(self):
+        """Method of the search for the means."""
+        return Method.choose(*self.mean[:2])
 
     @property
     def out_of_time(self):
@@ -275,7 +275,7 @@ def in_turns(pair, advance, most, tol):
 
 def train_with_noise(pair, tol=ROUGH, tol_factor=ROUGH_TOL, n_rounds=ROUNDS):
     """Train both networks in turns until the noise has settled (MacKay 1992, chapter 6)."""
-    most = EARLY_ROUNDS if pair.early else n_rounds
+    most = EARLY_ROUNDS if pair.method.early else n_rounds
     return in_turns(pair, partial(Side.trained, tol_factor=tol_factor), most, tol)[0]
 
 
@@ -284,11 +284,13 @@ def settle(pair):
 
     Its ``noise`` is the minimum of the noise network.
     """
-    if pair.early:
+    if pair.method.early:
         return pair.round(Side.completed).minimum
-    pair = train_with_noise(pair, SETTLED, 1.0).round(Side.completed)
+    pair, method = train_with_noise(pair, SETTLED, 1.0).round(Side.completed), pair.method
+    # where minima are found to r nats, n log precisions are known to (4 r / n)^(1/2)
+    tol = max(POLISHED, 2.0 * np.sqrt(method.resolution / method.n_rows))
     for refine, most in ((True, 0 if pair.out_of_time else REFINING_ROUNDS), (False, MOST_ROUNDS)):
         finish = partial(polish, refine=refine)
-        pair, moved = in_turns(pair, partial(Side.completed, finish=finish), most, POLISHED)
+        pair, moved = in_turns(pair, partial(Side.completed, finish=finish), most, tol)
     found = pair._replace(mean=pair.mean.integrated(), noise=pair.noise.integrated()).minimum
-    return replace(found, converged=found.converged and bool(moved < 100.0 * POLISHED))
+    return replace(found, converged=found.converged and bool(moved < max(tol, 100.0 * POLISHED)))

@@ -262,7 +262,7 @@ cdef void reject(Way *way, const Step *trial) noexcept nogil:
 
 cdef int fixed_precisions(const Task *task, const Place *before, Place *after, Way *way,
                           const Step *trial, Space *space) noexcept nogil:
-    """`FixedPrecisions.after`. Returns 0 at a saddle point, or a matrix spoilt by rounding."""
+    """`FixedPrecisions.after`. Returns 0 at a matrix spoilt by rounding."""
     cdef long size = task.n_groups + task.n_levels
     cdef double ending = task.tol
     memcpy(after.precisions, before.precisions, sizeof(double) * size)
@@ -270,14 +270,12 @@ cdef int fixed_precisions(const Task *task, const Place *before, Place *after, W
         return 0
     if task.exact:
         ending = SLACK * fabs(after.energy)
-    if not (after.definite or task.confined) and trial.promise < ending:  # at a saddle point
-        return 0
     accept(way, trial, after.definite)
+    way.done = trial.promise < ending
     if not after.definite:
-        way.done = task.confined
+        way.done |= task.confined
         return 1
-    way.done = (decrement(task, after, space) < fmax(task.tol, ROUNDING * fabs(after.energy))
-                or trial.promise < ending)
+    way.done |= decrement(task, after, space) < fmax(task.tol, ROUNDING * fabs(after.energy))
     way.converged = way.done
     return 1
 
@@ -389,9 +387,8 @@ cdef int lower(const Task *task, Place *places, int at, Way *way, long until, Sp
     cdef Place *here
     cdef Place *there
     cdef int good
-    cdef Way before
     while not way.done and way.n_iter < until:
-        here, there, before = &places[at], &places[1 - at], way[0]
+        here, there = &places[at], &places[1 - at]
         try_step(task, here, way.damping, space, trial)
         if trial.gain > LEAST_KEPT * trial.promise - SLACK * fabs(here.energy):
             memcpy(there.theta, trial.theta, sizeof(double) * task.k)
@@ -404,9 +401,7 @@ cdef int lower(const Task *task, Place *places, int at, Way *way, long until, Sp
             at = 1 - at
             continue
         reject(way, trial)
-        if way.done and not here.definite:  # at a saddle point
-            way[0] = before
-            return at - 2
+        way.converged &= here.definite or task.reestimates
     return at
 
 

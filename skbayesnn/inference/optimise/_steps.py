@@ -12,21 +12,18 @@ The order of calls::
 
 Training, convergence to a minimum and its polish are this loop with different steps, rules and
 tolerances. `_loops`, built from ``_loops.pyx``, is the loop in the compiled core. It supports fixed
-and re-estimated precisions, priors of mean zero and matrices that the core forms. Other steps, such
-as leaving a saddle point or using eigenvalues in place of a Cholesky factor, are taken in NumPy,
-after which the compiled loop continues.
+and re-estimated precisions, priors of mean zero and matrices that the core forms. Steps that need
+singular values in place of a Cholesky factor are taken in NumPy, after which the compiled loop
+continues.
 """
 
 from collections.abc import Callable
 from typing import NamedTuple
 
-import numpy as np
-from scipy.linalg import eigh
 from scipy.optimize import minimize
 
 from skbayesnn.inference.curvature._method import Curvature, Point
 from skbayesnn.inference.optimise._damped import (
-    NO_WAY_DOWN,
     ROUNDING,
     SLACK,
     DampedSteps,
@@ -116,7 +113,7 @@ class FixedPrecisions(NamedTuple):
     posterior: object
     method: object
     tol: float  # bound on the Newton decrement (nats)
-    exact: bool = True  # Hessian; a saddle is left along the eigenvector of the lowest eigenvalue
+    exact: bool = True  # Hessian
     confined: bool = False  # give up outside the basin of the minimum, where A is not definite
 
     free = None  # no precisions are re-estimated
@@ -133,17 +130,11 @@ class FixedPrecisions(NamedTuple):
         ended = trial.promise < (rounding if self.exact else self.tol)  # Gauss-Newton steps creep
         if not ended:
             return search
-        return self.stuck(search._replace(done=True, converged=point.precision.definite))
+        return search._replace(done=True, converged=point.precision.definite)
 
     def stuck(self, search):
         """Handle a search without a downhill step: at a minimum to rounding, or at a saddle."""
-        if not search.done or search.point.precision.definite or self.confined:
-            return search
-        theta = _escaped(self.posterior, search.point)
-        if theta is None:
-            return search._replace(converged=False)
-        point = self._point(theta, search.point.hyper)
-        return self._assessed(Search(point, n_iter=search.n_iter))
+        return search._replace(converged=search.converged and search.point.precision.definite)
 
     def _point(self, theta, hyper):
         return self.method.point(self.posterior, theta, hyper, self.exact)
@@ -212,23 +203,6 @@ def find_mode(posterior, method, theta, hyper, max_iter=200, tol=1e-12, confined
 def decrement(point):
     """Newton decrement ``1/2 g^T A^-1 g``: height of ``M`` above its expansion's minimum (nats)."""
     return float(0.5 * point.gradient @ point.precision.solve(point.gradient))
-
-
-def _escaped(posterior, point):
-    """Step downhill from a saddle along the eigenvector of ``A``'s lowest eigenvalue, or ``None``.
-
-    A line search halves the step until the energy falls in either direction.
-    """
-    if not np.all(np.isfinite(point.precision.matrix)):
-        return None
-    direction = eigh(point.precision.matrix, subset_by_index=[0, 0])[1][:, 0]
-    for size in 0.5 ** np.arange(20):
-        for signed in (size, -size):
-            theta = point.theta + signed * direction
-            energies = posterior.energies(theta, point.hyper.beta)
-            if energies.total(point.hyper) < point.energy - NO_WAY_DOWN:
-                return theta
-    return None
 
 
 def compiled_loop(posterior, rule):

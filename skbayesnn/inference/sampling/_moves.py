@@ -4,8 +4,6 @@
 weights into units, and `Renewals` Gibbs updates of conditions.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
 from skbayesnn.samplers import Phase
@@ -19,8 +17,9 @@ class Stepwise:
 
     The ``compiled`` twin of an energy, if it has one, makes all steps in place, by its method
     ``method``, which takes a phase and the random numbers. Subclasses define ``method``;
-    ``n_steps``; ``draw(rngs)``, which returns the random numbers of all steps in a NamedTuple; and
-    ``step(energy, phase, drawn, i)``, which makes a step of every chain.
+    ``n_steps``; ``draw(rngs)``, which returns arrays of the random numbers of all steps, of every
+    chain from its own generator; and ``step(energy, phase, drawn, i)``, which makes a step of every
+    chain.
     """
 
     def __call__(self, energy, phase, rngs):
@@ -50,19 +49,6 @@ def tested(energy, phase, position, log_volume, log_uniform):
     return phase.replaced(accepted, moved.select(accepted))
 
 
-class Rescalings(NamedTuple):
-    """Random numbers of one transition."""
-
-    shifts: np.ndarray  # changes of ln alpha, (n_chains, n, n_groups)
-    log_uniform: np.ndarray  # (n_chains, n)
-
-
-def hidden_groups(posterior):
-    """Mask of the groups with weights of hidden layers, ``(n_groups,)``."""
-    hidden = posterior.groups.membership[: posterior.network.slices[-1].start]
-    return hidden.sum(axis=0) > 0
-
-
 class ScaleMoves(Stepwise):
     """Metropolis steps that rescale groups of weights together with their priors.
 
@@ -80,7 +66,9 @@ class ScaleMoves(Stepwise):
         sampled = joint.sizes > 0
         directions = [*np.eye(n_groups), sampled.astype(float)]
         if not joint.integrated:  # incoming and outgoing weights: nearly linear units
-            hidden = hidden_groups(joint.posterior).astype(float)
+            n_hidden = joint.posterior.network.slices[-1].start  # weights of hidden layers
+            member = joint.posterior.groups.membership[:n_hidden]
+            hidden = member.any(axis=0).astype(float)
             directions += [
                 np.append(some, np.zeros(n_groups - len(hidden)))
                 for some in (hidden, 2.0 * hidden - 1.0)
@@ -92,29 +80,20 @@ class ScaleMoves(Stepwise):
         self.n_steps = len(self.directions)
 
     def draw(self, rngs):
-        """Draw the random numbers of every chain from its own generator."""
+        """Draw changes of ``ln alpha``, ``(m, n_steps, n_groups)``, and log uniforms."""
         normal, place, uniform = np.empty((3, len(rngs), self.n_steps))
         for i, rng in enumerate(rngs):
             rng.standard_normal(out=normal[i])
             rng.random(out=place[i])
             rng.random(out=uniform[i])
         sizes = normal * 10.0 ** (2.0 * place - 1.0)
-        return Rescalings(sizes[..., None] * self.directions, np.log(uniform))
+        return sizes[..., None] * self.directions, np.log(uniform)
 
     def step(self, energy, phase, drawn, i):
         """Try one direction for every chain."""
-        position, log_volume = self.joint.rescaled(phase.position, drawn.shifts[:, i])
-        return tested(energy, phase, position, log_volume, drawn.log_uniform[:, i])
-
-
-class Slices(NamedTuple):
-    """Random numbers of one transition, of every chain from its own generator."""
-
-    unit: np.ndarray  # unit that every weight leads to, or -1, (n_sampled,)
-    chosen: np.ndarray  # units in the order of their updates, (n_chains, n)
-    normal: np.ndarray  # (n_chains, n_sampled)
-    exponential: np.ndarray  # (n_chains, n)
-    uniform: np.ndarray  # (n_chains, n, TRIES)
+        shifts, log_uniform = drawn
+        position, log_volume = self.joint.rescaled(phase.position, shifts[:, i])
+        return tested(energy, phase, position, log_volume, log_uniform[:, i])
 
 
 class UnitMoves(Stepwise):
@@ -145,7 +124,12 @@ class UnitMoves(Stepwise):
         self.n_steps = min(self.n_units, MOST_UNITS)
 
     def draw(self, rngs):
-        """Draw the random numbers of every chain from its own generator."""
+        """Draw the random numbers of all steps.
+
+        They are the unit that every weight leads to or -1 ``(n_sampled,)``, units in the order of
+        their updates ``(m, n_steps)``, normal ``(m, n_sampled)``, exponential ``(m, n_steps)`` and
+        uniform numbers ``(m, n_steps, TRIES)``.
+        """
         m, n, n_sampled = len(rngs), self.n_steps, len(self.unit)
         chosen, normal = np.tile(np.arange(n), (m, 1)), np.empty((m, n_sampled))
         exponential, uniform = np.empty((m, n)), np.empty((m, n, TRIES))
@@ -155,20 +139,21 @@ class UnitMoves(Stepwise):
             rng.standard_normal(out=normal[i])
             rng.standard_exponential(out=exponential[i])
             rng.random(out=uniform[i])
-        return Slices(self.unit, chosen, normal, exponential, uniform)
+        return self.unit, chosen, normal, exponential, uniform
 
     def step(self, energy, phase, drawn, i):
         """Update the weights of one unit of every chain."""
-        chosen, uniform = drawn.chosen[:, i], drawn.uniform[:, i]
+        _, chosen, normal, exponential, uniform = drawn
+        chosen, uniform = chosen[:, i], uniform[:, i]
         joint = self.joint
         share = joint.place(phase.position).share.take(joint.groups.labels[: len(self.unit)], -1)
         own = self.unit == chosen[:, None]
-        other = drawn.normal / np.sqrt(share)
+        other = normal / np.sqrt(share)
 
         def rest(value, position):  # the energy without the prior of these weights
             return value - 0.5 * np.sum(own * share * position[:, : own.shape[1]] ** 2, axis=-1)
 
-        level = rest(phase.value, phase.position) + drawn.exponential[:, i]
+        level = rest(phase.value, phase.position) + exponential[:, i]
         angle = 2.0 * np.pi * uniform[:, 0]
         low, high, outside = angle - 2.0 * np.pi, angle.copy(), np.arange(len(chosen))
         start, result = phase, phase

@@ -1,5 +1,6 @@
 """Markov chain Monte Carlo for weights and hyperparameters: settings, starts and runs of chains."""
 
+import itertools
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -36,19 +37,13 @@ ATTEMPTS = 3  # attempts to replace a start
 WIDEST = 30.0  # prior sds of starts lie between this and its inverse
 
 
-def is_linear(problem, posed, noise):
-    """Return True if neither the means nor the noise have hidden units."""
-    of_noise = problem.noise_hidden_layer_sizes if noise == "input_dependent" else ()
-    return not (posed.posterior.network.hidden_layer_sizes or of_noise)
-
-
 def patience(posterior):
     """Factor of the work per draw for cheap posteriors, as some chains mix slowly."""
     size = len(posterior.X) * posterior.network.n_weights
     return int(np.clip(PATIENT_WORK // size, 1, MOST_PATIENT))
 
 
-def tuned_plan(posed, linear, noise="constant"):
+def tuned_plan(posed, noise="constant", noise_hidden_layer_sizes=()):
     """Plan of the self-tuning sampler, and its number of transitions per draw.
 
     Under constant noise the output layer is integrated out, and hidden weights move along ridges of
@@ -57,7 +52,8 @@ def tuned_plan(posed, linear, noise="constant"):
     the energy, which have transitions of their own. If the output layer stays in the position, the
     curvature varies so much over the posterior that its mean does not yield a useful metric.
     """
-    if linear:
+    of_noise = noise == "input_dependent" and noise_hidden_layer_sizes
+    if not (posed.posterior.network.hidden_layer_sizes or of_noise):
         return Plan(), 1
     n_rows = len(posed.posterior.X)  # distinct ones, which set the time
     most_rows = NOISE_NETWORK_ROWS if noise == "input_dependent" else TRAJECTORY_ROWS
@@ -101,30 +97,18 @@ class SamplingSettings(NamedTuple):
 
 
 class Draws(NamedTuple):
-    """Stored draws; the first two axes are chains and draws.
+    """Stored draws; the first two axes are chains and draws."""
 
-    Attributes
-    ----------
-    theta : ndarray of shape (n_chains, n_draws, k)
-    alpha : ndarray of shape (n_chains, n_draws, n_groups)
-    beta : ndarray of shape (n_chains, n_draws, n_levels)
-    noise : ndarray of shape (n_chains, n_draws, m)
-        Degrees of freedom of Student-t noise, or weights of the noise network; else ``m`` is zero.
-    energy : ndarray of shape (n_chains, n_draws)
-        Minus log posterior density of the sampler's position, up to the evidence.
-    acceptance, n_steps, diverged : ndarray of shape (n_chains, n_draws)
-        Mean acceptance probability, leapfrog steps, and trajectories given up, of the transitions
-        of each draw.
-    """
-
-    theta: np.ndarray
-    alpha: np.ndarray
-    beta: np.ndarray
+    theta: np.ndarray  # (n_chains, n_draws, k)
+    alpha: np.ndarray  # (n_chains, n_draws, n_groups)
+    beta: np.ndarray  # (n_chains, n_draws, n_levels)
+    # degrees of freedom of Student-t noise, or weights of the noise network, (n_chains, n_draws, m)
     noise: np.ndarray
+    # the rest (n_chains, n_draws); minus log posterior density of the position, up to the evidence
     energy: np.ndarray
-    acceptance: np.ndarray
-    n_steps: np.ndarray
-    diverged: np.ndarray
+    acceptance: np.ndarray  # mean acceptance probability of the transitions of each draw
+    n_steps: np.ndarray  # their leapfrog steps
+    diverged: np.ndarray  # their trajectories given up
 
     @classmethod
     def join(cls, parts, axis):
@@ -151,10 +135,6 @@ class Sampled:
     chains: list  # final states, in batches that ran together
     interrupted: bool  # by the user or the deadline; the draws so far are kept
 
-    def after(self, earlier):
-        """Append the draws of this run to those of an earlier one that it continues."""
-        return replace(self, draws=Draws.join([earlier.draws, self.draws], axis=1))
-
 
 def run_chains(joint, chains, settings, warm=True, workers=ALONE):
     """Warm the chains up, unless they are to continue (``warm=False``), and draw."""
@@ -163,7 +143,7 @@ def run_chains(joint, chains, settings, warm=True, workers=ALONE):
     total = n_warmup + settings.of_parts(settings.n_draws) * settings.thin
     with workers.progress.over("sampling", np.ones(total) if alone else ()) as step:
         if alone and workers.progress.listens:
-            tell = _Teller(step, n_warmup, total)
+            tell = _teller(step, n_warmup, total)
         if warm:
             tasks = [(joint, batch, settings, tell) for batch in chains]
             chains = _in_step(workers.run(_warm_up, tasks), settings)
@@ -261,24 +241,22 @@ class _Record:
         return Draws(*(np.stack(fields, axis=1) for fields in zip(*self.kept, strict=True)))
 
 
-class _Teller:
-    """Progress of transitions, reported in about `LINES` lines of text."""
+def _teller(step, n_warmup, total):
+    """Function that reports transitions of chains, in about `LINES` lines of text."""
+    count = itertools.count(1)
 
-    def __init__(self, step, n_warmup, total):
-        self.step, self.n_warmup, self.total, self.n_told = step, n_warmup, total, 0
-
-    def __call__(self, chains, info):
-        """Report a transition of the chains."""
-        self.n_told += 1
-        if self.n_told % max(1, self.total // LINES):
-            self.step()
+    def tell(chains, info):
+        n = next(count)
+        if n % max(1, total // LINES):
+            step()
             return
-        stage = "warm-up" if self.n_told <= self.n_warmup else "sampling"
-        self.step(
-            f"transition {self.n_told} of {self.total} ({stage}): "
+        step(
+            f"transition {n} of {total} ({'warm-up' if n <= n_warmup else 'sampling'}): "
             f"acceptance {np.mean(info.acceptance):.2f}, {np.mean(info.n_steps):.0f} leapfrog "
             f"steps, minus log posterior {np.mean(chains.phase.value):.2f}"
         )
+
+    return tell
 
 
 def start_sampling(
@@ -348,29 +326,19 @@ def briefly_trained(posterior, search, rngs):
 
 
 def _placed(model, problem, posed, tuned, starts, minima, seeds, from_prior):
-    """Joint posterior with its coordinates fitted to the data, and positions of the starts."""
+    """Joint posterior in coordinates fitted to the data, and positions of the starts.
+
+    The partially non-centred coordinates depend on ``h_c``, the typical precision of a weight of
+    every group by the data alone: the median over the starting points.
+    """
     joint = model.joint(problem, posed, tuned)
     theta, hyper = model.starts(problem, posed, joint, starts, minima, seeds, from_prior)
     known = model.information(problem, posed, joint, joint.position(theta, hyper))
-    joint = _informed(joint, known, hyper, tuned)
-    return joint, joint.position(theta, _moderate(hyper, joint.free))
-
-
-def _moderate(hyper, free):
-    """Move precisions of free groups away from the extremes, where gradients vanish."""
+    information, free = np.median(known, axis=0), joint.free
+    if not tuned:  # the coordinates of groups of fixed precision are the weights
+        information[~free.alpha] = 1.0 - hyper.alpha[0, ~free.alpha]
+    joint = replace(joint, information=information)
+    # away from the extremes, where gradients vanish
     alpha = free.alpha_prior.clip(np.clip(hyper.alpha, WIDEST**-2, WIDEST**2))
-    return hyper._replace(alpha=np.where(free.alpha, alpha, hyper.alpha))
-
-
-def _informed(joint, known, hyper, tuned):
-    """Joint posterior in partially non-centred coordinates fitted to the data.
-
-    They depend on ``h_c``, the typical precision of a weight of every group by the data alone: the
-    median of ``known`` over the starting points. For plain dynamics ``h_c`` makes the coordinates
-    of groups of fixed precision equal to the weights.
-    """
-    information = np.median(known, axis=0)
-    if not tuned:
-        fixed = ~joint.free.alpha
-        information[fixed] = 1.0 - hyper.alpha[0, fixed]
-    return replace(joint, information=information)
+    alpha = np.where(free.alpha, alpha, hyper.alpha)
+    return joint, joint.position(theta, hyper._replace(alpha=alpha))

@@ -200,18 +200,7 @@ def all_log_uniform(names, free):
 
 @dataclass(frozen=True)
 class Problem:
-    """Inference problem in standardised units.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.inference import Problem
-    >>> from skbayesnn.posterior import Gaussian
-    >>> X = np.linspace(-1, 1, 20)[:, None]
-    >>> problem = Problem(X, np.sin(3 * X), np.ones(20), Gaussian.per_output(1), prior="ard")
-    >>> problem.posed(()).posterior.groups.names
-    ['input_x0', 'output']
-    """
+    """Inference problem in standardised units."""
 
     X: np.ndarray  # (n, n_features)
     y: np.ndarray  # (n, n_outputs)

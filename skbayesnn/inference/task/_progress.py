@@ -62,21 +62,9 @@ NEVER = Deadline()
 class Progress:
     """Progress reports of a fit, printed as one line per step.
 
-    Parameters
-    ----------
-    verbose : int, optional
-        Largest depth of the stages that are reported: 1 for the parts of a fit, 2 for the parts of
-        their steps, and so on. With 0 nothing is printed, and the first long stage is logged. By
-        default nobody listens.
-    deadline : Deadline
-        Deadline of the fit.
-
-    Examples
-    --------
-    >>> from skbayesnn.inference import Progress
-    >>> with Progress(verbose=1).over("starts", [1.0, 1.0]) as step:
-    ...     step("start 1 of 2")
-    start 1 of 2; 0 s so far
+    ``verbose`` is the largest depth of the stages that are reported: 1 for the parts of a fit, 2
+    for the parts of their steps, and so on. With 0 nothing is printed, and the first long stage is
+    logged. By default nobody listens.
     """
 
     def __init__(self, verbose=None, deadline=NEVER):

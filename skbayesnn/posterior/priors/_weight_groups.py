@@ -173,21 +173,6 @@ class WeightGroups:
             self, labels=labels, mean=theta[part] - np.linalg.solve(shape, pull), shape=shape
         )
 
-    def is_invariant(self, images, signs):
-        """Return True if the density is invariant under a signed permutation of the weights.
-
-        ``images`` ``(k,)`` are the indices of the weights that move to each place.
-        """
-        if not np.array_equal(self.labels, self.labels[images]):
-            return False
-        if self.centred:
-            return True
-        moved = self.shape[images]
-        if self.coupled:
-            moved = self.shape[np.ix_(images, images)] * np.outer(signs, signs)
-        same = np.array_equal(self.mean[images] * signs, self.mean)
-        return same and np.array_equal(moved, self.shape)
-
 
 def weight_groups(network, prior, feature_names=None):
     """Group the weights of a network (MacKay 1992, section 3.4; Neal 1996, section 1.2.3).

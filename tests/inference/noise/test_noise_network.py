@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from skbayesnn.inference import NOISE_MODELS, Problem, fit_evidence
+from skbayesnn.inference import NOISE_MODELS, Limits, Problem, fit_evidence
 from skbayesnn.inference.evidence._evidence import log_evidence_fixed
 from skbayesnn.inference.minima._minimum import complete
 from skbayesnn.inference.minima._search import find_minima
+from skbayesnn.inference.noise import _noise_network
 from skbayesnn.inference.noise._noise_network import NoisePlan, squared_residuals, with_rows
 from skbayesnn.inference.task._problem import FreeHyperparameters
 from skbayesnn.network import outputs
@@ -217,3 +218,17 @@ def test_noise_networks_begin_at_minima_under_constant_noise(monkeypatch):
     assert len(resumed) == 1  # those with a noise network go first
     assert resumed[0].log_evidence == pytest.approx(several[0].log_evidence, abs=0.05)
     assert several[0].log_evidence > plain[0].log_evidence + 5.0
+
+
+def test_rounds_end_where_minima_are_found_roughly(monkeypatch):
+    """Kronecker factors: changes of the noise stay far above those of exact minima."""
+    counts, old = [], _noise_network.in_turns
+
+    def in_turns(pair, advance, most, tol):
+        return old(pair, lambda side: counts.append(side) or advance(side), most, tol)
+
+    monkeypatch.setattr(_noise_network, "in_turns", in_turns)
+    limits = Limits(dense=0, dual_work=0)
+    best, *_ = searched(make_problem(15, limits=limits, noise_hidden_layer_sizes=()), (2,))
+    assert best.converged
+    assert len(counts) < 100
