@@ -253,4 +253,9 @@ posterior_ : list of DrawnPosterior
     One item: the sampled weights with their names, mean and covariance.
 n_iter_ : int
     Transitions of each chain.
+
+References
+----------
+R. M. Neal (1992), "Bayesian learning via stochastic dynamics", Advances in Neural Information
+Processing Systems 5; (1996), Bayesian Learning for Neural Networks, Springer.
 """

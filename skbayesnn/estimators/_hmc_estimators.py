@@ -45,11 +45,6 @@ class HMCMLPRegressor(RegressionFit, HMCMLP):
         Groups of a noise network come last, or ``"noise_correlation"``, the standard normal
         coordinates of correlations, whose precision is 1.
 
-    References
-    ----------
-    R. M. Neal (1992), "Bayesian learning via stochastic dynamics", Advances in Neural Information
-    Processing Systems 5; (1996), Bayesian Learning for Neural Networks, Springer.
-
     Examples
     --------
     >>> import numpy as np
@@ -154,11 +149,6 @@ class HMCMLPClassifier(Classification, HMCMLP):
     ----------
     classes_ : ndarray of shape (n_classes,)
         Labels, sorted.
-
-    References
-    ----------
-    R. M. Neal (1992), "Bayesian learning via stochastic dynamics", Advances in Neural Information
-    Processing Systems 5; (1996), Bayesian Learning for Neural Networks, Springer.
 
     Examples
     --------

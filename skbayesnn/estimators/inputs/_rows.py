@@ -123,25 +123,22 @@ def _is_word(cell):
     return False
 
 
-def checked_weights(sample_weight: Any, n_rows: int) -> Array:
+def checked_weights(sample_weight: Any, n_rows: int, name: str = "sample_weight") -> Array:
     """How often each row counts, ``(n_rows,)``; ones for ``None``.
 
     Raises unless given numbers can mean that.
     """
     if sample_weight is None:
         return np.ones(n_rows)
-    sample_weight = check_array(
-        sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight"
-    )
+    sample_weight = check_array(sample_weight, ensure_2d=False, dtype=np.float64, input_name=name)
     if sample_weight.shape != (n_rows,):
         raise ValueError(
-            f"sample_weight must have shape ({n_rows},), one weight per row; "
-            f"got {sample_weight.shape}."
+            f"{name} must have shape ({n_rows},), one weight per row; got {sample_weight.shape}."
         )
-    if np.any(sample_weight < 0):
-        raise ValueError("sample_weight must not be negative: a weight counts repetitions.")
-    if not np.any(sample_weight > 0):
-        raise ValueError("All sample weights are zero; at least one must be positive.")
+    if np.any(sample_weight < 0) or not np.any(sample_weight > 0):
+        raise ValueError(
+            f"{name} must not be negative, nor zero for all rows: a weight counts repetitions."
+        )
     return sample_weight
 
 
