@@ -12,8 +12,7 @@ from functools import cache
 from importlib.metadata import metadata
 from typing import Any, TypeVar
 
-ORDER = ("", "Parameters", "Attributes", "Returns", "Yields", "Raises", "See Also", "Notes")
-ORDER += ("References", "Examples")
+ORDER = "Parameters Attributes Returns Yields Raises See Also Notes References Examples"
 HEADING = re.compile(r"\n\n([A-Z]\w+(?: \w+)?)\n-{3,}\n")  # of a section of numpydoc
 SHARED = """Rows, targets and draws.
 
@@ -120,7 +119,7 @@ def _completed(item, parameters, attributes, results):
     sections = results | sections
     sections["Parameters"] = "\n".join(dict.fromkeys(parameters))
     sections["Attributes"] = "\n".join(dict.fromkeys([*had.values(), *more]))
-    complete = {title: sections[title] for title in ORDER if title in sections}
+    complete = {title: sections[title] for title in sorted(sections, key=ORDER.find)}
     return (
         "\n\n".join(
             f"{title}\n{'-' * len(title)}\n{text.strip()}" if title else text
