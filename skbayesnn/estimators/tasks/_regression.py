@@ -283,8 +283,6 @@ class Regression(Predictions, RegressorMixin):
         ----------
         X : array-like of shape (n_samples_X, n_features)
             Inputs.
-        n_samples : int, default=1
-            Number of functions.
 
         Returns
         -------
