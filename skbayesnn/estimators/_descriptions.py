@@ -196,6 +196,11 @@ SAMPLERS = """Sampling estimators.
 
 Parameters
 ----------
+hidden_layer_sizes : tuple of int or "auto", default="auto", of classifiers (16,)
+    Units of each hidden layer; ``()`` is Bayesian linear (classifiers: logistic) regression.
+    ``"auto"`` takes those of the estimator given as ``init`` of the `Sampler`. Without one it
+    chooses them as the evidence estimators do. With ``warm_start`` the choice of the last fit is
+    kept.
 max_time : float or None, default=None
     Seconds after which the fit stops, uses the best it has found, and warns. The warm-up ends after
     half of the time that is left when it begins, and the chains keep at least four draws. Results

@@ -32,13 +32,6 @@ class HMCMLPRegressor(RegressionFit, HMCMLP):
     ``HMCMLPRegressor((8, 4), prior="ard", noise="student_t", activation="silu",
     random_state=0, max_time=60)``.
 
-    Parameters
-    ----------
-    hidden_layer_sizes : tuple of int or "auto", default="auto"
-        Units of each hidden layer; ``()`` is Bayesian linear regression. ``"auto"`` takes those of
-        the estimator given as ``init`` of the `Sampler`. Without one it chooses them as
-        `EvidenceMLPRegressor` does. With ``warm_start`` the choice of the last fit is kept.
-
     Attributes
     ----------
     weight_group_names_ : list of str
@@ -137,13 +130,6 @@ class HMCMLPClassifier(Classification, HMCMLP):
     Most fits need no more than the first six parameters:
     ``HMCMLPClassifier((8, 4), prior="ard", class_weight="balanced", activation="silu",
     random_state=0, max_time=60)``.
-
-    Parameters
-    ----------
-    hidden_layer_sizes : tuple of int or "auto", default=(16,)
-        Units of each hidden layer; ``()`` is Bayesian logistic regression. ``"auto"`` takes those
-        of the estimator given as ``init`` of the `Sampler`. Without one it chooses them as
-        `EvidenceMLPClassifier` does. With ``warm_start`` the choice of the last fit is kept.
 
     Attributes
     ----------
