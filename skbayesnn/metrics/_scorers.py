@@ -186,13 +186,9 @@ def mean_over_rows(values, sample_weight):
     return float(np.mean(np.average(values, axis=0, weights=weight)))
 
 
-def _requests():
-    return REQUESTS
-
-
 def with_exposure(scorer):
     """Let a scorer request exposures by scikit-learn's metadata routing."""
-    scorer.get_metadata_routing = _requests
+    scorer.get_metadata_routing = lambda: REQUESTS
     return scorer
 
 
