@@ -62,12 +62,12 @@ def numeric(y):
 
 def _is_word(cell):
     """Return True for a string that is not a number."""
+    if not isinstance(cell, str):
+        return False
     try:
         float(cell)
     except ValueError:
         return True
-    except TypeError:
-        pass
     return False
 
 
