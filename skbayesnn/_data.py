@@ -24,6 +24,7 @@ class Rows(NamedTuple):
     index: np.ndarray  # of the distinct row that each given row became; -1 for dropped ones
     shares: np.ndarray | None = None  # (n, k) of given rows in each of k rows that they became
     known: np.ndarray | None = None  # of every target: error, exposure or side of a limit
+    look: object = None  # `FirstLook` at the targets of regressors
 
     @property
     def numbers(self):
@@ -44,19 +45,8 @@ def canonical_rows(X, y, sample_weight, known=None):
     """Drop rows of zero weight, sort the rest, merge equal ones.
 
     The fit is then independent, to the last bit, of the order of the rows and of whether a row is
-    repeated or weighted.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n, n_features)
-    y : ndarray of shape (n, n_outputs)
-    sample_weight : ndarray of shape (n,)
-    known : ndarray of shape (n, n_outputs), optional
-        Further numbers, see `Rows`; rows are equal only if these are equal, too.
-
-    Returns
-    -------
-    Rows
+    repeated or weighted. Targets are ``(n, n_outputs)``, and so are ``known`` numbers, see `Rows`;
+    rows are equal only if these are equal, too.
     """
     kept = np.flatnonzero(sample_weight > 0)
     columns = [X, y] if known is None else [X, y, known]
@@ -177,26 +167,10 @@ def _middle(values, weight):
 def standardised(values, weight, wanted=True, scaling=None, shifted=True, robust=False):
     """Standardise training values, and return their scaling.
 
-    Values are rounded to `RESOLUTION`, so that rounding errors of the data, for example from a
-    change of units, have no influence.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n, n_columns)
-    weight : ndarray of shape (n,)
-    wanted : bool
-        ``False``: values stay unchanged.
-    scaling : Scaling, optional
-        Scaling of earlier values, to be used again.
-    shifted : bool, default=True
-        ``False``: values are scaled, but not shifted.
-    robust : bool, default=False
-        ``True``: few far rows do not decide the scale, see `Scaling.without_far_rows`.
-
-    Returns
-    -------
-    scaling : Scaling
-    values : ndarray of shape (n, n_columns)
+    Values ``(n, n_columns)`` are rounded to `RESOLUTION`, so that rounding errors of the data, for
+    example from a change of units, have no influence. Unless standardised values are ``wanted``,
+    they stay unchanged. A ``scaling`` of earlier values is used again; ``robust``: few far rows do
+    not decide the scale, see `Scaling.without_far_rows`.
     """
     if not wanted:
         return Scaling.none(values.shape[1]), values
@@ -215,20 +189,10 @@ def standardised(values, weight, wanted=True, scaling=None, shifted=True, robust
 
 
 def standardised_variances(errors, scaling):
-    """Variances of measurement errors in the units of standardised targets.
+    """Variances ``(n, n_outputs)`` of measurement errors in the units of standardised targets.
 
-    The variances are rounded like the targets, see `standardised`.
-
-    Parameters
-    ----------
-    errors : ndarray of shape (n, n_outputs)
-        Standard deviations in units of y.
-    scaling : Scaling
-        Scaling of y.
-
-    Returns
-    -------
-    ndarray of shape (n, n_outputs)
+    The errors are standard deviations in units of y. Variances are rounded like the targets, see
+    `standardised`.
     """
     mantissa, exponent = np.frexp(errors / scaling.scale)
     return np.ldexp(np.round(mantissa / RESOLUTION) * RESOLUTION, exponent) ** 2

@@ -12,6 +12,7 @@ from functools import cache
 from importlib.metadata import metadata
 from typing import Any, TypeVar
 
+ORDER = "Parameters Attributes Returns Yields Raises See Also Notes References Examples"
 HEADING = re.compile(r"\n\n([A-Z]\w+(?: \w+)?)\n-{3,}\n")  # of a section of numpydoc
 SHARED = """Rows, targets and draws.
 
@@ -66,14 +67,17 @@ def documented(*texts: str) -> Callable[[Documented], Documented]:
 
     ``texts`` are numpydoc docstrings beside `SHARED`; the first one that has a description counts.
     A function, and every method of a class, gets its undescribed parameters, and what it returns
-    and raises if the first text says so; a class gets all attributes.
+    and raises if the first text says so; a class gets all attributes and the first text's sources.
     """
     known = [_sections(text) for text in (SHARED, *texts[::-1])]
     parameters, attributes = (
         {name: entry for sections in known for name, entry in _entries(sections, title)}
         for title in ("Parameters", "Attributes")
     )
-    results = {title: known[-1].get(title, "") for title in ("Returns", "Raises")}
+    results, sources = (
+        {title: known[-1][title] for title in titles if title in known[-1]}
+        for titles in (("Returns", "Raises"), ("References",))
+    )
 
     def complete(item):
         if not inspect.isclass(item):
@@ -83,7 +87,7 @@ def documented(*texts: str) -> Callable[[Documented], Documented]:
             method = getattr(member, "fn", getattr(member, "__func__", member))
             if inspect.isfunction(method) and not method.__name__.startswith("_"):
                 method.__doc__ = _completed(method, parameters, {}, results)
-        item.__doc__ = _completed(item, parameters, attributes, {})
+        item.__doc__ = _completed(item, parameters, attributes, sources)
         return item
 
     return complete
@@ -112,13 +116,10 @@ def _completed(item, parameters, attributes, results):
     parameters = [some[name] for name in names if name in (some := parameters | own)]
     had = dict(_entries(sections, "Attributes"))
     more = [entry for name, entry in attributes.items() if name not in had]
-    complete = {
-        "": sections[""],
-        "Parameters": "\n".join(dict.fromkeys(parameters)),
-        "Attributes": "\n".join(dict.fromkeys([*had.values(), *more])),
-    } | {title: sections.get(title, text) for title, text in results.items()}
-    for title, text in sections.items():  # numpydoc wants those above first
-        complete.setdefault(title, text)
+    sections = results | sections
+    sections["Parameters"] = "\n".join(dict.fromkeys(parameters))
+    sections["Attributes"] = "\n".join(dict.fromkeys([*had.values(), *more]))
+    complete = {title: sections[title] for title in sorted(sections, key=ORDER.find)}
     return (
         "\n\n".join(
             f"{title}\n{'-' * len(title)}\n{text.strip()}" if title else text

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import expit, ndtr, rel_entr, softmax
 from scipy.stats import norm
 
-from skbayesnn.basis._polynomials import hermite
+from skbayesnn.basis._features import hermite
 from skbayesnn.network import row_blocks
 from skbayesnn.predictive import (
     covariance_root,

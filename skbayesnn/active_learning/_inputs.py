@@ -13,7 +13,7 @@ from skbayesnn.estimators import (
     HMCMLPRegressor,
 )
 from skbayesnn.estimators._pipeline import before_final_step, final_step
-from skbayesnn.metrics._rules import row_weights
+from skbayesnn.estimators.inputs._rows import checked_weights
 
 EVIDENCE = (EvidenceMLPRegressor, EvidenceMLPClassifier)
 SAMPLERS = (HMCMLPRegressor, HMCMLPClassifier)
@@ -98,7 +98,7 @@ def pose(model, prepare, X_interest, interest_weight, kind, method):
             f"kind={kind!r} needs X_interest, the points at which predictions are wanted."
         )
     X_interest = prepare(X_interest)
-    weight = row_weights(interest_weight, len(X_interest), "interest_weight")
+    weight = checked_weights(interest_weight, len(X_interest), "interest_weight")
     if kind == "joint" and isinstance(model, SAMPLERS):
         n_draws, wanted = len(model.networks_), X_interest.shape[0] * model.n_outputs_
         if n_draws < DRAWS_PER_TARGET * wanted:
@@ -107,4 +107,4 @@ def pose(model, prepare, X_interest, interest_weight, kind, method):
                 f"Use at least {DRAWS_PER_TARGET * wanted} draws, fewer points of interest, or "
                 "kind='mean_marginal'."
             )
-    return Question(kind, method, model._y_scaling.scale, X_interest, weight)
+    return Question(kind, method, model._y_scaling.scale, X_interest, weight / weight.sum())

@@ -1,8 +1,10 @@
-"""Predictive distribution of targets from that of transformed targets."""
+"""Targets from transformed targets: predictive distributions, and the monotone map."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -15,6 +17,14 @@ from skbayesnn._typing import Array, RandomState
 from skbayesnn.estimators.inputs._parameters import probabilities
 from skbayesnn.estimators.predictions._distribution import NUMBERS, Distribution
 
+ROUND_TRIP = 1e-6  # round-trip error of a value, relative to the range of the values
+ROUNDING = 1e-12  # round-trip error of a value, relative to the value
+FIRST_REACH, N_REACHES = 0.25, 60  # reach beyond the training values in ranges, doubled each time
+BISECTIONS = 40
+FIRST_STEP, N_STEPS = 0.25, 24  # step of differences in ranges, halved each time
+NO_SLOPE = 1e-4  # relative disagreement of two steps above which there is no derivative
+STENCIL = (672 / 840, -168 / 840, 32 / 840, -3 / 840)  # of eighth order, for 1 to 4 steps
+
 
 @documented(NUMBERS)
 @dataclass(frozen=True, repr=False, eq=False)
@@ -22,8 +32,8 @@ class TransformedDistribution(Distribution):
     """Predictive distribution of targets ``y = g(t)``, from that of ``t = T(y)``.
 
     Quantiles are ``g`` of those of ``t``; the density has the factor ``|dT/dy|`` (Bishop 2006,
-    equation 1.27). Moments are computed by Gauss-Hermite quadrature; networks with Student-t noise
-    are left out of them as long as they have less than half of the weight.
+    equation 1.27). Moments are computed by Gauss-Hermite quadrature, see
+    `PredictiveDistribution.expect`.
 
     Parameters
     ----------
@@ -142,3 +152,199 @@ def as_targets(y):
         raise ValueError("fit requires y to be passed, but the target y is None.")
     y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
     return (y[:, None], True) if y.ndim == 1 else (y, False)
+
+
+@dataclass(frozen=True)
+class MonotoneMap:
+    """Monotone transformation ``t = T(y)`` of each output with its inverse ``g``.
+
+    It is used where ``T(g(t)) = t``, an interval that holds the transformed training targets.
+    Values beyond count as its end, so that every ``t`` has a ``y``: under ``np.sqrt``
+    negative values map to 0.
+
+    The transformer has ``transform`` and ``inverse_transform`` of arrays ``(m, n_outputs)``; all
+    arrays below have the shape (n_outputs,).
+    """
+
+    transformer: object
+    spread: np.ndarray  # range of the transformed training targets
+    lower: np.ndarray  # ends of the interval; infinite if none was found
+    upper: np.ndarray
+    increasing: np.ndarray
+    smallest: np.ndarray  # targets at the ends
+    largest: np.ndarray
+    example: np.ndarray  # a training target
+    one_dimensional: bool  # whether users' arrays have no axis of outputs
+
+    def forward(self, y):
+        """Transform targets to ``T(y)``; raise ``ValueError`` where it is not finite."""
+        return transformed(self.transformer, y)
+
+    def inverse(self, t):
+        """Map any ``t`` of shape (..., n_outputs) back to ``g(t)``."""
+        return inverted(self.transformer, np.clip(t, self.lower, self.upper))
+
+    def back(self, t, axis=-1):
+        """Map values, whose ``axis`` is that of the outputs if y has one, back to targets."""
+        if self.one_dimensional:
+            return self.inverse(t[..., None])[..., 0]
+        return np.moveaxis(self.inverse(np.moveaxis(t, axis, -1)), -1, axis)
+
+    def shaped(self, t):
+        """Drop the axis of outputs of ``(n, n_outputs)`` if y had none."""
+        return t[:, 0] if self.one_dimensional else t
+
+    def cdf(self, y, of_transformed):
+        """Probability of targets no larger than ``y`` ``(n, n_outputs)``, which may be any numbers.
+
+        ``of_transformed`` is the distribution function of transformed targets.
+        """
+        inside = (y >= self.smallest) & (y < self.largest)
+        below = of_transformed(self.forward(np.where(inside, y, self.example)))
+        below = np.where(self.increasing, below, 1.0 - below)
+        return np.where(inside, below, np.where(y < self.smallest, 0.0, 1.0))
+
+    def log_slope(self, t):
+        """Log slope ``ln |dt/dy|``, (n, n_outputs), ``nan`` where there is no finite slope.
+
+        The slope is estimated from central differences of ``g`` of eighth order, with the step
+        whose halving changes the result least.
+        """
+        best, error = np.full(t.shape, np.nan), np.full(t.shape, np.inf)
+        previous = best
+        for halvings in range(N_STEPS):
+            slope = self._difference(t, FIRST_STEP * 0.5**halvings * self.spread)
+            with np.errstate(invalid="ignore"):
+                change = np.abs(slope - previous)
+                better = change < error  # False where nan
+            best, error = np.where(better, slope, best), np.where(better, change, error)
+            previous = slope
+        with np.errstate(divide="ignore", invalid="ignore"):
+            smooth = (best != 0.0) & (error <= NO_SLOPE * np.abs(best))
+            return np.where(smooth, -np.log(np.abs(best)), np.nan)
+
+    def _difference(self, t, step):
+        """Difference quotient of ``dg/dt``; ``nan`` where the steps leave the interval."""
+        total = 0.0
+        with np.errstate(over="ignore", invalid="ignore"):
+            for count, factor in enumerate(STENCIL, 1):
+                ahead, behind = t + count * step, t - count * step
+                total = total + factor * (self.inverse(ahead) - self.inverse(behind))
+            inside = (ahead <= self.upper) & (behind >= self.lower)
+            return np.where(inside, total / step, np.nan)
+
+
+@contextmanager
+def _quietly():
+    """Suppress warnings of non-finite values, for which callers test."""
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # some transformers enable them
+        yield
+
+
+def transformed(transformer, y):
+    """Transform targets ``(n, n_outputs)``; raise ``ValueError`` where ``T`` is not finite."""
+    with _quietly():
+        t = np.asarray(transformer.transform(y), dtype=float)
+    if t.shape != y.shape:
+        raise ValueError(
+            f"The transformation must keep the shape of the targets, {y.shape}; it returned an "
+            f"array of shape {t.shape}."
+        )
+    if not np.all(np.isfinite(t)):
+        wrong = y[~np.isfinite(t).all(axis=1)][0]
+        raise ValueError(f"The transformation of the targets is not finite at y = {wrong}.")
+    return t
+
+
+def inverted(transformer, t):
+    """Invert values ``(..., n_outputs)``; infinite or ``nan`` where ``g(t)`` does not exist."""
+    with _quietly():
+        y = transformer.inverse_transform(t.reshape(-1, t.shape[-1]))
+    return np.asarray(y, dtype=float).reshape(t.shape)
+
+
+def monotone_map(transformer, y, one_dimensional=False):
+    """Make the `MonotoneMap` of a fitted transformer around training targets ``(n, n_outputs)``.
+
+    Raise ``ValueError`` if the inverse does not lead back to the targets, or mixes outputs.
+    """
+    t = transformed(transformer, y)
+    low, high = t.min(axis=0), t.max(axis=0)
+    spread = np.where(high > low, high - low, np.maximum(np.abs(high), 1.0))
+    _check_inverse(transformer, y, t, spread)
+    above = np.where(high > low, high, high + ROUND_TRIP * spread)
+    increasing = inverted(transformer, above[None])[0] >= inverted(transformer, low[None])[0]
+    ends = np.array(
+        [
+            [_end(transformer, t[0], i, edge[i], reach[i], increasing[i]) for i in range(len(low))]
+            for edge, reach in ((low, -spread), (high, spread))
+        ]
+    )
+    finite = np.isfinite(ends)
+    y_ends = inverted(transformer, np.where(finite, ends, t[0]))
+    y_ends = np.where(finite, y_ends, np.where(increasing, ends, -ends))
+    return MonotoneMap(
+        transformer,
+        spread,
+        *ends,
+        increasing,
+        smallest=y_ends.min(axis=0),
+        largest=y_ends.max(axis=0),
+        example=y[0],
+        one_dimensional=one_dimensional,
+    )
+
+
+def _check_inverse(transformer, y, t, spread):
+    """Raise unless ``g(T(y)) = y`` and ``T(g(t)) = t``, each output by itself."""
+    taken_back = inverted(transformer, t)
+    apart = np.abs(taken_back - y) > ROUND_TRIP * np.max(np.abs(y), axis=0)
+    if np.any(apart | (np.abs(transformed(transformer, taken_back) - t) > ROUND_TRIP * spread)):
+        raise ValueError(
+            "The transformation of the targets and its inverse do not lead back to y: give a "
+            "function and its inverse, such as np.log and np.exp."
+        )
+    if t.shape[1] > 1:
+        shifts = np.diag(np.where(t[0] < t.max(axis=0), t.max(axis=0), t.min(axis=0)) - t[0])
+        shifted = inverted(transformer, t[0] + shifts) != inverted(transformer, t[:1])
+        if np.any(shifted & ~np.eye(t.shape[1], dtype=bool)):
+            raise ValueError(
+                "The transformation mixes outputs, but it must transform each by itself."
+            )
+
+
+def _end(transformer, others, output, edge, spread, increasing):
+    """Find the farthest value of an output from the edge that can be inverted, perhaps infinite.
+
+    The search goes in the direction of the sign of ``spread``; values ``others`` of the other
+    outputs have no influence.
+    """
+
+    def leads_back(good, value):
+        """Return True if a value can be inverted, in the right order relative to a valid one."""
+        try:
+            t = np.tile(others, (2, 1))
+            t[:, output] = good, value
+            y = inverted(transformer, t)
+            there, here = y[:, output]
+            rises = (here > there) == (value > good)
+            if not np.isfinite(here) or rises != increasing:
+                return False
+            back = transformed(transformer, y[1:])[0, output]
+        except ValueError:  # no target exists there
+            return False
+        return abs(back - value) <= ROUND_TRIP * abs(spread) + ROUNDING * abs(value)
+
+    good, reach = edge, FIRST_REACH * spread
+    for _ in range(N_REACHES):
+        bad = edge + reach
+        if not leads_back(good, bad):
+            break
+        good, reach = bad, 2.0 * reach
+    else:
+        return np.copysign(np.inf, spread)
+    for _ in range(BISECTIONS):
+        middle = 0.5 * (good + bad)
+        good, bad = (middle, bad) if leads_back(good, middle) else (good, middle)
+    return good

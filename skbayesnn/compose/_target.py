@@ -18,8 +18,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from skbayesnn._docs import LinkToSite, documented
 from skbayesnn._typing import Estimator
-from skbayesnn.compose._distribution import TransformedDistribution, as_targets
-from skbayesnn.compose._monotone import monotone_map
+from skbayesnn.compose._distribution import TransformedDistribution, as_targets, monotone_map
 from skbayesnn.estimators import EvidenceMLPRegressor
 from skbayesnn.estimators._pipeline import (
     final_step,

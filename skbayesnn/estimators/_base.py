@@ -181,7 +181,6 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
             if batch is not None and waiting is not None:
                 checked = waiting.joined(checked)
             rows = self._canonical(*checked)
-            check_magnitudes(rows, self.standardize)
             self._check_domain(rows, known)
             trouble = trouble or self._trouble_with_targets(rows)
             if earlier is None and self.standardize:
@@ -244,7 +243,9 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
 
     def _canonical(self, X, y, sample_weight, known=None):
         """Distinct rows, in an order that does not depend on that of the given ones."""
-        return canonical_rows(X, y, sample_weight, known)
+        rows = canonical_rows(X, y, sample_weight, known)
+        check_magnitudes(rows, self.standardize)
+        return rows
 
     def _check_domain(self, rows, known):
         """Third gate: something to learn from, given some fitted attributes."""

@@ -193,6 +193,11 @@ SAMPLERS = """Sampling estimators.
 
 Parameters
 ----------
+hidden_layer_sizes : tuple of int or "auto", default="auto", of classifiers (16,)
+    Units of each hidden layer; ``()`` is Bayesian linear (classifiers: logistic) regression.
+    ``"auto"`` takes those of the estimator given as ``init`` of the `Sampler`. Without one it
+    chooses them as the evidence estimators do. With ``warm_start`` the choice of the last fit is
+    kept.
 max_time : float or None, default=None
     Seconds after which the fit stops, uses the best it has found, and warns. The warm-up ends after
     half of the time that is left when it begins, and the chains keep at least four draws. Results
@@ -250,4 +255,9 @@ posterior_ : list of DrawnPosterior
     One item: the sampled weights with their names, mean and covariance.
 n_iter_ : int
     Transitions of each chain.
+
+References
+----------
+R. M. Neal (1992), "Bayesian learning via stochastic dynamics", Advances in Neural Information
+Processing Systems 5; (1996), Bayesian Learning for Neural Networks, Springer.
 """

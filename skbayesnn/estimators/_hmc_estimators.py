@@ -32,23 +32,11 @@ class HMCMLPRegressor(RegressionFit, HMCMLP):
     ``HMCMLPRegressor((8, 4), prior="ard", noise="student_t", activation="silu",
     random_state=0, max_time=60)``.
 
-    Parameters
-    ----------
-    hidden_layer_sizes : tuple of int or "auto", default="auto"
-        Units of each hidden layer; ``()`` is Bayesian linear regression. ``"auto"`` takes those of
-        the estimator given as ``init`` of the `Sampler`. Without one it chooses them as
-        `EvidenceMLPRegressor` does. With ``warm_start`` the choice of the last fit is kept.
-
     Attributes
     ----------
     weight_group_names_ : list of str
         Groups of a noise network come last, or ``"noise_correlation"``, the standard normal
         coordinates of correlations, whose precision is 1.
-
-    References
-    ----------
-    R. M. Neal (1992), "Bayesian learning via stochastic dynamics", Advances in Neural Information
-    Processing Systems 5; (1996), Bayesian Learning for Neural Networks, Springer.
 
     Examples
     --------
@@ -143,22 +131,10 @@ class HMCMLPClassifier(Classification, HMCMLP):
     ``HMCMLPClassifier((8, 4), prior="ard", class_weight="balanced", activation="silu",
     random_state=0, max_time=60)``.
 
-    Parameters
-    ----------
-    hidden_layer_sizes : tuple of int or "auto", default=(16,)
-        Units of each hidden layer; ``()`` is Bayesian logistic regression. ``"auto"`` takes those
-        of the estimator given as ``init`` of the `Sampler`. Without one it chooses them as
-        `EvidenceMLPClassifier` does. With ``warm_start`` the choice of the last fit is kept.
-
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         Labels, sorted.
-
-    References
-    ----------
-    R. M. Neal (1992), "Bayesian learning via stochastic dynamics", Advances in Neural Information
-    Processing Systems 5; (1996), Bayesian Learning for Neural Networks, Springer.
 
     Examples
     --------

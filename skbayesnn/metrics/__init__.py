@@ -7,15 +7,13 @@ can be given as ``scoring`` to `cross_validate`, `GridSearchCV` and similar tool
 Sensitivity indices measure how much each input of a fitted function matters.
 """
 
-from skbayesnn.metrics._rules import (
+from skbayesnn.metrics._scorers import (
     crps_gaussian,
     interval_coverage,
-    quantile_calibration_error,
-)
-from skbayesnn.metrics._scorers import (
     log_density_scorer,
     neg_calibration_error_scorer,
     neg_crps_scorer,
+    quantile_calibration_error,
 )
 from skbayesnn.metrics._sensitivity import derivative_indices, sobol_indices
 

@@ -13,7 +13,7 @@ from skbayesnn.estimators._pipeline import final_step
 from skbayesnn.model_selection._comparison import describe, posterior_probabilities
 
 EVIDENCE = (EvidenceMLPClassifier, EvidenceMLPRegressor)
-FIRST_LOOK = {"noise": "constant"}  # cheap values in place of "auto"
+FIRST_NOISE = "constant"  # in place of "auto"
 COULD_WIN = 10.0  # nats below the best first look within which candidates are fitted in full
 SHORTEST = 1e-3  # seconds: max_time must be positive
 
@@ -39,18 +39,14 @@ class Fit(NamedTuple):
         return f"{found} ({self.seconds:.1f} s)"
 
 
-def _is_auto(last, name):
-    value = getattr(last, name, None)
-    return isinstance(last, EVIDENCE) and isinstance(value, str) and value == "auto"
-
-
-def asks_for_more(model, noise):
-    """Return True if the full fit of a model would differ from its first look."""
-    return _is_auto(final_step(model), "noise") and noise != FIRST_LOOK["noise"]
+def chooses_noise(model):
+    """Return True for an evidence estimator with ``noise="auto"``."""
+    given = getattr(final_step(model), "noise", None)
+    return isinstance(final_step(model), EVIDENCE) and isinstance(given, str) and given == "auto"
 
 
 def promising(fits):
-    """Select candidates that could win after their `FIRST_LOOK`, the best one first."""
+    """Select candidates that could win after their first fit, the best one first."""
     models = [None if fit.model is None else final_step(fit.model) for fit in fits]
     able = [m.log_evidence_ if isinstance(m, EVIDENCE) else np.nan for m in models]
     near = np.flatnonzero(able >= np.fmax.reduce(able) - COULD_WIN)
@@ -63,17 +59,16 @@ def instead(first, second):
     return kept._replace(seconds=first.seconds + second.seconds)
 
 
-def fit_candidate(model, X, y, fit_params, deadline, is_first, held):
+def fit_candidate(model, X, y, fit_params, deadline, is_first, noise):
     """Fit one candidate.
 
-    Candidates other than the first are not begun after the deadline. During the fit, parameters
-    that are ``"auto"`` have the values ``held``, and ``max_time``, if there is one, is at most the
-    time left.
+    Candidates other than the first are not begun after the deadline. During the fit a given
+    ``noise`` replaces ``"auto"``, and ``max_time``, if there is one, is at most the time left.
     """
     start, error, last = time.perf_counter(), None, final_step(model)
     if deadline.passed and not is_first:
         return Fit()
-    values = {name: value for name, value in held.items() if _is_auto(last, name)}
+    values = {"noise": noise} if noise is not None and chooses_noise(model) else {}
     if hasattr(last, "max_time") and np.isfinite(deadline.at):
         left = max(deadline.left, SHORTEST)
         values["max_time"] = left if last.max_time is None else min(last.max_time, left)

@@ -35,8 +35,8 @@ from skbayesnn.estimators.inputs._parameters import check
 from skbayesnn.inference import Deadline, Progress, in_order
 from skbayesnn.model_selection._candidates import (
     EVIDENCE,
-    FIRST_LOOK,
-    asks_for_more,
+    FIRST_NOISE,
+    chooses_noise,
     fit_candidate,
     instead,
     promising,
@@ -205,15 +205,16 @@ class EvidenceSearch(LinkToSite, Delegating, MetaEstimatorMixin, BaseEstimator):
     def _fitted(self, candidates, labels, X, y, fit_params, deadline):
         """Fit every candidate, see `fit_candidate`.
 
-        All get a first look. The best one is then fitted with its own parameters, and after it the
-        others that could win, with the noise model chosen for the best.
+        All are fitted with `FIRST_NOISE` at first. The best one is then fitted with its own
+        parameters, and after it the others that could win, with the noise model chosen for the
+        best.
         """
         progress, fits = Progress(self.verbose, deadline), {}
 
-        def fit_some(stage, some, held):
+        def fit_some(stage, some, noise):
             calls = [
                 delayed(fit_candidate)(
-                    clone(candidates[i]), X, y, fit_params, deadline, i == 0 and not fits, held
+                    clone(candidates[i]), X, y, fit_params, deadline, i == 0 and not fits, noise
                 )
                 for i in some
             ]
@@ -225,13 +226,12 @@ class EvidenceSearch(LinkToSite, Delegating, MetaEstimatorMixin, BaseEstimator):
                     found[i] = instead(fits[i], fit) if i in fits else fit
             fits.update(found)
 
-        fit_some("candidates", range(len(candidates)), FIRST_LOOK)
+        fit_some("candidates", range(len(candidates)), FIRST_NOISE)
         near, noise = promising(fits.values()), None
         for some in (near[:1], near[1:]):
-            again = [i for i in some if asks_for_more(fits[i].model, noise)]
+            again = [i for i in some if chooses_noise(fits[i].model) and noise != FIRST_NOISE]
             if again and not deadline.passed:
-                held = {} if noise is None else {"noise": noise}
-                fit_some("candidates that could win", again, held)
+                fit_some("candidates that could win", again, noise)
             noise = getattr(final_step(fits[near[0]].model), "noise_model_", None) if near else None
         return list(fits.values())
 

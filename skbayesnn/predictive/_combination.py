@@ -248,18 +248,18 @@ def noise_of(likelihood, beta, state=None, network=None, log_range=None, precisi
         return CountNoise(np.zeros((len(beta), 1)))
     squared_scales = 1.0 / likelihood.precisions(beta)
     if network is not None:
-        return NoiseNetworks(squared_scales, 1.0, network, state, log_range, precision)
+        return NoiseNetworks(squared_scales, network, state, log_range, precision)
     if isinstance(likelihood, CorrelatedGaussian):
         if state is None:
-            return CorrelatedNoise(squared_scales, 1.0, likelihood.correlation[None])
+            return CorrelatedNoise(squared_scales, likelihood.correlation[None])
         correlation = np.tile(np.eye(beta.shape[-1]), (len(beta), 1, 1))
         rows, columns = np.tril_indices(beta.shape[-1], -1)
         correlation[:, rows, columns] = correlation[:, columns, rows] = state
-        return CorrelatedNoise(squared_scales, 1.0, correlation)
+        return CorrelatedNoise(squared_scales, correlation)
     if isinstance(likelihood, StudentT | CensoredStudentT):
         degrees = np.array([likelihood.degrees_of_freedom]) if state is None else state[:, 0]
         kind = StudentTNoise if isinstance(likelihood, StudentT) else CensoredStudentTNoise
-        return kind(squared_scales, 1.0, degrees)
+        return kind(squared_scales, degrees)
     kinds = {NegativeBinomial: CountNoise, CensoredGaussian: CensoredNoise}
     return kinds.get(type(likelihood), GaussianNoise)(squared_scales)
 

@@ -63,7 +63,7 @@ class Ensemble:
             if kind == "aleatoric":
                 mean, covariance = 0.0 * mean, 0.0 * covariance
             if kind != "epistemic":
-                covariance = covariance + part.noise.covariances(X)
+                covariance = covariance + part.noise_covariances(X)
             means.append(mean)
             covariances.append(covariance)
         return np.concatenate(means), np.concatenate(covariances)
@@ -91,9 +91,10 @@ class Ensemble:
         """Mean ``(n, p)`` and covariance between rows ``(n, n, p)``, noise on its diagonal."""
         means, covariances = [], []
         for part in self.parts:
-            noise = np.swapaxes(part.noise.variances(X), 1, 2)  # (m, p, n or 1)
+            noise = np.diagonal(part.noise_covariances(X), axis1=2, axis2=3)  # (m, n or 1, p)
             covariance = part.joint_covariances(X)
-            covariances.append(covariance + noise[..., None] * np.eye(len(X)))
+            noise = np.swapaxes(noise, 1, 2)[..., None]
+            covariances.append(covariance + noise * np.eye(len(X)))
             means.append(np.moveaxis(part.outputs(X), -1, 1))
         means, covariances = np.concatenate(means), np.concatenate(covariances)
         mean, covariance = mixture_moments(self.member_weights, means, covariances)
@@ -290,16 +291,21 @@ class Rescaled(Part):
 
     @property
     def noise(self):
-        """Noise of the part in the new units, at inputs with all columns."""
-        return self.part.noise.in_units(self.scaling.scale).at_columns(self.columns)
+        """Noise of the part, in its own units."""
+        return self.part.noise
+
+    def noise_covariances(self, X):
+        return self._rescaled(self.part.noise_covariances(X[:, self.columns]))
 
     def outputs(self, X):
         return self.scaling.inverse(self.part.outputs(X[:, self.columns]))
 
     def moments(self, X):
         means, covariances = self.part.moments(X[:, self.columns])
-        scale = self.scaling.scale
-        return self.scaling.inverse(means), covariances * scale[:, None] * scale
+        return self.scaling.inverse(means), self._rescaled(covariances)
+
+    def _rescaled(self, covariances):
+        return covariances * self.scaling.scale[:, None] * self.scaling.scale
 
     def joint_covariances(self, X):
         scale = self.scaling.scale[:, None, None]

@@ -37,10 +37,6 @@ class NormalLaw:
         """Quantile function, the inverse of `cdf`."""
         return ndtri(probability)
 
-    def cdf_and_density(self, z):
-        """Evaluate both at ``z``."""
-        return ndtr(z), _normal_density(z)
-
 
 class StudentTLaw:
     """Student's t distribution.
@@ -66,7 +62,13 @@ class StudentTLaw:
 
     def cdf(self, z):
         """Probability below ``z``."""
-        return self._of_logarithm(z, np.log1p(z * z / self.degrees_of_freedom))
+        nu = self.degrees_of_freedom
+        v = np.copysign(np.sqrt(nu * np.log1p(z * z / nu)), z)
+        place = (np.clip(v, -RANGE, RANGE) + RANGE) * PER_UNIT
+        cell = np.minimum(place.astype(np.intp), len(self.table) - 1)
+        rest = (place - cell) / PER_UNIT
+        c0, c1, c2, c3 = (column.take(cell) for column in self.table.T)
+        return c0 + rest * (c1 + rest * (c2 + rest * c3))
 
     def log_density(self, z):
         """Log density at ``z``."""
@@ -76,22 +78,6 @@ class StudentTLaw:
     def quantile(self, probability):
         """Quantile function, the inverse of `cdf`."""
         return stdtrit(self.degrees_of_freedom, probability)
-
-    def cdf_and_density(self, z):
-        """Evaluate both at ``z``."""
-        nu = self.degrees_of_freedom
-        logarithm = np.log1p(z * z / nu)
-        density = np.exp(self.log_constant - 0.5 * (nu + 1.0) * logarithm)
-        return self._of_logarithm(z, logarithm), density
-
-    def _of_logarithm(self, z, logarithm):
-        """Evaluate `cdf`, given ``ln(1 + z^2/nu)``."""
-        v = np.copysign(np.sqrt(self.degrees_of_freedom * logarithm), z)
-        place = (np.clip(v, -RANGE, RANGE) + RANGE) * PER_UNIT
-        cell = np.minimum(place.astype(np.intp), len(self.table) - 1)
-        rest = (place - cell) / PER_UNIT
-        c0, c1, c2, c3 = (column.take(cell) for column in self.table.T)
-        return c0 + rest * (c1 + rest * (c2 + rest * c3))
 
 
 NORMAL = NormalLaw()
@@ -193,7 +179,7 @@ class _Components(NamedTuple):
     def cdf_and_density(self, x):
         """Distribution function and density at ``x`` of shape (r,)."""
         z = (x[:, None] - self.means) * self.inverse_scales
-        below, heights = self.law.cdf_and_density(z)
+        below, heights = self.law.cdf(z), np.exp(self.law.log_density(z))
         return below @ self.weights, (heights * self.inverse_scales) @ self.weights
 
     def bracket(self, probability):

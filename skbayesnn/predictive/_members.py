@@ -53,6 +53,10 @@ class Part:
     def moments(self, X):
         """Mean outputs and their covariances ``(m, n, n_outputs, n_outputs)``, without noise."""
 
+    def noise_covariances(self, X):
+        """Covariances of the noise between outputs, ``(m, n or 1, n_outputs, n_outputs)``."""
+        return self.noise.covariances(X)
+
     def joint_covariances(self, X):
         """Covariance of every output between rows, ``(m, n_outputs, n, n)``, without noise."""
 

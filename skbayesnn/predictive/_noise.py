@@ -28,11 +28,10 @@ class GaussianNoise:
     """Gaussian noise of one level for each network and output.
 
     The squared scales ``1/tau``, ``(m, n_outputs)``, are the variances of Gaussian noise, typical
-    ones if it depends on the input. Scales are multiplied by the unit, of all outputs or of each.
+    ones if it depends on the input.
     """
 
     squared_scales: np.ndarray
-    unit: object = 1.0
 
     n_gaussians = 1
     heavy_tails = False  # True if moments of high order do not exist
@@ -47,22 +46,14 @@ class GaussianNoise:
         arrays = {name: getattr(self, name, None) for name in names}
         return replace(self, **{k: v[chosen] for k, v in arrays.items() if v is not None})
 
-    def in_units(self, scale):
-        """Convert to the noise of outputs that are multiplied by ``scale``."""
-        return replace(self, unit=self.unit * scale)
-
-    def at_columns(self, columns):
-        """Convert to the noise at inputs of which only some columns count."""
-        return self
-
     @property
     def typical_variances(self):
         """Variances ``(m, n_outputs)``; geometric means over training rows if rows differ."""
-        return self.squared_scales * self.unit**2
+        return self.squared_scales
 
     def scales(self, X):
         """Scales ``tau^(-1/2)`` at every row, ``(m, n or 1, n_outputs)``."""
-        return np.sqrt(self.squared_scales)[:, None] * self.unit
+        return np.sqrt(self.squared_scales)[:, None]
 
     def variances(self, X):
         """Variances at every row, ``(m, n or 1, n_outputs)``."""
@@ -239,7 +230,6 @@ class NoiseNetworks(GaussianNoise):
     theta: np.ndarray | None = None  # (m, k)
     log_range: tuple = (-np.inf, np.inf)  # of log precisions, for all outputs or for each
     precision: object = None  # of the posterior of the weights, of a single network
-    columns: slice | None = None  # of the inputs, that the network takes; None: all
 
     @property
     def n_gaussians(self):
@@ -250,16 +240,10 @@ class NoiseNetworks(GaussianNoise):
     def widths(self):
         return list(self.network.layer_sizes[1:])
 
-    def at_columns(self, columns):
-        return replace(self, columns=columns)
-
-    def _inputs(self, X):
-        return X if self.columns is None else X[:, self.columns]
-
     def scales(self, X):
         """Standard deviations at every row at the most probable weights, ``(m, n, n_outputs)``."""
-        log_precision = outputs(self.network, self.theta, self._inputs(X))
-        return np.exp(-0.5 * np.clip(log_precision, *self.log_range)) * self.unit
+        log_precision = outputs(self.network, self.theta, X)
+        return np.exp(-0.5 * np.clip(log_precision, *self.log_range))
 
     def variances(self, X):
         """Variances at every row, ``(m, n, n_outputs)``."""
@@ -273,12 +257,12 @@ class NoiseNetworks(GaussianNoise):
         n_outputs = self.network.n_outputs
         variances = np.empty((1, len(NODES), len(X), n_outputs))
         for rows in row_blocks(len(X), n_outputs * self.network.n_weights):
-            trace = forward(self.network, self.theta[0], self._inputs(X[rows]), order=1)
+            trace = forward(self.network, self.theta[0], X[rows], order=1)
             covariance = self.precision.project(jacobian(trace))
             sd = np.sqrt(np.maximum(np.diagonal(covariance, axis1=1, axis2=2), 0.0))
             log_precision = trace.outputs - NODES[:, None, None] * sd
             variances[0, :, rows] = np.exp(-np.clip(log_precision, *self.log_range))
-        return SHARES[None], variances * self.unit**2
+        return SHARES[None], variances
 
     def draw(self, X, shape, rng):
         if self.precision is None:

@@ -6,7 +6,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import eval_hermite, eval_legendre, factorial
 
 from skbayesnn.basis import (
-    FourierSplineFeatures,
     HermiteFunctionFeatures,
     LegendreFeatures,
     RadialBasisFeatures,
@@ -55,18 +54,6 @@ def test_functions_placed_over_the_data():
     basis = HermiteFunctionFeatures(8, center="auto", scale="auto")
     basis.fit([[100.0], [130.0], [140.0]])
     assert_allclose([basis.center_[0], basis.scale_[0]], [120.0, 20.0 / np.sqrt(15.0)])
-
-
-@pytest.mark.parametrize("p", [0, 1.5, 4])
-def test_fourier(p):
-    assert_allclose(FourierSplineFeatures().fit(X).period_, 2.0 * np.ptp(X, axis=0))
-    basis = FourierSplineFeatures(p, n_harmonics=3, period=12.0).fit(X)
-    values = basis.transform(X).reshape(len(X), 2, 3, 2)
-    middle = 0.5 * (X.min(axis=0) + X.max(axis=0))
-    for j, h in np.ndindex(2, 3):
-        phase = 2.0 * np.pi * (h + 1) * (X[:, j] - middle[j]) / 12.0
-        expected = np.column_stack([np.cos(phase), np.sin(phase)]) * (h + 1) ** (-p / 2)
-        assert_allclose(values[:, j, h], expected, atol=1e-12)
 
 
 KERNELS = {"gaussian": lambda u: np.exp(-(u**2) / 2), "cauchy": lambda u: 1.0 / (1.0 + u**2)}

@@ -7,7 +7,7 @@ from scipy.special import expit, logit
 from sklearn.decomposition import PCA
 from sklearn.preprocessing import FunctionTransformer, PowerTransformer, StandardScaler
 
-from skbayesnn.compose._monotone import monotone_map
+from skbayesnn.compose._distribution import monotone_map
 
 RNG = np.random.default_rng(0)
 POSITIVE = np.exp(RNG.standard_normal((50, 1)))

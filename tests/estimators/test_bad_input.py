@@ -154,7 +154,7 @@ DATA = [  # beside what `check_estimator` asks for
     ("weight", replaced(np.ones(30), 0, np.nan), "sample_weight contains NaN"),
     ("weight", replaced(np.ones(30), 0, np.inf), "sample_weight contains infinity"),
     ("weight", replaced(np.ones(30), 0, -1.0), "sample_weight must not be negative"),
-    ("weight", np.zeros(30), "All sample weights are zero"),
+    ("weight", np.zeros(30), "nor zero for all rows"),
     ("weight", np.ones(29), r"sample_weight must have shape \(30,\), .* got \(29,\)"),
     ("weight", np.ones((30, 1)), r"sample_weight must have shape \(30,\), .* got \(30, 1\)"),
     ("weight", replaced(np.zeros(30), 4, 1.0), "(?i)at least 2|only one class"),

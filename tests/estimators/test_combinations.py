@@ -59,22 +59,27 @@ def is_of(kind, given):
     return {name.partition("__")[0] for name in given} <= signature(kind).parameters.keys()
 
 
-@pytest.mark.parametrize("row", REFUSALS, ids=lambda row: f"{min(row.one)}-{min(row.other)}")
+@pytest.mark.parametrize("reason", REFUSALS)
 @pytest.mark.parametrize("kind", ESTIMATORS)
-def test_every_row_is_reached(row, kind):
-    asked = next(iter((row.one | row.other).intersection(ASKED)), None)
+def test_every_pair_is_reached(reason, kind):
+    for pair in REFUSALS[reason]:
+        check_pair(*pair, reason, kind)
+
+
+def check_pair(first, second, reason, kind):
+    asked = next(iter((first | second).intersection(ASKED)), None)
     reached = False
-    for one, other in product(made_by(row.one), made_by(row.other)):
+    for one, other in product(made_by(first), made_by(second)):
         given = one | other
         if one.keys() & other.keys() or not is_of(kind, given):
             continue
         model = kind().set_params(**ALONE | given)
         made = choices_of(model) | {asked}
-        if made.isdisjoint(row.one) or made.isdisjoint(row.other):
+        if made.isdisjoint(first) or made.isdisjoint(second):
             continue  # measured evidences of samplers go with any prior
         words = refusal(model, asked)
         assert words is not None
-        reached = reached or words.endswith(f": {row.why}. {row.instead}.")
+        reached = reached or words.endswith(f": {reason}.")
     assert reached or kind is not EvidenceMLPRegressor
 
 

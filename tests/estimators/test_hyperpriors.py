@@ -190,7 +190,7 @@ def test_ends_at_a_bound_are_told():
     model = EvidenceMLPRegressor(
         (), standardize=False, prior=Prior(hyperprior={"output": LogUniform(0.1, 0.2)})
     )
-    with pytest.warns(UserWarning, match=r"at its bound of 0\.2.*hyperprior"):
+    with pytest.warns(UserWarning, match=r"at its upper bound of 0\.2.*hyperprior"):
         model.fit(X, y)
     model.set_params(prior__hyperprior=None, noise__hyperprior=LogUniform(0.8, 3.0))
     with pytest.warns(UserWarning, match=r"noise is at its lower bound of 0\.8"):

@@ -120,7 +120,7 @@ def test_columns_without_spread_are_constant():
     ("scales", "message"),
     [
         ((1.0, 1e-5), "noise is at its lower bound of 0.001, .*other units"),
-        ((1e5, 1.0), r"\['output'\] is at its lower bound"),
+        ((1e5, 1.0), "prior of output is at its lower bound"),
         ((1e-5, 1.0), "columns of X vary by so little"),
     ],
 )

@@ -94,7 +94,7 @@ def test_quantiles_where_noise_is_all_but_absent():
 @pytest.mark.parametrize("nu", [0.7, 2.5, 10.0, 300.0])
 def test_student_t_law(nu):
     law, z = StudentTLaw.of(nu), np.concatenate([[-300.0, 0.0, 300.0], np.linspace(-9, 9, 1001)])
-    cdf, density = law.cdf_and_density(z)
+    cdf, density = law.cdf(z), np.exp(law.log_density(z))
     assert_allclose(cdf, stats.t.cdf(z, nu), atol=1e-10)
     assert_allclose(density, stats.t.pdf(z, nu), rtol=1e-10)
     near = np.linspace(-5, 5, 41)

@@ -28,7 +28,7 @@ def make(kind):
     m = 1 if kind == "uncertain" else 3
     precision = DensePrecision(30.0 * np.eye(network.n_weights)) if m == 1 else None
     theta = rng.standard_normal((m, network.n_weights))
-    return NoiseNetworks(SQUARED_SCALES[:m], 1.0, network, theta, (-2.0, 2.0), precision)
+    return NoiseNetworks(SQUARED_SCALES[:m], network, theta, (-2.0, 2.0), precision)
 
 
 def residuals(noise, seed=2):
@@ -84,20 +84,3 @@ def test_typical_variances():
     end = 1e3  # scales within which the variance is taken where there is none
     factor = [end / np.arctan(end) - 1.0, squared_scales(2.0), 3.0]
     assert_allclose(heavy.typical_variances / SQUARED_SCALES, np.transpose([factor, factor]))
-
-
-@each_kind
-@pytest.mark.parametrize("unit", [7.0, np.array([0.1, 30.0])], ids=["one", "own"])
-def test_units(kind, unit):
-    noise = make(kind)
-    other, r, C = noise.in_units(unit), residuals(noise), covariances(noise)
-    assert_allclose(other.scales(X), noise.scales(X) * unit)
-    assert_allclose(other.variances(X), noise.variances(X) * np.square(unit))
-    assert_allclose(other.typical_variances, noise.typical_variances * np.square(unit))
-    assert_allclose(other.in_units(2.0).scales(X), 2.0 * other.scales(X))
-    units = np.broadcast_to(unit, 2)
-    scaled = C * units[:, None] * units
-    for mine, theirs in ((None, None), (scaled, C)):
-        found = other.log_density(r * unit, mine, X)
-        expected = noise.log_density(r, theirs, X) - np.sum(np.log(units))
-        assert_allclose(found, expected, rtol=1e-9, atol=1e-9)

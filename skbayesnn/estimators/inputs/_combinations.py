@@ -1,23 +1,9 @@
 """Invalid combinations of two choices that are each valid alone."""
 
-from typing import NamedTuple
-
 from sklearn.base import BaseEstimator
 
 from skbayesnn.estimators.inputs._settings import COUNTS
 from skbayesnn.posterior import INTERCEPT, Gamma
-
-
-class Refusal(NamedTuple):
-    """Two choices that cannot be combined, the reason, and what to do instead.
-
-    Each is a set of alternatives, of which an estimator makes one at most: words of messages.
-    """
-
-    one: set
-    other: set
-    why: str
-    instead: str
 
 
 def noise_is(*kinds):
@@ -67,101 +53,58 @@ def choices_of(estimator):
 
 LEVELS = "Use noise='constant' or 'shared'"
 NOT_MEASURED = "Use measure_evidence='auto' or False"
+INFORMED = (PRIOR_MEAN, PRIOR_PRECISION, EARLIER)
 
-REFUSALS = (
-    Refusal(
-        INTERCEPT_GROUP,
-        NO_INTERCEPT,
-        "it is for outputs with intercepts",
-        "Use fit_intercept=True, or the same prior without '+intercept'",
-    ),
-    Refusal(
-        GROWN,
-        ARRAY,
-        "the array labels the weights of one network",
-        "Give hidden_layer_sizes, or one of the priors 'single', 'layer' and 'ard'",
-    ),
+# Pairs of choices that cannot be combined, by the reason and what to do instead. Each is a set of
+# alternatives, of which an estimator makes one at most.
+REFUSALS = {
+    "it is for outputs with intercepts. Use fit_intercept=True, or the same prior without "
+    "'+intercept'": [(INTERCEPT_GROUP, NO_INTERCEPT)],
+    "the array labels the weights of one network. Give hidden_layer_sizes, or one of the priors "
+    "'single', 'layer' and 'ard'": [(GROWN, ARRAY)],
     # noise
-    Refusal(
-        FIXED_NOISE,
-        noise_is("input_dependent"),
-        "it fixes one noise level for all inputs",
-        "Leave noise.std at 'auto'",
-    ),
-    Refusal(
-        FIXED_NOISE,
-        CORRELATED,
-        "it fixes levels of single outputs, and this infers the whole covariance",
-        "Leave noise.std at 'auto'",
-    ),
-    Refusal(
-        GAMMA_NOISE,
-        noise_is("input_dependent", "correlated"),
-        "there the noise has no level of its own",
-        "Use noise='constant', 'shared' or 'student_t', or a LogUniform prior",
-    ),
-    Refusal(
-        {MEASUREMENTS},
-        WITHOUT_LEVEL,
-        "it adds to Gaussian noise of a constant level",
-        f"{LEVELS}, or leave measurement_std out",
-    ),
-    Refusal(
-        {CENSORED},
-        noise_is("input_dependent", "correlated") | COUNTED,
-        "limits are for Gaussian or Student-t noise of a constant level",
-        f"{LEVELS}, or leave censored out",
-    ),
-    Refusal(
-        {MEASUREMENTS},
-        COUNTED,
-        "it adds to Gaussian noise",
-        "Leave measurement_std out",
-    ),
-    Refusal(
-        FIXED_NOISE,
-        COUNTED,
-        "counts vary about their mean by their own law",
-        "Leave noise.std at 'auto'",
-    ),
+    "it fixes one noise level for all inputs. Leave noise.std at 'auto'": [
+        (FIXED_NOISE, noise_is("input_dependent"))
+    ],
+    "it fixes levels of single outputs, and this infers the whole covariance. Leave noise.std at "
+    "'auto'": [(FIXED_NOISE, CORRELATED)],
+    "there the noise has no level of its own. Use noise='constant', 'shared' or 'student_t', or a "
+    "LogUniform prior": [(GAMMA_NOISE, noise_is("input_dependent", "correlated"))],
+    f"it adds to Gaussian noise of a constant level. {LEVELS}, or leave measurement_std out": [
+        ({MEASUREMENTS}, WITHOUT_LEVEL)
+    ],
+    "limits are for Gaussian or Student-t noise of a constant level. "
+    f"{LEVELS}, or leave censored out": [
+        ({CENSORED}, noise_is("input_dependent", "correlated") | COUNTED)
+    ],
+    "it adds to Gaussian noise. Leave measurement_std out": [({MEASUREMENTS}, COUNTED)],
+    "counts vary about their mean by their own law. Leave noise.std at 'auto'": [
+        (FIXED_NOISE, COUNTED)
+    ],
     # priors
-    *(
-        Refusal(
-            GROWN,
-            numbers,
-            "it holds numbers for the weights of one network",
-            "Give hidden_layer_sizes",
-        )
-        for numbers in (PRIOR_MEAN, PRIOR_PRECISION)
-    ),
-    *(
-        Refusal(one, informed, why, instead)
-        for informed in (PRIOR_MEAN, PRIOR_PRECISION, EARLIER)
-        for one, why, instead in (
-            (MEASURED, "sampling begins at a prior of mean zero", NOT_MEASURED),
-            (CORRELATED, "it is for priors of mean zero", "Use noise='constant'"),
-        )
-    ),
-    *(
-        Refusal(given, EARLIER, "the estimator has both", "Leave it at None")
-        for given in (PRIOR_MEAN, PRIOR_PRECISION)
-    ),
-    Refusal(
-        OWN_GROUPS,
-        ONE_GROUP,
-        "all weights are then one group",
-        "Give prior.base_precision as a dict by group, or prior='layer'",
-    ),
+    "it holds numbers for the weights of one network. Give hidden_layer_sizes": [
+        (GROWN, PRIOR_MEAN),
+        (GROWN, PRIOR_PRECISION),
+    ],
+    f"sampling begins at a prior of mean zero. {NOT_MEASURED}": [
+        (MEASURED, informed) for informed in INFORMED
+    ],
+    "it is for priors of mean zero. Use noise='constant'": [
+        (CORRELATED, informed) for informed in INFORMED
+    ],
+    "the estimator has both. Leave it at None": [
+        (PRIOR_MEAN, EARLIER),
+        (PRIOR_PRECISION, EARLIER),
+    ],
+    "all weights are then one group. Give prior.base_precision as a dict by group, or "
+    "prior='layer'": [(OWN_GROUPS, ONE_GROUP)],
     # ways to fit
-    Refusal(
-        noise_is("negative_binomial"),
-        {PARTIAL_FIT},
-        "the dispersion has no prior that earlier batches could give",
-        "Use noise='poisson'",
-    ),
-    Refusal(WITHOUT_LEVEL, {PARTIAL_FIT}, "it needs constant noise levels", LEVELS),
-    Refusal(MEASURED, {PARTIAL_FIT}, "sampling does not include earlier batches", NOT_MEASURED),
-)
+    "the dispersion has no prior that earlier batches could give. Use noise='poisson'": [
+        (noise_is("negative_binomial"), {PARTIAL_FIT})
+    ],
+    f"it needs constant noise levels. {LEVELS}": [(WITHOUT_LEVEL, {PARTIAL_FIT})],
+    f"sampling does not include earlier batches. {NOT_MEASURED}": [(MEASURED, {PARTIAL_FIT})],
+}
 
 
 def refusal(estimator, asked=None):
@@ -170,10 +113,10 @@ def refusal(estimator, asked=None):
     With a choice ``asked`` by a call, only its combinations are checked.
     """
     made = choices_of(estimator) | {asked}
-    for row in REFUSALS:
-        one, other = made & row.one, made & row.other
-        if one and other and (asked is None or asked in one | other):
-            return f"{one.pop()} is not possible with {other.pop()}: {row.why}. {row.instead}."
+    for reason, pairs in REFUSALS.items():
+        for one, other in ((made & one, made & other) for one, other in pairs):
+            if one and other and (asked is None or asked in one | other):
+                return f"{one.pop()} is not possible with {other.pop()}: {reason}."
     return None
 
 

@@ -239,22 +239,18 @@ def out_of_bounds(estimator):
         inferred = free.beta[of_output]
         noise = np.atleast_1d(estimator.noise_std_)[inferred]
         levels = free.beta_prior[of_output[inferred]]
-    own = free.alpha_prior
-    reached = [*own.upper[free.alpha & (sd >= AT_BOUND * own.upper)]]
-    reached += [*levels.upper[noise >= AT_BOUND * levels.upper]]
-    if reached:
-        return (
-            "The standard deviation of the noise or of the prior of some weights is at its "
-            f"bound of {reached[0]:g}"
-        )
-    lowest = levels.lower[noise <= levels.lower / AT_BOUND]
-    if len(lowest):
-        return f"The standard deviation of the noise is at its lower bound of {lowest[0]:g}"
-    wanted = free.alpha & (sd <= own.lower / AT_BOUND) & (estimator._gamma[: len(sd)] > WANTED)
-    if np.any(wanted):
-        names = [posterior.groups.names[c] for c in np.flatnonzero(wanted)]
-        least = own.lower[wanted][0]
-        return f"The prior standard deviation of {names} is at its lower bound of {least:g}"
+    own, names = free.alpha_prior, np.array(posterior.groups.names)
+    low = free.alpha & (sd <= own.lower / AT_BOUND) & (estimator._gamma[: len(sd)] > WANTED)
+    for bounds, weights, noises in (
+        ("upper", free.alpha & (sd >= AT_BOUND * own.upper), noise >= AT_BOUND * levels.upper),
+        ("lower", low, noise <= levels.lower / AT_BOUND),
+    ):
+        reached = ["the noise"] * sum(noises) + [f"the prior of {name}" for name in names[weights]]
+        if reached:
+            values = *getattr(levels, bounds)[noises], *getattr(own, bounds)[weights]
+            return (
+                f"The standard deviation of {reached[0]} is at its {bounds} bound of {values[0]:g}"
+            )
     spread, needed = np.max(np.std(problem.X, axis=0)), 1.0
     if posterior.is_quadratic:
         needed = np.max(np.std(problem.y, axis=0))

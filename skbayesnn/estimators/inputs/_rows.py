@@ -60,58 +60,6 @@ def numeric(y):
     return y[:, None] if y.ndim == 1 else y
 
 
-def validated(estimator, X, *y, **options):
-    """Arrays of numbers from `validate_data`; messages name columns with anything else."""
-    try:
-        return validate_data(estimator, X, *y, dtype=np.float64, **options)
-    except (TypeError, ValueError) as error:
-        if dates := _columns_of(_is_date, X):
-            raise ValueError(
-                f"X holds dates in these columns: {', '.join(map(repr, dates))}. Replace them by "
-                "numbers, such as days since the first date."
-            ) from None
-        words = _columns_of(_is_word, X)
-        if not words:
-            gaps = _columns_of(_is_gap, X) if "Input X contains NaN" in str(error) else {}
-            if not gaps:
-                raise
-            raise ValueError(
-                f"Input X contains NaN in these columns: {', '.join(map(repr, gaps))}. Impute "
-                "values in a pipeline before this estimator, for example by "
-                "SimpleImputer(add_indicator=True) (sklearn.impute), or leave these rows out."
-            ) from None
-        names = ", ".join(map(repr, words))
-        raise ValueError(
-            f"X holds strings, such as {next(iter(words.values()))!r}, in these columns: {names}. "
-            "Encode them as numbers in a pipeline before this estimator: by OneHotEncoder or, if "
-            "there are many categories, TargetEncoder (sklearn.preprocessing), in a "
-            "ColumnTransformer with remainder='passthrough', or by skrub's "
-            "tabular_pipeline(estimator)."
-        ) from None
-
-
-def _columns_of(wanted, X):
-    """The first cell for which the function ``wanted`` is true in every column, by name."""
-    cells = np.asarray(X, dtype=object)
-    if cells.ndim != 2:
-        return {}
-    names = getattr(X, "columns", range(cells.shape[1]))
-    found = {}
-    for name, column in zip(names, cells.T, strict=True):
-        cells_found = [cell for cell in column if wanted(cell)]
-        if cells_found:
-            found[name] = cells_found[0]
-    return found
-
-
-def _is_date(cell):
-    return isinstance(cell, date)
-
-
-def _is_gap(cell):
-    return cell is None or (isinstance(cell, float) and np.isnan(cell))
-
-
 def _is_word(cell):
     """Return True for a string that is not a number."""
     if not isinstance(cell, str):
@@ -123,25 +71,66 @@ def _is_word(cell):
     return False
 
 
-def checked_weights(sample_weight: Any, n_rows: int) -> Array:
+# Cells that are no numbers: their test, a part of scikit-learn's message, and a better one
+NO_NUMBERS = (
+    (
+        lambda cell: isinstance(cell, date),
+        "",
+        "X holds dates in these columns: {names}. Replace them by numbers, such as days since the "
+        "first date.",
+    ),
+    (
+        _is_word,
+        "",
+        "X holds strings, such as {first!r}, in these columns: {names}. Encode them as numbers in "
+        "a pipeline before this estimator: by OneHotEncoder or, if there are many categories, "
+        "TargetEncoder (sklearn.preprocessing), in a ColumnTransformer with "
+        "remainder='passthrough', or by skrub's tabular_pipeline(estimator).",
+    ),
+    (
+        lambda cell: cell is None or (isinstance(cell, float) and np.isnan(cell)),
+        "Input X contains NaN",
+        "Input X contains NaN in these columns: {names}. Impute values in a pipeline before this "
+        "estimator, for example by SimpleImputer(add_indicator=True) (sklearn.impute), or leave "
+        "these rows out.",
+    ),
+)
+
+
+def validated(estimator, X, *y, **options):
+    """Arrays of numbers from `validate_data`; messages name columns with anything else."""
+    try:
+        return validate_data(estimator, X, *y, dtype=np.float64, **options)
+    except (TypeError, ValueError) as error:
+        cells = np.asarray(X, dtype=object)
+        if cells.ndim != 2:
+            raise
+        names = getattr(X, "columns", range(cells.shape[1]))
+        for wanted, message, words in NO_NUMBERS:
+            columns = [list(filter(wanted, column)) for column in cells.T]
+            wrong = [repr(name) for name, own in zip(names, columns, strict=True) if own]
+            if wrong and message in str(error):
+                first = next(own[0] for own in columns if own)
+                raise ValueError(words.format(names=", ".join(wrong), first=first)) from None
+        raise
+
+
+def checked_weights(sample_weight: Any, n_rows: int, name: str = "sample_weight") -> Array:
     """Number of repetitions of each row, ``(n_rows,)``; ones for ``None``.
 
     Raises unless the given numbers can be repetitions.
     """
     if sample_weight is None:
         return np.ones(n_rows)
-    sample_weight = check_array(
-        sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight"
-    )
+    sample_weight = check_array(sample_weight, ensure_2d=False, dtype=np.float64, input_name=name)
     if sample_weight.shape != (n_rows,):
         raise ValueError(
-            f"sample_weight must have shape ({n_rows},), one weight per row; "
-            f"got {sample_weight.shape}."
+            f"{name} must have shape ({n_rows},), one weight per row; got {sample_weight.shape}."
         )
-    if np.any(sample_weight < 0):
-        raise ValueError("sample_weight must not be negative: a weight counts repetitions.")
-    if not np.any(sample_weight > 0):
-        raise ValueError("All sample weights are zero; at least one must be positive.")
+    if np.any(sample_weight < 0) or not np.any(sample_weight > 0):
+        raise ValueError(
+            f"{name} must not be negative, nor zero for all rows: a weight counts repetitions."
+        )
     return sample_weight
 
 

@@ -162,8 +162,6 @@ class Classification(ClassifierMixin):
             Inputs.
         n_samples : int, default=1
             Number of networks.
-        random_state : int, RandomState instance or None, default=0
-            Seeds the draws.
 
         Returns
         -------

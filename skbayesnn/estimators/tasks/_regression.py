@@ -31,6 +31,18 @@ from skbayesnn.inference import check_memory
 from skbayesnn.predictive import CountEnsemble
 
 NO_NOISE = 0.99e16  # precision (standardised units) that represents zero noise
+FUNCTIONS = """Drawn functions.
+
+Parameters
+----------
+X : array-like of shape (n_samples_X, n_features)
+    Inputs.
+
+Returns
+-------
+ndarray of shape (n_samples_X, n_samples) or (n_samples_X, n_outputs, n_samples)
+    Function values, in units of y.
+"""
 COPIES = 3  # covariance matrices of rows in memory while one is computed
 
 
@@ -255,42 +267,21 @@ class Regression(Predictions, RegressorMixin):
         """
         return self.predict_distribution(X, measurement_std).cov(kind)
 
+    @documented(FUNCTIONS)
     def sample_y(self, X: ArrayLike, n_samples: int = 1, random_state: RandomState = 0) -> Array:
         """Draw functions from the posterior, without noise.
 
         Evidence estimators return the networks sampled to measure the evidence, or functions
         linear in Gaussian weights. Samplers return sampled networks.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples_X, n_features)
-            Inputs.
-
-        Returns
-        -------
-        ndarray of shape (n_samples_X, n_samples) or (n_samples_X, n_outputs, n_samples)
-            Function values, in units of y.
         """
         X, n_samples = self._check_X(X), count(n_samples, "n_samples")
         return self._functions(self._ensemble.draw(X, generator(random_state), n_samples))
 
+    @documented(FUNCTIONS)
     def sample_prior(
         self, X: ArrayLike, n_samples: int = 1, random_state: RandomState = 0
     ) -> Array:
-        """Draw functions from the prior at the inferred precisions.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples_X, n_features)
-            Inputs.
-        n_samples : int, default=1
-            Number of functions.
-
-        Returns
-        -------
-        ndarray of shape (n_samples_X, n_samples) or (n_samples_X, n_outputs, n_samples)
-            Function values, in units of y.
-        """
+        """Draw functions from the prior at the inferred precisions."""
         X, n_samples = self._check_X(X), count(n_samples, "n_samples")
         return self._functions(self._draw_prior(X, n_samples, generator(random_state)))
 

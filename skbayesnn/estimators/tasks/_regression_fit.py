@@ -180,7 +180,7 @@ class RegressionFit(Regression):
         level_is_open = choices_of(self).isdisjoint(FIXED_NOISE | GAMMA_NOISE)
         self._outliers = np.zeros(len(rows.y), dtype=bool)
         if kind in ("auto", "student_t") and level_is_open and scaling is rows.known is None:
-            self._outliers = self._look.outliers.any(axis=1)
+            self._outliers = rows.look.outliers.any(axis=1)
         weight = rows.weight * ~self._outliers
         scaling, y = standardised(rows.y, weight, self.standardize, scaling, self.fit_intercept)
         likelihood = Gaussian.per_output(n_outputs)
@@ -226,7 +226,7 @@ class RegressionFit(Regression):
             }
         names = list(range(likelihood.n_levels))
         errors = None if self._has_limits else rows.known
-        measured, look = errors is not None, self._look
+        measured, look = errors is not None, rows.look
         free, values = fixed_values(self._noise.std, names, "noise.std", may_be_zero=measured)
         first = np.unique(likelihood.levels, return_index=True)[1]
         scale = y_scaling.scale[first] / np.sqrt(likelihood.relative[first])
@@ -254,17 +254,16 @@ class RegressionFit(Regression):
         measured = rows.known == 0.0 if self._has_limits else np.ones_like(rows.y)
         return -(measured @ np.log(self._y_scaling.scale))
 
-    def _check_domain(self, rows, known):
-        """Look at the targets for what cannot be fitted as usual."""
-        self._look = FirstLook.of(rows, self._has_limits or self._noise._is_of_counts)
+    def _canonical(self, *checked):
+        """Distinct rows, with a look at their targets for what cannot be fitted as usual."""
+        rows = super()._canonical(*checked)
+        explained = self._has_limits or self._noise._is_of_counts
+        return rows._replace(look=FirstLook.of(rows, explained))
 
     def _possible_layers(self, rows, hidden_layer_sizes):
         """Hidden layers to fit: none instead of ``"auto"`` where all structure is hidden."""
-        return (
-            ()
-            if self._look.hides_structure and hidden_layer_sizes == "auto"
-            else hidden_layer_sizes
-        )
+        hidden = rows.look.hides_structure and hidden_layer_sizes == "auto"
+        return () if hidden else hidden_layer_sizes
 
     def _noise_hyperpriors(self, least, likelihood, free):
         """Hyperpriors of the noise levels, with larger lower bounds where outputs have some."""
@@ -275,7 +274,7 @@ class RegressionFit(Regression):
         return tuple(priors)
 
     def _trouble_with_targets(self, rows):
-        return self._look.trouble(rows.y)
+        return rows.look.trouble(rows.y)
 
     def _noise_model(self, problem):
         """Noise model to fit; known errors or gross outliers leave a single choice."""

@@ -1,0 +1,396 @@
+"""Basis functions, and the base class that holds the scikit-learn contract."""
+
+from __future__ import annotations
+
+import numbers
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.polynomial.legendre import legvander
+from numpy.typing import ArrayLike
+from scipy.spatial.distance import cdist
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from skbayesnn._docs import LinkToSite, documented
+from skbayesnn._typing import Array
+from skbayesnn.estimators.inputs._parameters import check
+
+MOST_HERMITE = 500  # more extend beyond 38.6, where the first function underflows
+KERNELS = {
+    "gaussian": lambda square: np.exp(-0.5 * square),
+    "cauchy": lambda square: 1.0 / (1.0 + square),
+}
+COLUMNS = """Transformers.
+
+Attributes
+----------
+n_features_in_ : int
+feature_names_in_ : ndarray of str
+
+References
+----------
+D. J. C. MacKay (1992), Bayesian Methods for Adaptive Models, PhD thesis, California Institute of
+Technology, chapter 2; "Bayesian interpolation", Neural Computation 4.
+"""
+
+
+@documented()
+class BasisFeatures(LinkToSite, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    """Transformer from inputs to values of basis functions.
+
+    A subclass provides ``_check_parameters()``, ``_learn(X)``, ``_values(X)`` of shape
+    (n_samples, n_features_out) and ``_names(input_names)``.
+    """
+
+    def __init_subclass__(cls):
+        documented(COLUMNS)(cls)
+
+    def fit(self, X: ArrayLike, y: Any = None) -> Self:
+        """Place the basis functions over the training inputs.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Inputs. Neither the order of the rows nor repetitions matter.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : object
+            The fitted transformer.
+        """
+        self._check_parameters()
+        self._learn(validate_data(self, X, dtype=np.float64))
+        return self
+
+    def transform(self, X: ArrayLike) -> Array:
+        """Evaluate the basis functions.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features_out)
+            Values, one column per basis function.
+        """
+        check_is_fitted(self)
+        return self._values(validate_data(self, X, dtype=np.float64, reset=False))
+
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> Array:
+        """Return the names of the basis functions.
+
+        Parameters
+        ----------
+        input_features : array-like of str, optional
+            Names of the inputs; by default those seen in `fit`, or ``x0, x1, ...``.
+
+        Returns
+        -------
+        ndarray of str objects
+            Names, one per column of `transform`.
+        """
+        inputs = super().get_feature_names_out(input_features)  # as checked by scikit-learn
+        return np.array(self._names(inputs), dtype=object)
+
+
+class ColumnFeatures(BasisFeatures):
+    """Basis functions of one input, applied to every input, side by side.
+
+    A linear model on them is additive in the inputs. A subclass provides ``_functions(X)`` of shape
+    (n_samples, n_features, n_functions) and ``_labels()`` of the functions.
+    """
+
+    def _values(self, X):
+        return self._functions(X).reshape(len(X), -1)
+
+    def _names(self, inputs):
+        return [f"{name}_{label}" for name in inputs for label in self._labels()]
+
+
+def middle_and_reach(X):
+    """Middle of every column's range and half its width, 1 for constant columns."""
+    low, high = X.min(axis=0), X.max(axis=0)
+    reach = 0.5 * high - 0.5 * low
+    return 0.5 * low + 0.5 * high, np.where(reach > 0, reach, 1.0)
+
+
+@dataclass(eq=False, repr=False)
+class LegendreFeatures(ColumnFeatures):
+    """Legendre polynomials on the interval of the training data.
+
+    Every input is mapped to [-1, 1] by its smallest and largest training value. The polynomials are
+    ``P_1`` to ``P_degree``; ``P_0`` is the intercept of the model. Several inputs have their
+    polynomials side by side.
+
+    Parameters
+    ----------
+    degree : int, default=10
+        Highest degree.
+    orthonormal : bool, default=False
+        Multiply ``P_h`` by ``(2 h + 1)^(1/2)``, so that its mean square over the interval is 1, as
+        that of the intercept. ``False``: all polynomials are 1 at the right end.
+
+    Attributes
+    ----------
+    middle_, reach_ : ndarray of shape (n_features,)
+        Middle and half width of the training interval of each input (width 2 for a constant one).
+
+    Notes
+    -----
+    The scale is part of the prior. With one precision for all weights the part of degree ``h`` of a
+    function has a prior mean square that falls as ``1 / (2 h + 1)``, so that smooth functions are
+    more probable; orthonormal polynomials give all degrees equal shares. On nine sets of 40 points
+    of three curves (one of them with kinks) orthonormal polynomials of the best degree had 1 to 8
+    nats less evidence.
+
+    Outside the interval the polynomials grow as the power of their degree, and so do the error bars
+    of a model.
+
+    Examples
+    --------
+    >>> from skbayesnn.basis import LegendreFeatures
+    >>> LegendreFeatures(degree=2).fit_transform([[0.0], [5.0], [10.0]])
+    array([[-1. ,  1. ],
+           [ 0. , -0.5],
+           [ 1. ,  1. ]])
+    """
+
+    degree: int = 10
+    _: KW_ONLY
+    orthonormal: bool = False
+
+    def _check_parameters(self):
+        check(self, degree=1, orthonormal=bool)
+
+    def _learn(self, X):
+        self.middle_, self.reach_ = middle_and_reach(X)
+
+    def _functions(self, X):
+        with np.errstate(over="ignore", invalid="ignore"):
+            values = legvander((X - self.middle_) / self.reach_, self.degree)[..., 1:]
+        if not np.all(np.isfinite(values)):
+            raise ValueError(
+                f"X lies so far outside the training data that polynomials of degree {self.degree} "
+                "overflow. Check its units, or use a basis that vanishes far away."
+            )
+        degrees = np.arange(1, self.degree + 1)
+        return values * np.sqrt(2.0 * degrees + 1.0) ** self.orthonormal
+
+    def _labels(self):
+        return [f"legendre{i}" for i in range(1, self.degree + 1)]
+
+
+@dataclass(eq=False, repr=False)
+class HermiteFunctionFeatures(ColumnFeatures):
+    """Hermite functions: Hermite polynomials times a Gaussian, orthonormal on the line.
+
+    With the physicists' polynomials ``H_i`` and ``z = (x - center) / scale`` they are
+    ``H_i(z) exp(-z^2/2) / sqrt(2^i i! sqrt(pi) scale)`` for ``i = 0, 1, ...``. The first three
+    describe MacKay's demonstration ``1.1 (1 - x + 2 x^2) exp(-x^2/2)`` exactly. Several inputs have
+    their functions side by side.
+
+    Parameters
+    ----------
+    n_functions : int, default=3
+        Number of functions, at most 500; the first is the Gaussian itself.
+    center : float, array-like of shape (n_features,) or "auto", default=0.0
+        Centre of the functions, in units of the inputs. ``"auto"`` is the middle of the training
+        data.
+    scale : float, array-like of shape (n_features,) or "auto", default=1.0
+        Unit of length of the functions. With ``"auto"`` the turning points of the last function,
+        beyond which it decays, at ``sqrt(2 n_functions - 1)`` units from the centre, lie half the
+        width of the training data away.
+
+    Attributes
+    ----------
+    center_, scale_ : ndarray of shape (n_features,)
+        Centre and scale of each input.
+
+    Notes
+    -----
+    Far from the centre all functions vanish, and a model returns to its intercept.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.basis import HermiteFunctionFeatures
+    >>> x = np.linspace(-10, 10, 2001)
+    >>> values = HermiteFunctionFeatures(3).fit_transform(x[:, None])
+    >>> products = values.T @ values * 0.01  # the integrals of the products
+    >>> bool(np.allclose(products, np.eye(3)))
+    True
+    """
+
+    n_functions: int = 3
+    _: KW_ONLY
+    center: ArrayLike | str = 0.0
+    scale: ArrayLike | str = 1.0
+
+    def _check_parameters(self):
+        check(self, n_functions=1)
+        if self.n_functions > MOST_HERMITE:
+            raise ValueError(
+                f"n_functions must be at most {MOST_HERMITE}, got {self.n_functions}; use another "
+                "basis for so many functions."
+            )
+
+    def _learn(self, X):
+        middle, reach = middle_and_reach(X)
+        self.center_ = self._per_input("center", middle)
+        self.scale_ = self._per_input("scale", reach / np.sqrt(2.0 * self.n_functions - 1.0))
+        if np.any(self.scale_ <= 0):
+            raise ValueError(f"scale must be positive, got {self.scale!r}.")
+
+    def _per_input(self, name, automatic):
+        """Expand a parameter to one value per input."""
+        asked = getattr(self, name)
+        if isinstance(asked, str) and asked == "auto":
+            return automatic
+        try:
+            values = np.broadcast_to(np.asarray(asked, dtype=float), automatic.shape).copy()
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"{name} must be 'auto', a number, or one number for each of the {len(automatic)} "
+                f"inputs; got {asked!r}."
+            ) from error
+        if not np.all(np.isfinite(values)):
+            raise ValueError(f"{name} must be finite, got {asked!r}.")
+        return values
+
+    def _functions(self, X):
+        z = (X - self.center_) / self.scale_
+        z = np.clip(z, -40.0, 40.0)  # all functions vanish beyond
+        first = np.pi**-0.25 * np.exp(-0.5 * z * z)
+        values = np.stack(list(hermite(first, np.sqrt(2.0) * z, self.n_functions)), axis=-1)
+        return values / np.sqrt(self.scale_)[:, None]
+
+    def _labels(self):
+        return [f"hermite{i}" for i in range(self.n_functions)]
+
+
+def hermite(first, z, n):
+    """Yield ``first h_i(z)``, ``i < n``, with polynomials orthonormal under a standard normal."""
+    before, now = np.zeros_like(z), first
+    for i in range(n):
+        yield now
+        before, now = now, (z * now - np.sqrt(i) * before) / np.sqrt(i + 1.0)
+
+
+@dataclass(eq=False, repr=False)
+class RadialBasisFeatures(BasisFeatures):
+    """Gaussian or Cauchy radial basis functions ``g(|x - x_h| / r) / r``.
+
+    With one input the centres ``x_h`` are equally spaced over the range of the training data. With
+    several they are training rows: first the one nearest the middle of the ranges, then always the
+    row farthest from the centres so far (Gonzalez 1985), so that they cover the data evenly and no
+    random numbers are needed. Distances are Euclidean; inputs in different units should be scaled
+    beforehand.
+
+    Parameters
+    ----------
+    n_centers : int, default=60
+        Number of centres. With several inputs there are never more than distinct training rows.
+    kernel : {"gaussian", "cauchy"}, default="gaussian"
+        ``g(u)``: ``exp(-u^2 / 2)`` or ``1 / (1 + u^2)``.
+    width : float or "auto", default="auto"
+        The width ``r``, in units of the inputs. ``"auto"`` is half the root mean square distance of
+        the centres from their mean, about a seventh of the range of a single input; much is gained
+        by comparing the evidence of several widths.
+    centers : array-like of shape (n_centers, n_features), optional
+        The centres, instead of those chosen from the data; ``n_centers`` is then ignored.
+
+    Attributes
+    ----------
+    centers_ : ndarray of shape (n_centers, n_features)
+    width_ : float
+
+    Notes
+    -----
+    Far from all centres the functions vanish, and a model returns to its intercept.
+
+    References
+    ----------
+    D. J. C. MacKay (1992), Bayesian Methods for Adaptive Models, PhD thesis, California Institute
+    of Technology, chapter 2; "Bayesian interpolation", Neural Computation 4.
+
+    T. F. Gonzalez (1985), "Clustering to minimize the maximum intercluster distance", Theoretical
+    Computer Science 38.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from skbayesnn import EvidenceMLPRegressor
+    >>> from skbayesnn.basis import RadialBasisFeatures
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-3, 3, (60, 1))
+    >>> y = np.sin(X[:, 0]) + 0.1 * rng.standard_normal(60)
+    >>> model = make_pipeline(
+    ...     RadialBasisFeatures(60, width=1.0), EvidenceMLPRegressor((), standardize=False)
+    ... ).fit(X, y)
+    >>> bool(abs(model.predict([[0.5]])[0] - np.sin(0.5)) < 0.1)
+    True
+    """
+
+    n_centers: int = 60
+    _: KW_ONLY
+    kernel: str = "gaussian"
+    width: float | str = "auto"
+    centers: ArrayLike | None = None
+
+    def _check_parameters(self):
+        check(self, n_centers=1, kernel=tuple(KERNELS))
+        if not (isinstance(self.width, str) and self.width == "auto"):
+            check(self, width=float)
+
+    def _learn(self, X):
+        if self.centers is not None:
+            self.centers_ = self._given_centers(X.shape[1])
+        elif X.shape[1] == 1:
+            self.centers_ = _equally_spaced(X, self.n_centers)
+        else:
+            self.centers_ = _farthest_rows(X, self.n_centers)
+        self.width_ = float(self.width) if isinstance(self.width, numbers.Real) else self._width()
+
+    def _given_centers(self, n_features):
+        centers = np.array(self.centers, dtype=float)
+        if centers.ndim != 2 or centers.shape[1] != n_features or not len(centers):
+            raise ValueError(
+                f"centers must have shape (n_centers, {n_features}), one column per input; got "
+                f"{centers.shape}."
+            )
+        if not np.all(np.isfinite(centers)):
+            raise ValueError("centers must be finite.")
+        return centers
+
+    def _width(self):
+        spread = np.sqrt(np.sum(np.var(self.centers_, axis=0)))
+        return 0.5 * float(spread) if spread > 0 else 1.0
+
+    def _values(self, X):
+        values = cdist(X / self.width_, self.centers_ / self.width_, "sqeuclidean")
+        return KERNELS[self.kernel](values) / self.width_
+
+    def _names(self, inputs):
+        return [f"radial{h}" for h in range(len(self.centers_))]
+
+
+def _equally_spaced(X, n_centers):
+    """Centres equally spaced over the range of a single input, both ends included."""
+    low, high = X.min(), X.max()
+    ends = [low, high] if n_centers > 1 else [0.5 * low + 0.5 * high]
+    return np.linspace(ends[0], ends[-1], n_centers)[:, None]
+
+
+def _farthest_rows(X, n_centers):
+    """Choose rows far from each other, independently of the order and repetitions of rows."""
+    rows = np.unique(X, axis=0)
+    middle = 0.5 * rows.min(axis=0) + 0.5 * rows.max(axis=0)
+    chosen = [int(np.argmin(cdist(rows, middle[None], "sqeuclidean")))]
+    nearest = np.full(len(rows), np.inf)
+    while len(chosen) < min(n_centers, len(rows)):
+        distances = cdist(rows, rows[chosen[-1:]], "sqeuclidean")[:, 0]
+        nearest = np.minimum(nearest, distances)
+        chosen.append(int(np.argmax(nearest)))
+    return rows[chosen]
