@@ -20,6 +20,7 @@ continues.
 from collections.abc import Callable
 from typing import NamedTuple
 
+import numpy as np
 from scipy.optimize import minimize
 
 from skbayesnn.inference.curvature._method import Curvature, Point
