@@ -55,6 +55,21 @@ def test_a_wide_network_is_fitted_if_hardly_any_noise_is_given(n):
     assert np.all(np.abs(model.predict(GRID) - sine(GRID)) < 3 * model.predict_std(GRID))
 
 
+def test_densities_between_exact_rows():
+    """Drawn output layers would make gaps of thousands of nats."""
+
+    def function(X):
+        return np.sin(4 * X[:, 0]) * X[:, 1]
+
+    X, between = np.split(np.random.default_rng(0).uniform(size=(212, 2)), [12])
+    model = EvidenceMLPRegressor(noise=1e-4, random_state=0).fit(X, function(X))
+    assert model.log_predictive_density(between, function(between)).min() > -15.0
+    mean, cov = model.predict(between[:50], return_cov=True)
+    functions = model.sample_y(between[:50], 4000, random_state=0)
+    z = (functions.mean(axis=1) - mean) / np.sqrt(cov.diagonal() / 4000)
+    assert np.max(np.abs(z)) < 4.5
+
+
 def test_more_exact_rows_of_a_linear_function():
     x = np.random.default_rng(0).uniform(size=(20, 5))
     model = EvidenceMLPRegressor(random_state=0).fit(x, x @ np.arange(5.0))
