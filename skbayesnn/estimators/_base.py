@@ -257,10 +257,6 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
             rows.X, rows.weight, self.standardize, of_X, shifted=self.fit_intercept, robust=True
         )
         y, y_scaling, likelihood = self._targets(rows, of_y)
-        if earlier is not None and y.shape[1] != earlier.n_outputs:
-            raise ValueError(
-                f"y has {y.shape[1]} outputs, the earlier data had {earlier.n_outputs}."
-            )
         names = getattr(self, "feature_names_in_", None)
         self._X_scaling, self._y_scaling, prior = X_scaling, y_scaling, self._prior
         self.n_outputs_ = y.shape[1]

@@ -366,6 +366,9 @@ def test_what_cannot_be_learnt_in_batches():
         EvidenceMLPRegressor((), prior=clone(FITTED)).fit(X, y)
     with pytest.raises(ValueError, match="2 outputs, the earlier data had 1"):
         clone(FITTED).partial_fit(X, y).partial_fit(X, Y)
+    two = FrozenEstimator(EvidenceMLPRegressor((), noise="constant").fit(X, Y))
+    with pytest.raises(ValueError, match="1 outputs, the earlier data had 2"):
+        EvidenceMLPRegressor((), noise="constant", prior=two).fit(X, y)
     model = EvidenceMLPClassifier(())
     with pytest.raises(ValueError, match="classes must be passed"):
         model.partial_fit(X, y > 0)

@@ -87,7 +87,6 @@ class Earlier(NamedTuple):
     X_scaling: Scaling
     y_scaling: Scaling
     standardize: bool
-    n_outputs: int
     attributes: dict
     log_evidences: tuple
     factor: object = "auto"
@@ -114,7 +113,6 @@ class Earlier(NamedTuple):
             fitted._X_scaling,
             fitted._y_scaling,
             fitted.standardize,
-            fitted.n_outputs_,
             _row_attributes(fitted),
             tuple(vars(fitted).get("batch_log_evidences_", (fitted.log_evidence_,))),
         )

@@ -171,6 +171,10 @@ class RegressionFit(Regression):
     def _targets(self, rows, scaling=None):
         n_outputs = rows.y.shape[1]
         kind = self._noise.kind
+        if scaling is not None and len(scaling.scale) != n_outputs:
+            raise ValueError(
+                f"y has {n_outputs} outputs, the earlier data had {len(scaling.scale)}."
+            )
         if self._noise._is_of_counts:
             return self._count_targets(rows, scaling)
         if kind == "correlated" and n_outputs == 1:
