@@ -22,6 +22,9 @@ from skbayesnn.predictive._noise import GaussianNoise
 REACH = 8.0  # standard deviations of a log rate that are covered
 COARSEST, MOST_NODES = 1.0, 512  # largest spacing of nodes, in sd of the log rate; their number
 LEAST_DISPERSION = 1e-8  # of a Poisson law among negative binomial ones
+# of a log rate: a factor of 50 either way. Networks that are linearised in their weights exceed it
+# between the rows, where the mean exp(f + variance/2) of one would outweigh all others
+MOST_VARIANCE = 4.0
 HIGHEST = 300.0  # log rate at which rates are cut off, so that no square overflows
 LARGEST = 2.0**60  # largest quantile of a count, and mean of one that is drawn
 N_VALUES = 128  # counts that are tabulated; larger ones are grouped
@@ -143,7 +146,9 @@ class CountNoise(GaussianNoise):
     def laws_at(self, outputs, covariances, exposures=None):
         """`CountLaws` of outputs ``(m, n, 1)`` with covariances ``(m, n, 1, 1)`` or ``None``."""
         log_means = outputs if exposures is None else outputs + np.log(exposures)
-        variances = 0.0 * log_means if covariances is None else covariances[..., 0]
+        variances = 0.0 * log_means
+        if covariances is not None:
+            variances = np.minimum(covariances[..., 0], MOST_VARIANCE)
         return CountLaws(log_means, variances, self.squared_scales[:, None])
 
     def draw(self, X, shape, rng):

@@ -121,3 +121,10 @@ def test_pointwise_distribution_function_is_centred():
     assert_allclose(mean, np.e)
     assert_allclose(variance, np.e + 0.3 * np.e**2)
     assert cdf.mean() == pytest.approx(0.5, abs=0.02)
+
+
+def test_a_log_rate_that_is_hardly_known_does_not_outweigh_all_others():
+    noise = CountNoise(np.zeros((1, 1)))
+    laws = [noise.laws_at(np.zeros((1, 1, 1)), np.full((1, 1, 1, 1), v)) for v in (3.0, 26.0)]
+    assert laws[0].moments()[0] == pytest.approx(np.exp(1.5))
+    assert laws[1].moments()[0] == pytest.approx(np.exp(2.0))
