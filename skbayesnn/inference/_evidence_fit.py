@@ -24,6 +24,7 @@ from skbayesnn.inference.choice._growth import (
     grown,
 )
 from skbayesnn.inference.choice._noise_choice import (
+    HOPELESS,
     continuing,
     p_values_of,
     suspected,
@@ -34,7 +35,6 @@ from skbayesnn.inference.curvature._method import Method
 from skbayesnn.inference.minima._minimum import total_log_evidence
 from skbayesnn.inference.minima._search import (
     ALONE,
-    HOPELESS,
     distinct,
     find_minima,
     is_repeated,

@@ -14,13 +14,7 @@ import numpy as np
 from joblib import effective_n_jobs
 from scipy.special import logsumexp
 
-from skbayesnn.inference.minima._search import (
-    ALONE,
-    HOPELESS,
-    find_minima,
-    own_posterior,
-    seconds_of_start,
-)
+from skbayesnn.inference.minima._search import ALONE, find_minima, own_posterior, seconds_of_start
 from skbayesnn.inference.task._problem import Problem
 from skbayesnn.network import outputs
 from skbayesnn.posterior import Targets
@@ -200,9 +194,7 @@ def grown(problem, seeds, workers=ALONE, held=None):
         posed = problem.posed(sizes)
         start = tried[narrower][0] if narrower and held is None else None
         some = seeds if sizes else seeds[:1]
-        best = np.fmax.reduce([old[0].log_evidence for old in tried.values()], initial=-np.inf)
-        minima = find_minima(*posed, some, (), start, workers, best - HOPELESS)
-        tried[sizes] = minima
+        minima = tried[sizes] = find_minima(*posed, some, (), start, workers)
         n_weights = posed.posterior.network.n_weights
         if held is not None:
             return Candidate(sizes, n_weights, held_out_log_density=held.log_density(minima))

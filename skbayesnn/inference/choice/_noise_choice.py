@@ -7,13 +7,7 @@ from scipy.stats import chi2, norm
 
 from skbayesnn.inference.curvature._method import Method
 from skbayesnn.inference.minima._minimum import total_log_evidence
-from skbayesnn.inference.minima._search import (
-    ALONE,
-    HOPELESS,
-    distinct,
-    find_minima,
-    own_posterior,
-)
+from skbayesnn.inference.minima._search import ALONE, distinct, find_minima, own_posterior
 from skbayesnn.inference.noise._constant_noise import NOISE_MINIMA
 from skbayesnn.inference.noise._noise_models import NOISE_MODELS
 from skbayesnn.inference.noise._noise_network import residuals_and_gamma
@@ -21,7 +15,8 @@ from skbayesnn.inference.noise._noise_network import residuals_and_gamma
 SIGNIFICANT = 0.01  # p value below which residuals contradict constant Gaussian noise
 FEW_ROWS = 2000  # rows beyond which the threshold of tests falls in proportion to their inverse
 CLEARLY = 1.0  # nats by which another noise model must exceed the evidence of constant noise
-LITTLE_WORSE = 0.1  # as `HOPELESS`, per row of large sets: predictive weight above exp(-1)
+HOPELESS = 20.0  # nats below the best at one minimum at which noise is not tried at others
+LITTLE_WORSE = 0.1  # its value per row, for large sets: predictive weight above exp(-1)
 CLOSELY_FITTED = 0.01  # least residual degrees of freedom of a row; below, rounding dominates
 
 

@@ -70,7 +70,7 @@ class Minimum:
     noise_gamma: np.ndarray
     noise_counts: np.ndarray  # (n_levels,), number of targets of every noise level
     gradient_norm: float
-    smallest_eigenvalue: float  # smallest eigenvalue of the exact Hessian
+    smallest_eigenvalue: float  # of the exact Hessian; nan where training ends before the minimum
     pruned: tuple
     n_iter: int
     converged: bool
@@ -177,7 +177,8 @@ def evaluate(posterior, method, search, settings, pruned, settled=True):
         noise_occam=occam[1],
     )
     usable = precision if precision.definite else determined and determined.precision
-    eigenvalue = precision.smallest_eigenvalue() if method.dense else np.nan
+    at_minimum = method.dense and not method.early
+    eigenvalue = precision.smallest_eigenvalue() if at_minimum else np.nan
     missing = np.full(len(hyper.alpha), np.nan), np.full(len(hyper.beta), np.nan)
     return Minimum(
         network=posterior.network,

@@ -12,7 +12,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 
 from skbayesnn.inference.curvature._method import Method
 from skbayesnn.inference.evidence._evidence import integrated, symmetries
-from skbayesnn.inference.minima._minimum import complete, polish, total_log_evidence
+from skbayesnn.inference.minima._minimum import complete, polish
 from skbayesnn.inference.minima._redundancy import same_minimum
 from skbayesnn.inference.minima._training import (
     EARLY,
@@ -33,7 +33,6 @@ POINTS, POINTS_OF_LINEAR = 520.0, 15.0  # Gauss-Newton matrices that take as lon
 POINTS_OF_EARLY = 1.25 * EARLY  # their number with early stopping
 POINTS_BY_GRADIENTS, GRADIENTS = 60.0, 5000.0  # matrices and gradients of a start by gradients
 STEP = 2.0  # time of a step on a batch, relative to its gradient
-HOPELESS = 20.0  # nats below the best at one minimum at which others are not sought
 AROUND = 0.02  # seconds of overhead
 TRIALS, ENOUGH = 3, 0.1  # calls that are timed, of which the fastest counts; seconds that suffice
 TIMED = 2e7  # rows times squared outputs, and times weights, on which they are timed
@@ -106,15 +105,12 @@ def in_order(n_jobs, calls):
 ALONE = Workers()
 
 
-def find_minima(
-    posterior, settings, seeds, previous=(), narrower=None, workers=ALONE, at_least=-np.inf
-):
+def find_minima(posterior, settings, seeds, previous=(), narrower=None, workers=ALONE):
     """Train from several starts and return the distinct minima, best evidence first.
 
     There is one random start per seed; further searches continue from the minima ``previous``. If a
     minimum of a network of the same depth is given, no layer of which is wider, the start of the
-    last seed is this ``narrower`` network with random units added. This start is trained first, and
-    the others are skipped if its log evidence is below ``at_least``.
+    last seed is this ``narrower`` network with random units added.
     """
     n_starts = len(seeds) + len(previous)
     tasks, trained = [(posterior, old, settings, i > 0) for i, old in enumerate(previous)], []
@@ -129,10 +125,7 @@ def find_minima(
         trained = [(posterior, s, settings, len(tasks) + i > 0) for i, s in enumerate(starts)]
     with workers.searching(posterior, settings, n_starts) as told:
         found = workers.told_of(told, continued, tasks)
-        if narrower is not None:
-            found += workers.told_of(told, _trained, [trained.pop()])
-        if not total_log_evidence(found) < at_least:
-            found += workers.told_of(told, _trained, trained)
+        found += workers.told_of(told, _trained, trained)
     minima = distinct(found)
     return ranked(workers.run(_integrated, [(posterior, minimum, settings) for minimum in minima]))
 
