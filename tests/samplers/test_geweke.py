@@ -127,8 +127,8 @@ def test_a_missing_metropolis_test_is_noticed(monkeypatch):
 
 def test_ellipses_of_wrong_width_are_noticed(monkeypatch):
     def wider(move, rngs, right=UnitMoves.draw):
-        drawn = right(move, rngs)
-        return drawn._replace(normal=1.5 * drawn.normal)
+        unit, chosen, normal, *further = right(move, rngs)
+        return unit, chosen, 1.5 * normal, *further
 
     monkeypatch.setattr(UnitMoves, "draw", wider)
     scores = geweke_scores("binary", 300, 30, moves=[UnitMoves], dynamics=False)
