@@ -144,6 +144,7 @@ class CorrelatedJoint(JointPosterior):
 
     @cached_property
     def further_weights(self):
+        """Labels and group name of the coordinates of the correlations."""
         p = self.posterior.network.n_outputs
         return np.zeros(p * (p + 1), dtype=int), ["noise_correlation"]
 
