@@ -36,7 +36,7 @@ def searched(y, combine="equal", model=MODEL, **grid):
 )
 def regressors(request):
     if request.param == "samplers":
-        few = {"n_chains": 2, "n_warmup": 20, "n_draws": 20, "sampler": Sampler(thin=1)}
+        few = {"n_chains": 2, "n_warmup": 40, "n_draws": 60, "sampler": Sampler(thin=1)}
         sampler, grid = HMCMLPRegressor(random_state=3, **few), {"hidden_layer_sizes": [(), (1,)]}
         return EvidenceSearch(sampler, grid, combine="equal").fit(X[:12], Y2[:12])
     if request.param == "noises":
