@@ -43,7 +43,7 @@ from skbayesnn.inference.noise._constant_noise import NOISE_MINIMA
 from skbayesnn.inference.noise._noise_models import NOISE_MODELS
 from skbayesnn.inference.task._problem import Fit
 
-N_SCOUTS = 2  # starts of every architecture that is tried
+N_GROWTH_STARTS = 2  # starts of every architecture that is tried
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,7 +141,7 @@ def fit_evidence(
             n_restarts = min(n_restarts, NOISE_MINIMA)
     if hidden_layer_sizes == "auto":
         growth, tried = grown(
-            problem, seeds_of(entropy, "some", min(N_SCOUTS, n_restarts)), workers
+            problem, seeds_of(entropy, "auto", min(N_GROWTH_STARTS, n_restarts)), workers
         )
         hidden_layer_sizes = best_of(growth).hidden_layer_sizes
 
@@ -165,13 +165,13 @@ def fit_evidence(
 def _under_constant_noise(problem, sizes, tried, entropy, n_restarts, previous, workers):
     """Fit one network from all starts, reusing the minima found by growth."""
     posed = problem.posed(sizes)
-    scouted = tried.get(sizes, [])
-    n_done = min(N_SCOUTS, n_restarts) if scouted else 0
+    of_growth = tried.get(sizes, [])
+    n_done = min(N_GROWTH_STARTS, n_restarts) if of_growth else 0
     old = continuing("constant", problem, posed, previous)
     seeds = seeds_of(entropy, sizes, n_restarts)[n_done:]
     seeds = seeds[len(old) :]  # the first seeds led to the old minima
     found = find_minima(*posed, seeds, old, workers=workers) if seeds or old else []
-    minima = distinct([*scouted, *found])
+    minima = distinct([*of_growth, *found])
     others = []
     for size in tried:
         posterior = problem.posed(size).posterior
@@ -249,7 +249,7 @@ def chosen_with_many_rows(problem, hidden_layer_sizes, noise, entropy, workers=A
     Returns the `EvidenceFit` of the network to the training rows under constant noise, with the
     chosen ``noise``.
     """
-    held, growth, seeds = HeldOut.of(problem), (), seeds_of(entropy, "some", 1)
+    held, growth, seeds = HeldOut.of(problem), (), seeds_of(entropy, "auto", 1)
     if hidden_layer_sizes == "auto":
         growth, tried = grown(held.kept, seeds, workers, held)
         hidden_layer_sizes = best_of(growth).hidden_layer_sizes

@@ -358,7 +358,7 @@ def ensemble_of_models(fit):
         for part, some in zip(parts, drawn, strict=True)
     ]
     log_densities = np.stack([some.log_density for some in left])
-    stacked = np.array([some.stacked for some in drawn])
+    stacked = np.array([some.by_stacking for some in drawn])
     log_odds = np.array([some.log_odds for some in drawn])
     best = log_odds[stacked].max(initial=-np.inf)  # model of the stack
     probabilities = evidence_weights(np.append(log_odds[~stacked], best))

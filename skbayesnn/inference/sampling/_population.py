@@ -149,14 +149,15 @@ class Particles(NamedTuple):
     log_evidence: float  # with its standard error, in nats, for standardised targets
     log_evidence_std: float
     position: np.ndarray  # states of short chains, (n_chains, n_moves, d + n_conditions)
-    narrow: bool = False  # True if the posterior was found from a narrow first density only
+    # True if the first density was a narrow one at the precisions of a trained network
+    near_trained: bool = False
 
-    def informed(self, information):
+    def with_information(self, information):
         """Convert to coordinates with the information ``h_c`` ``(n_groups,)`` of the data."""
         joint = replace(self.joint, information=information)
         return self._replace(joint=joint, position=self.joint.converted(self.position, joint))
 
-    def chosen(self, size, rng):
+    def thinned(self, size, rng):
         """Select positions ``(size, d + n_conditions)``, thinned along the chains if possible.
 
         The first ones are the last states of different chains.
@@ -180,7 +181,7 @@ def annealed(path, rng, schedule):
     return Particles(joint, log_evidence, error, found.position)
 
 
-def scout(joint, rng, deadline=NEVER, near=None):
+def pilot_population(joint, rng, deadline=NEVER, near=None):
     """Locate the precisions of the posterior by small pilot populations.
 
     The first one starts from precisions of all orders of magnitude, the second one from a narrow
@@ -197,26 +198,28 @@ def scout(joint, rng, deadline=NEVER, near=None):
     other = annealed(path, rng, FIRST)
     if other is None or other.log_evidence < found.log_evidence + NEEDED:
         return found
-    return other._replace(narrow=True)
+    return other._replace(near_trained=True)
 
 
-def sample_population(joint, eta, rng, deadline=NEVER, more=1, narrow=False):
+def sample_population(joint, eta, rng, deadline=NEVER, more=1, near_trained=False):
     """Draw from the posterior, and estimate its evidence with a standard error.
 
     Particles start near the coordinates ``eta`` ``(m, n_free)`` of precisions drawn from the
     posterior; ``more`` is a factor of their usual number. Returns `Particles`, or ``None`` if there
     was no time for it.
     """
-    sd = np.full(joint.n_free, NARROW) if narrow else np.maximum(eta.std(axis=0), LEAST_SPREAD)
+    sd = (
+        np.full(joint.n_free, NARROW) if near_trained else np.maximum(eta.std(axis=0), LEAST_SPREAD)
+    )
     path = PathFromPrior.about(joint, eta.mean(axis=0), sd, deadline)
     n_chains = more * int(np.clip(CHAIN_ROWS // len(joint.posterior.X), FEWEST_CHAINS, MOST_CHAINS))
     n_moves = int(np.clip(N_DRAWS // (SECOND.n_populations * n_chains), FEWEST_MOVES, MOST_MOVES))
     found = annealed(path, rng, SECOND._replace(n_chains=n_chains, n_last_moves=n_moves))
-    return None if found is None else found._replace(narrow=narrow)
+    return None if found is None else found._replace(near_trained=near_trained)
 
 
 def sample_after(drawn, rng, deadline=NEVER, more=1):
     """Run `sample_population` near the precisions of `Particles` or `Drawn` networks."""
     position = drawn.position.reshape(-1, drawn.position.shape[-1])
     eta = drawn.joint.coordinates_in(position)
-    return sample_population(drawn.joint, eta, rng, deadline, more, drawn.narrow)
+    return sample_population(drawn.joint, eta, rng, deadline, more, drawn.near_trained)
