@@ -20,8 +20,8 @@ from skbayesnn._docs import documented
 from skbayesnn._threads import blas_threads
 from skbayesnn.estimators.inputs._callbacks import (
     CallbackSupportMixin,
-    callbacks_told,
     progress_of,
+    reporting_to_callbacks,
     with_callbacks,
 )
 from skbayesnn.estimators.inputs._combinations import check_combinations
@@ -161,7 +161,7 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
         ``given`` holds the weights of the rows, and what else the task knows of them. Rows of a
         batch of `partial_fit` come with the fitted attributes in ``batch``.
         """
-        with callbacks_told(self, X, y), _all_or_nothing(self):
+        with reporting_to_callbacks(self, X, y), _all_or_nothing(self):
             check_hyperpriors(self._prior, self._noise)
             hidden_layer_sizes = check_parameters(self)
             check_combinations(self)

@@ -119,7 +119,7 @@ def fit_by_drawing(problem, hidden_layer_sizes, sizes, entropy, noise="constant"
     posterior = problem.posed(sizes).posterior
     seconds = seconds_of_population(posterior, problem.limits)
     with (
-        workers.progress.over("networks drawn from the posterior", seconds=seconds) as step,
+        workers.progress.stage("networks drawn from the posterior", seconds=seconds) as step,
         blas_threads(posterior.network.n_weights),
     ):
         seed = np.random.SeedSequence([entropy, 1])

@@ -215,7 +215,7 @@ def size_under_noise(fit, tried, noise, workers=ALONE):
     larger = [s for s in constant if problem.network(s).n_weights > own.n_weights]
     larger = [s for s in larger if constant[s] >= least]
     larger, better = sorted(larger, key=constant.get, reverse=True), None
-    with workers.progress.over("larger networks", np.ones(len(larger))) as step:
+    with workers.progress.stage("larger networks", np.ones(len(larger))) as step:
         for sizes in larger:
             if problem.deadline.passed:
                 break
@@ -262,7 +262,7 @@ def chosen_with_many_rows(problem, hidden_layer_sizes, noise, entropy, workers=A
         return fit
     p_values, densities = p_values_of(fit), {"constant": held.log_density(minima)}
     names = suspected(problem, p_values)
-    with workers.progress.over("noise models", np.ones(len(names))) as step:
+    with workers.progress.stage("noise models", np.ones(len(names))) as step:
         for name in names:
             if problem.deadline.passed:
                 break

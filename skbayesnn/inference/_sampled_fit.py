@@ -202,7 +202,7 @@ def _begun(chosen, recipe, settings, seeds, workers):
 def _with_evidence(fit, seed, workers):
     """Add the evidence to a fit, if there is time."""
     sampled, problem = fit.sampled, fit.problem
-    with workers.progress.over("evidence") as step:
+    with workers.progress.stage("evidence") as step:
         try:
             eta = np.concatenate(sampled.joint.drawn_coordinates(sampled.draws))
             rng = np.random.default_rng(seed)

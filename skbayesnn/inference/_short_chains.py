@@ -50,7 +50,7 @@ def short_chains(fit, entropy, workers):
     if problem.half_linear or not (problem.likelihood.n_levels and affordable and informed):
         return {}
     found, seeds = {}, np.random.SeedSequence([entropy, 2]).spawn(N_CHAINS)
-    with workers.progress.over("short chains", np.ones(len(noises)), seconds=seconds) as step:
+    with workers.progress.stage("short chains", np.ones(len(noises)), seconds=seconds) as step:
         rngs = [np.random.default_rng(seed) for seed in seeds]
         with blas_threads(posterior.network.n_weights):  # under constant noise, for all models
             trained = briefly_trained(*problem.posed(sizes), rngs)

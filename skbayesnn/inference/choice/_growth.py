@@ -125,7 +125,7 @@ class Candidate(NamedTuple):
         return next((value for value in values if not np.isnan(value)), -np.inf)
 
 
-def grow(attempt, allowed, ladder=BY_EVIDENCE, told=lambda text: None):
+def grow(attempt, allowed, ladder=BY_EVIDENCE, report=lambda text: None):
     """Try one narrow layer, and deeper or wider networks while these are better.
 
     Two layers are compared with one at a small width, for many rows also with one of twice the
@@ -135,11 +135,11 @@ def grow(attempt, allowed, ladder=BY_EVIDENCE, told=lambda text: None):
 
     ``attempt`` takes hidden layer sizes and those of the narrower network of the same depth tried
     before, or ``None``, and returns a `Candidate`; ``allowed`` returns whether sizes may be
-    tried. ``told`` receives a line about every candidate. Returns the candidates in the
+    tried. ``report`` receives a line about every candidate. Returns the candidates in the
     order in which they were tried.
     """
     path = [attempt((), None)]
-    told(str(path[0]))
+    report(str(path[0]))
 
     def widen(tried, sizes):
         """Try a network if allowed, and append it to the narrower ones of its depth."""
@@ -147,7 +147,7 @@ def grow(attempt, allowed, ladder=BY_EVIDENCE, told=lambda text: None):
             return False
         tried.append(attempt(sizes, tried[-1].hidden_layer_sizes if tried else None))
         path.append(tried[-1])
-        told(str(path[-1]))
+        report(str(path[-1]))
         return True
 
     def rises(tried):
@@ -214,5 +214,5 @@ def grown(problem, seeds, workers=ALONE, held=None):
         n_rounds = np.ceil(len(seeds) / min(effective_n_jobs(workers.n_jobs), len(seeds)))
         sizes = [some for some in ladder.first if not some or allowed(some)]
         works = [n_rounds * seconds_of_start(*problem.posed(some)) for some in sizes]
-    with workers.progress.over("hidden layers", works, True, float(np.sum(works))) as told:
-        return tuple(grow(attempt, allowed, ladder, told)), tried
+    with workers.progress.stage("hidden layers", works, True, float(np.sum(works))) as report:
+        return tuple(grow(attempt, allowed, ladder, report)), tried

@@ -31,7 +31,7 @@ def with_chosen_noise(fit, previous=None, workers=ALONE, models=None):
     names = models or suspected(fit.problem, p_values) if comparable else []
     found, best = {"constant": (fit.posed, fit.minima)}, total_log_evidence(fit.minima)
     behind = max(HOPELESS, LITTLE_WORSE * fit.posed.posterior.n_rows)
-    with workers.progress.over("noise models", np.ones(len(names))) as step:
+    with workers.progress.stage("noise models", np.ones(len(names))) as step:
         for noise in names:
             if fit.problem.deadline.passed:
                 break

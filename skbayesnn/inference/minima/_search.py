@@ -57,11 +57,11 @@ class Workers(NamedTuple):
         """Yield the results of `run` one by one, as soon as they are available."""
         return in_order(self.n_jobs, (delayed(function)(*task) for task in tasks))
 
-    def told_of(self, told, function, tasks):
+    def collect(self, report, function, tasks):
         """Collect the results other than ``None``, reporting each as soon as it is available."""
         found = []
         for result in self.results(function, tasks):
-            told(result)
+            report(result)
             if result is not None:
                 found.append(result)
         return found
@@ -75,7 +75,7 @@ class Workers(NamedTuple):
         if self.progress.listens and not settings.deadline.passed:
             n_rounds = np.ceil(n_starts / min(effective_n_jobs(self.n_jobs), n_starts))
             seconds = n_rounds * seconds_of_start(posterior, settings)
-        with self.progress.over("starts", [1.0] * n_starts, seconds=seconds) as step:
+        with self.progress.stage("starts", [1.0] * n_starts, seconds=seconds) as step:
             count = itertools.count(1)
             yield lambda minimum: step(self._described(minimum, next(count), n_starts))
 
@@ -123,9 +123,9 @@ def find_minima(posterior, settings, seeds, previous=(), narrower=None, workers=
             theta = widened(narrower, posterior.network, rngs[-1])
             starts[-1] = starts[-1]._replace(theta=theta, hyper=narrower.hyper)
         trained = [(posterior, s, settings, len(tasks) + i > 0) for i, s in enumerate(starts)]
-    with workers.searching(posterior, settings, n_starts) as told:
-        found = workers.told_of(told, continued, tasks)
-        found += workers.told_of(told, _trained, trained)
+    with workers.searching(posterior, settings, n_starts) as report:
+        found = workers.collect(report, continued, tasks)
+        found += workers.collect(report, _trained, trained)
     minima = distinct(found)
     return ranked(workers.run(_integrated, [(posterior, minimum, settings) for minimum in minima]))
 

@@ -43,8 +43,8 @@ class InputDependentNoise(ConstantNoise):
         starts = [*pairs, *plain[: max(0, NOISE_MINIMA - len(pairs))]]
         plan = self.plan(problem)
         tasks = [(posed, plan, old, i > 0) for i, old in enumerate(starts)]
-        with workers.searching(*posed, len(starts)) as told:
-            found = workers.told_of(lambda some: told(some and some[0]), _with_noise, tasks)
+        with workers.searching(*posed, len(starts)) as report:
+            found = workers.collect(lambda pair: report(pair and pair[0]), _with_noise, tasks)
         return distinct([minimum for some in found for minimum in some])
 
     def continues(self, problem, posed, old):

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from skbayesnn._threads import blas_threads
-from skbayesnn.inference.sampling._moves import moves_beside
+from skbayesnn.inference.sampling._moves import extra_moves
 from skbayesnn.inference.task._progress import NEVER, Deadline, OutOfTime
 from skbayesnn.posterior import JointPosterior
 from skbayesnn.samplers import Schedule, Stage, anneal, combine
@@ -95,7 +95,7 @@ class PathFromPrior(NamedTuple):
         self.check_time()
         energy = self.energy(exponent)
         position = energy.joint.renewed(position, rngs, keep_outputs=True)
-        return Stage(position, energy, moves_beside(energy.joint, 1))
+        return Stage(position, energy, extra_moves(energy.joint, 1))
 
 
 class Tempered:

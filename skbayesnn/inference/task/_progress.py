@@ -74,7 +74,7 @@ class Progress:
         self._logged = False
 
     @contextmanager
-    def over(self, name, works=(), is_open=False, seconds=np.nan):
+    def stage(self, name, works=(), is_open=False, seconds=np.nan):
         """Open a stage; the context yields a function to call after every step, with a text.
 
         The steps to come have expected ``works``, in any unit; if it ``is_open``, further steps may
