@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from skbayesnn.inference.curvature._method import Method, Point
-from skbayesnn.inference.evidence._evidence import log_evidence_fixed, tells_apart
+from skbayesnn.inference.evidence._evidence import has_no_symmetry, log_evidence_fixed
 from skbayesnn.inference.evidence._layer_search import LayerSearch
 from skbayesnn.inference.optimise._batches import (
     FURTHER,
@@ -67,7 +67,7 @@ def random_starts(posterior, rngs, low_noise=None):
     sd = np.repeat(fan_in**-0.5, fan_in * fan_out)
     few = len(posterior.X) * network.n_outputs <= network.n_weights
     deep = len(network.hidden_layer_sizes) > 2
-    told_apart = not posterior.groups.centred and tells_apart(network, posterior.groups)
+    starts_at_mean = not posterior.groups.centred and has_no_symmetry(network, posterior.groups)
     starts = []
     for i, rng in enumerate(rngs):
         alpha, beta = np.ones(len(posterior.groups.names)), np.ones(n_levels)
@@ -82,7 +82,7 @@ def random_starts(posterior, rngs, low_noise=None):
                 inputs = posterior.groups.sums(sd**-2.0) / np.maximum(posterior.groups.sizes, 1)
                 alpha = np.maximum(alpha, inputs)
         theta = posterior.groups.start(rng, sd)
-        if i == 0 and told_apart:
+        if i == 0 and starts_at_mean:
             theta = posterior.groups.mean.copy()
         elif low or not n_levels:
             first = slice(0, network.shapes[0][0] * network.shapes[0][1])

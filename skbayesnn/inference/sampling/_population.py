@@ -21,8 +21,9 @@ from skbayesnn.inference.task._progress import NEVER, Deadline, OutOfTime
 from skbayesnn.posterior import JointPosterior
 from skbayesnn.samplers import Schedule, Stage, anneal, combine
 
-FIRST = Schedule(n_chains=16, n_moves=2, n_steps=10, effective=0.5, n_last_moves=4, n_last_steps=10)
-SECOND = Schedule(n_moves=2, effective=0.6, n_last_steps=32)
+# schedules of pilot populations and of larger ones
+PILOT = Schedule(n_chains=16, n_moves=2, n_steps=10, effective=0.5, n_last_moves=4, n_last_steps=10)
+MAIN = Schedule(n_moves=2, effective=0.6, n_last_steps=32)
 CHAIN_ROWS = 2**11  # target for chains of a population times rows, within the following limits
 FEWEST_CHAINS, MOST_CHAINS = 16, 32
 N_DRAWS = 1024  # target for the states of all chains at the posterior; limits for each chain follow
@@ -30,9 +31,12 @@ FEWEST_MOVES, MOST_MOVES = 4, 16
 SPREAD = 0.7  # sd of the first coordinates of precisions, which cover most of their intervals
 LEAST_SPREAD = 0.1  # least sd about those that a pilot population has found
 NARROW = 0.02  # sd of a narrow density
-NEEDED = 5.0  # nats that a narrow density must gain for a pilot population
-LOGISTIC_SD = np.pi / np.sqrt(3.0)
-SYSTEMATIC = 0.2  # nats of error common to all populations; by tests/benchmarks/evidence_truth.py
+# nats that a narrow density must gain for a pilot population; measured by
+# tests/benchmarks/narrow_densities.py
+NEEDED = 5.0
+LOGISTIC_SD = np.pi / np.sqrt(3.0)  # sd of the standard logistic distribution
+# nats of error common to all populations, by tests/benchmarks/evidence_truth.py
+SYSTEMATIC = 0.2
 
 
 class PathFromPrior(NamedTuple):
@@ -62,14 +66,16 @@ class PathFromPrior(NamedTuple):
     def change(self, eta):
         """Log ratio of the density of all precisions to their prior density, and its gradient."""
         half = 0.5 * (eta - self.centre) / self.scale
+        # logistic density 1 / (4 s cosh(half)^2), whose log has the slope -tanh(half) / s
         log_density = -2.0 * np.logaddexp(half, -half) - np.log(self.scale)
-        prior, prior_slope = self.joint.hyperprior(eta)
+        prior, prior_slope = self.joint.hyperprior(eta)  # of minus its log
         slope = prior_slope - np.tanh(half) / self.scale
         return np.sum(prior + log_density, axis=-1), slope
 
     def misfit(self, q):
         """Minus log ratio of the joint density, conditions integrated out, to the first density."""
         if not self.joint.n_conditions:
+            # factors 1 and -1 of minus the log joint density and minus the log first density
             return Tempered(self.joint, self, 1.0, -1.0).values(q)
         return self.joint.misfit(q) + self.change(self.joint.coordinates_in(q))[0]
 
@@ -164,6 +170,7 @@ class Particles(NamedTuple):
         """
         n_chains, n_moves = self.position.shape[:2]
         every = max(1, n_chains * n_moves // size)
+        # from the last states backwards, which are the farthest from the start of the chains
         states = self.position[rng.permutation(n_chains), ::-1][:, ::every]
         return np.swapaxes(states, 0, 1).reshape(-1, states.shape[-1])[:size]
 
@@ -176,8 +183,8 @@ def annealed(path, rng, schedule):
             found = anneal(path, rng, schedule)
         except OutOfTime:
             return None
-    log_evidence, spread = combine(found.log_evidences)
-    error = float(np.hypot(spread, SYSTEMATIC if joint.dimension else 0.0))
+    log_evidence, standard_error = combine(found.log_evidences)
+    error = float(np.hypot(standard_error, SYSTEMATIC if joint.dimension else 0.0))
     return Particles(joint, log_evidence, error, found.position)
 
 
@@ -189,13 +196,13 @@ def pilot_population(joint, rng, deadline=NEVER, near=None):
     they are unknown). Their evidences are too low by up to dozens of nats. Returns `Particles`, of
     the second population if it finds more, or ``None`` if there was no time.
     """
-    wide = np.zeros(joint.n_free), np.full(joint.n_free, SPREAD)
-    found = annealed(PathFromPrior.about(joint, *wide, deadline), rng, FIRST)
+    centre, sd = np.zeros(joint.n_free), np.full(joint.n_free, SPREAD)
+    found = annealed(PathFromPrior.about(joint, centre, sd, deadline), rng, PILOT)
     if found is None or near is None:
         return found
     sd = np.where(np.isnan(near), SPREAD, NARROW)
     path = PathFromPrior.about(joint, np.nan_to_num(near), sd, deadline)
-    other = annealed(path, rng, FIRST)
+    other = annealed(path, rng, PILOT)
     if other is None or other.log_evidence < found.log_evidence + NEEDED:
         return found
     return other._replace(near_trained=True)
@@ -213,8 +220,8 @@ def sample_population(joint, eta, rng, deadline=NEVER, more=1, near_trained=Fals
     )
     path = PathFromPrior.about(joint, eta.mean(axis=0), sd, deadline)
     n_chains = more * int(np.clip(CHAIN_ROWS // len(joint.posterior.X), FEWEST_CHAINS, MOST_CHAINS))
-    n_moves = int(np.clip(N_DRAWS // (SECOND.n_populations * n_chains), FEWEST_MOVES, MOST_MOVES))
-    found = annealed(path, rng, SECOND._replace(n_chains=n_chains, n_last_moves=n_moves))
+    n_moves = int(np.clip(N_DRAWS // (MAIN.n_populations * n_chains), FEWEST_MOVES, MOST_MOVES))
+    found = annealed(path, rng, MAIN._replace(n_chains=n_chains, n_last_moves=n_moves))
     return None if found is None else found._replace(near_trained=near_trained)
 
 
