@@ -125,7 +125,7 @@ class Trial:
         Sets ``particles``. Returns False if time ran out.
         """
         model = NOISE_MODELS[self.noise]
-        joint = model.joint(self.problem, self.posed, tuned=True)
+        joint = model.joint(self.problem, self.posed, integrate_outputs=True)
         found = pilot_population(
             joint, self.rng, self.problem.deadline, self._of_best_trained(joint)
         )
@@ -249,7 +249,7 @@ class WideTrial(Trial):
 
     def run_pilot(self):
         """Draw the only population, without a pilot; return False if time ran out."""
-        joint = NOISE_MODELS[self.noise].joint(self.problem, self.posed, tuned=True)
+        joint = NOISE_MODELS[self.noise].joint(self.problem, self.posed, integrate_outputs=True)
         self.particles = sample_wide(joint, self.rng, self.problem.deadline)
         return self.particles is not None
 

@@ -49,9 +49,9 @@ class CorrelatedNoise(ConstantNoise):
         with workers.searching(*posed, len(previous)) as report:
             return distinct(workers.collect(report, with_correlations, tasks))
 
-    def joint(self, problem, posed, tuned):
+    def joint(self, problem, posed, integrate_outputs):
         """Joint posterior of `ConstantNoise` extended by coordinates of the correlations."""
-        plain = super().joint(problem, posed, tuned)
+        plain = super().joint(problem, posed, integrate_outputs)
         return CorrelatedJoint(
             plain.posterior,
             plain.free.with_groups(np.zeros(1, dtype=bool), LogUniform()),

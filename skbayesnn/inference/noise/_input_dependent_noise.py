@@ -78,7 +78,7 @@ class InputDependentNoise(ConstantNoise):
         hyper = Hyperparameters(np.hstack([hyper.alpha, alpha[:, :-1]]), beta)
         return joint.merged(theta, v), hyper
 
-    def joint(self, problem, posed, tuned):
+    def joint(self, problem, posed, integrate_outputs):
         """Joint posterior of both networks, in non-centred coordinates."""
         (posterior, settings), plan = posed, self.plan(problem)
         own = np.ones(len(plan.groups.names) - 1)
@@ -87,7 +87,7 @@ class InputDependentNoise(ConstantNoise):
             settings.free.with_groups(own > 0, LogUniform()),
             settings.fixed._replace(alpha=np.append(settings.fixed.alpha, own)),
             np.zeros(len(settings.free.alpha) + len(own)),
-            tuned,
+            integrate_outputs,
             *plan,
         )
 
