@@ -20,8 +20,8 @@ from skbayesnn._docs import documented
 from skbayesnn._threads import blas_threads
 from skbayesnn.estimators.inputs._callbacks import (
     CallbackSupportMixin,
-    callbacks_told,
     progress_of,
+    reporting_to_callbacks,
     with_callbacks,
 )
 from skbayesnn.estimators.inputs._combinations import check_combinations
@@ -92,8 +92,8 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
     """Common part of all estimators.
 
     An engine (evidence, sampling) adds ``_infer``, which makes a result of a problem, ``_keep``,
-    which sets the fitted attributes, and ``_trouble``, what to warn of. A task (regression,
-    classification) adds what targets are and what is predicted. A fitted estimator holds the
+    which sets the fitted attributes, and ``_trouble``, which returns a warning. A task (regression,
+    classification) adds checks of targets and methods that predict. A fitted estimator holds the
     scalings, the engine's result (``_result``), the ensemble that predicts (``_ensemble``), and one
     of networks with a Gaussian around each (``_gaussians``; drawn networks are Gaussians of no
     width), which have most probable weights and are linear in their deviations.
@@ -155,33 +155,33 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
         return self._learn(X, y, sample_weight)
 
     @with_callbacks
-    def _learn(self, X, y, *given, earlier=None, batch=None):
+    def _learn(self, X, y, *of_rows, earlier=None, batch=None):
         """Fit, after the data of an `Earlier` fit (by default of the estimator given as ``prior``).
 
-        ``given`` holds the weights of the rows, and what else the task knows of them. Rows of a
-        batch of `partial_fit` come with the fitted attributes in ``batch``.
+        ``of_rows`` are the further arguments of `fit`: sample weights, and known errors, exposures
+        or limits. A call of `partial_fit` passes attributes to be set in ``batch``.
         """
-        with callbacks_told(self, X, y), _all_or_nothing(self):
+        with reporting_to_callbacks(self, X, y), _all_or_nothing(self):
             check_hyperpriors(self._prior, self._noise)
             hidden_layer_sizes = check_parameters(self)
             check_combinations(self)
             if earlier is None and isinstance(self._prior.kind, BaseEstimator):
                 earlier = earlier_of_prior(self, hidden_layer_sizes)
             previous = self._forget()
-            known = dict(batch or {})
+            attributes = dict(batch or {})
             if earlier is not None:
                 hidden_layer_sizes = earlier.learnt.network.hidden_layer_sizes
-                known, previous = known | earlier.attributes, None
-            waiting = vars(self).pop("_waiting", None)
+                attributes, previous = attributes | earlier.attributes, None
+            waiting = vars(self).pop("_waiting", None)  # rows of batches too small for a fit
             if batch is not None and waiting is not None:
-                known = waiting.attributes | known
-            vars(self).update(known)
-            checked = self._check_rows(X, y, *given)
+                attributes = waiting.attributes | attributes
+            vars(self).update(attributes)
+            checked = self._check_rows(X, y, *of_rows)
             trouble = trouble_with_weights(checked[2])
             if batch is not None and waiting is not None:
                 checked = waiting.joined(checked)
             rows = self._canonical(*checked)
-            self._check_domain(rows, known)
+            self._check_domain(rows, attributes)
             trouble = trouble or self._trouble_with_targets(rows)
             if earlier is None and self.standardize:
                 trouble = trouble or self._trouble_with_inputs(rows)
@@ -205,7 +205,7 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
         return self
 
     def __getstate__(self):
-        """The state, and the version that wrote it."""
+        """Return the state, with the version that wrote it."""
         return {**super().__getstate__(), "_skbayesnn_version": version("skbayesnn")}
 
     def __setstate__(self, state):
@@ -228,7 +228,7 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
         return hasattr(self, "_ensemble")
 
     def _forget(self):
-        """Delete what an earlier fit has left; its result is returned if this one goes on."""
+        """Delete fitted attributes; return the earlier result if this fit continues from it."""
         previous = vars(self).get("_result") if self.warm_start else None
         for name in list(vars(self)):
             if name == "_result" or (name.endswith("_") and not name.startswith("_")):
@@ -236,19 +236,19 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
         return previous
 
     def _check_rows(self, X, y, sample_weight):
-        """Second gate: arrays of the right shape, finite, with non-negative weights."""
+        """Check that arrays are finite and of the right shape, and weights not negative."""
         first = not hasattr(self, "n_features_in_")
         X, y = validated(self, X, y, reset=first, multi_output=True)
         return X, self._encode(y), checked_weights(sample_weight, len(X))
 
     def _canonical(self, X, y, sample_weight, known=None):
-        """Distinct rows, in an order that does not depend on that of the given ones."""
+        """Merge equal rows, and sort them, so that their order does not affect the fit."""
         rows = canonical_rows(X, y, sample_weight, known)
         check_magnitudes(rows, self.standardize)
         return rows
 
-    def _check_domain(self, rows, known):
-        """Third gate: something to learn from, given some fitted attributes."""
+    def _check_domain(self, rows, attributes):
+        """Check that the rows suffice to learn from; ``attributes`` were set before the fit."""
 
     def _pose(self, rows, hidden_layer_sizes, earlier=None):
         """Standardise, and gather everything that defines the problem."""
@@ -304,7 +304,7 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
         return Workers(self.n_jobs, self._announce, progress, problem.log_scale)
 
     def _announce(self, posterior, settings, n_starts):
-        """Words for what a search will take; a warning if the machine has less memory."""
+        """Describe method and memory of a search; warn if the machine has less memory."""
         plan = str(Method.choose(posterior, settings))
         n_bytes = memory_of_search(posterior, settings, n_starts, self.n_jobs)
         remedies = "fewer hidden units, n_jobs=1, fewer n_restarts, or some of the rows"
@@ -329,9 +329,10 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
             self.candidates_ = result.growth
 
     def _warn(self, about_rows=None):
-        """The one place where the states of the algorithms become a warning.
+        """Issue at most one warning about the fit, the first that applies.
 
-        A warning about the given rows, with its category, explains whatever else is wrong.
+        ``about_rows`` is a warning about the given rows, with its category. It comes first, as it
+        explains whatever else is wrong.
         """
         trouble = about_rows or self._trouble_with_time() or self._trouble()
         trouble = trouble or self._trouble_with_units() or self._trouble_with_predictions()
@@ -392,7 +393,7 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
         return np.zeros(len(self.weight_precisions_))
 
     def _units(self, network):
-        """From weights in standardised units to those in units of X and y."""
+        """Conversion of weights from standardised units to those of X and y."""
         return WeightUnits(network, self._X_scaling, self._y_scaling)
 
     def _in_user_units(self, network, theta):

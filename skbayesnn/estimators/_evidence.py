@@ -45,9 +45,9 @@ HESSIANS = ("auto", "exact", "gauss_newton")
 
 def learns_in_batches(estimator):
     """Return True if an estimator has ``partial_fit``; else raise `AttributeError`."""
-    words = refusal(estimator, PARTIAL_FIT)
-    if words is not None:
-        raise AttributeError(words)
+    reason = refusal(estimator, PARTIAL_FIT)
+    if reason is not None:
+        raise AttributeError(reason)
     return True
 
 
@@ -59,10 +59,10 @@ class EvidenceMLP(BayesianMLP):
     def _check_engine_parameters(self):
         check(self, combine=COMBINATIONS, n_restarts=1)
         check(self._solver, hessian=HESSIANS, max_iter=1, tol=float)
-        given = self.measure_evidence
-        if not (isinstance(given, bool | np.bool_) or (isinstance(given, str) and given == "auto")):
-            kind = ValueError if isinstance(given, str) else TypeError
-            raise kind(f"measure_evidence must be True, False or 'auto', got {given!r}.")
+        value = self.measure_evidence
+        if not (isinstance(value, bool | np.bool_) or (isinstance(value, str) and value == "auto")):
+            error = ValueError if isinstance(value, str) else TypeError
+            raise error(f"measure_evidence must be True, False or 'auto', got {value!r}.")
 
     @property
     def _solver(self):
@@ -72,7 +72,7 @@ class EvidenceMLP(BayesianMLP):
     def _infer(self, problem, hidden_layer_sizes, previous, in_batches=False):
         """Train from several starts, infer all precisions, and evaluate the evidence."""
         solver, limits = self._solver, problem.limits
-        if solver.hessian != "auto":
+        if solver.hessian != "auto":  # a Hessian at the minimum is wanted: no early stopping
             limits = limits._replace(batch_rows_per_weight=0)
         problem = replace(
             problem.under_constant_noise if in_batches else problem,
@@ -92,10 +92,11 @@ class EvidenceMLP(BayesianMLP):
             noise,
             previous,
             self._workers(problem),
-            False if in_batches else self.measure_evidence,
+            measured=False if in_batches else self.measure_evidence,
         )
+        # run by `_laplace`, which after a `DrawnFit` may never be needed
         self._search = partial(_combined_minima, result, entropy, self.n_restarts, self.combine)
-        vars(self).pop("_laplace", None)  # of an earlier fit
+        vars(self).pop("_laplace", None)  # cached by an earlier fit
         return result
 
     def _before_batch(self):
@@ -107,17 +108,18 @@ class EvidenceMLP(BayesianMLP):
         return earlier
 
     def _wait(self, rows, problem, earlier):
-        """Keep the rows of batches too small to settle the fit; return a warning, or ``None``.
+        """Keep the rows of batches that are too small for a reliable fit.
 
-        A single row is kept unfitted.
+        They are fitted again with the next batch; a single row is not fitted at all. Returns a
+        warning with its category, or ``None``.
         """
         if earlier is not None:
-            words = earlier.trouble(problem.X, problem.y)
+            message = earlier.trouble(problem.X, problem.y)
         elif (waiting := Waiting.of(self, rows)) is None:
             return None
         else:
-            self._waiting, words = waiting, waiting.trouble
-        return words and (words, ConvergenceWarning)
+            self._waiting, message = waiting, waiting.trouble
+        return message and (message, ConvergenceWarning)
 
     def _add_up(self, earlier):
         """Sum the log evidences of all batches (chain rule)."""
@@ -139,8 +141,8 @@ class EvidenceMLP(BayesianMLP):
         self._result = result if result.drawn else self._laplace.fit
         if self._predicts_by_draws:
             self.weight_group_names_ = list(result.posed.posterior.groups.names)
-            n_groups = len(self.weight_group_names_)  # of the means; a noise network comes after
-            logs = np.log(result.drawn[0].alpha[:, :n_groups])
+            n_groups = len(self.weight_group_names_)
+            logs = np.log(result.drawn[0].alpha[:, :n_groups])  # groups of a noise network follow
             self.weight_precisions_ = np.exp(np.mean(logs, axis=0))
         else:
             self.weight_group_names_ = list(self._best.groups.names)
@@ -161,19 +163,22 @@ class EvidenceMLP(BayesianMLP):
 
     @cached_property
     def _laplace(self):
-        """Laplace's approximation of the last fit, `Combined`, searched for on first use."""
+        """Laplace's approximation of the last fit, `Combined`.
+
+        The first access searches for the minima.
+        """
         found = self._search()
-        self._search = None  # it holds the precision matrices of all minima
+        self._search = None  # frees the precision matrices of all minima
         return found
 
     @property
     def _gaussians(self):
-        """Gaussian approximations of the minima that have a share."""
+        """Gaussian approximations of the minima with a share in the predictions."""
         return self._laplace.gaussians
 
     @property
     def _shares(self):
-        """Shares of all minima in the predictions by these."""
+        """Shares of all minima in the predictions by minima."""
         return self._laplace.shares
 
     @property
@@ -313,8 +318,9 @@ class EvidenceMLP(BayesianMLP):
         if self._predicts_by_draws:
             return None
         best = self._best
-        as_planned = best.trouble is Trouble.EARLY  # no evidence; the report says so
-        if np.isnan(self.log_evidence_) and not as_planned:
+        # training that stops early has no evidence by plan; the report says so
+        stopped_early = best.trouble is Trouble.EARLY
+        if np.isnan(self.log_evidence_) and not stopped_early:
             category = UserWarning if best.trouble is Trouble.ROTATION else ConvergenceWarning
             return (
                 f"log_evidence_ is nan: {best.trouble.value}. Predictions remain usable. "
@@ -337,8 +343,8 @@ class EvidenceMLP(BayesianMLP):
 
     def _trouble_with_predictions(self):
         heavy_tails = getattr(self, "noise_model_", None) == "student_t"
-        words = self._predictions.trouble(heavy_tails, bool(self._result.drawn))
-        return None if words is None else (words, ConvergenceWarning)
+        message = self._predictions.trouble(heavy_tails, bool(self._result.drawn))
+        return None if message is None else (message, ConvergenceWarning)
 
     def _noise_std_of(self, minimum):
         """Noise standard deviation of a minimum in units of y; ``None`` for classifiers."""
@@ -349,7 +355,7 @@ def _combined_minima(fit, entropy, n_restarts, combine):
     """Combine minima; those of the model of highest evidence if networks were drawn instead."""
     if fit.drawn:
         sizes = fit.posed.posterior.network.hidden_layer_sizes
-        problem = replace(fit.problem, deadline=NEVER)
+        problem = replace(fit.problem, deadline=NEVER)  # that of `fit` may have passed by now
         fit = fit_evidence(problem, sizes, entropy, n_restarts, fit.noise)
     if any(minimum.precision is None for _, minimum in fit.pool):
         raise ValueError(

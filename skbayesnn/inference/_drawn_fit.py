@@ -10,7 +10,7 @@ Order of calls::
     sampled_sizes       the network that is sampled, if the time suffices
     fit_by_drawing      pilot populations under constant noise, tests of their residuals, pilot
                         populations under the noise models that these suggest
-        Trial.scout     two pilot populations, one of them near briefly trained networks
+        Trial.run_pilot two pilot populations, one of them near briefly trained networks
         Trial.sample    a larger population
         Trial.sample_near_trained
                         another one if trained networks show that a narrow mode was missed
@@ -19,9 +19,9 @@ Order of calls::
 Up to 42 rows are first fitted by a wide network, unless Gaussian processes show that eleven or
 more rows have noise (`log_ratio_of_noise`). Its hidden weights are drawn from their prior, so
 that one population suffices (`sample_wide`). Where it leaves hardly any noise, it and the linear
-model are also fitted without noise, and no other models are tried (`_of_exact_rows`). Up to ten
-rows hardly show their noise, so that all these models are averaged (`_for_few_rows`). If hardly any
-noise is given, the wide network and the linear model are the only ones, whatever the rows.
+model are also fitted without noise, and no other models are tried (`_trials_of_exact_rows`). Up to
+ten rows hardly show their noise, so that all these models are averaged (`_trials_of_few_rows`). If
+hardly any noise is given, only the wide network and the linear model are tried.
 """
 
 from dataclasses import dataclass
@@ -38,9 +38,11 @@ from skbayesnn.inference.sampling._wide import is_wide, log_ratio_of_noise
 from skbayesnn.inference.task._problem import Fit
 
 MISSED = 20.0  # nats below trained networks of this noise model at which populations are rejected
-EXACT_ROWS = 10  # most rows that hardly show whether they have noise
+FEW_ROWS = 10  # number of rows up to which exact targets may look like noisy ones
 WIDE = (128,)  # hidden layer that is sampled as well on few rows
-GENEROUS = {True: (16,), False: (8,)}  # hidden layers that are sampled: regression, classes
+# hidden layers that are sampled, for regression (True) and for classes. Evidences and predictions
+# hardly depend on the size, see the docstring of the module
+GENEROUS = {True: (16,), False: (8,)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,9 +75,9 @@ def is_affordable(posterior, limits):
     With many targets per weight Laplace's approximation is accurate, so that the limit is lower.
     """
     n_targets = posterior.n_rows * max(1, posterior.likelihood.n_levels)
-    few = n_targets < limits.few_targets_per_weight * posterior.network.n_weights
-    most = limits.sampled_seconds if few else limits.checked_seconds
-    return posterior.groups.centred and seconds_of_population(posterior, limits) <= most
+    few_targets = n_targets < limits.few_targets_per_weight * posterior.network.n_weights
+    time_limit = limits.sampled_seconds if few_targets else limits.checked_seconds
+    return posterior.groups.centred and seconds_of_population(posterior, limits) <= time_limit
 
 
 def sampled_sizes(problem, hidden_layer_sizes, noise, wanted="auto"):
@@ -84,9 +86,12 @@ def sampled_sizes(problem, hidden_layer_sizes, noise, wanted="auto"):
     ``wanted`` may be ``True``, regardless of the time that sampling takes, ``False`` or ``"auto"``.
     """
     possible = noise == "auto" or NOISE_MODELS[noise].sampled
+    # with less than one row the posterior is nearly the prior, whose precisions span six decades:
+    # means of draws from it are far off
     if not wanted or not possible or problem.sample_weight.sum() < 1.0:
-        return None  # means of draws from a prior of six decades are far off
+        return None
     if hidden_layer_sizes == "auto":
+        # the user has not asked for this size, so that it is sampled only where it is affordable
         hidden_layer_sizes, wanted = GENEROUS[problem.likelihood.n_levels > 0], "auto"
     posterior = problem.posed(hidden_layer_sizes).posterior
     if posterior.is_quadratic and noise in ("auto", "constant", "shared"):
@@ -105,88 +110,91 @@ def fit_by_drawing(problem, hidden_layer_sizes, sizes, entropy, noise="constant"
     shows.
 
     ``hidden_layer_sizes`` are those that the user asked for or ``"auto"``, ``sizes`` those of the
-    network, and ``entropy`` is that of the seeds of all random numbers. Returned is a `DrawnFit`,
-    or ``None`` if there was no time, or if populations miss what training finds.
+    network, and ``entropy`` is that of the seeds of all random numbers. Returns a `DrawnFit`, or
+    ``None`` if there was no time, or if populations miss what training finds.
     """
-    chosen, free = hidden_layer_sizes == "auto", noise == "auto"
-    linear = [()] if chosen or (free and problem.suits(())) else []
-    tried = list(dict.fromkeys([sizes, *linear]))  # the linear model once
+    auto_size, auto_noise = hidden_layer_sizes == "auto", noise == "auto"
+    linear = [()] if auto_size or (auto_noise and problem.suits(())) else []
+    tried = list(dict.fromkeys([sizes, *linear]))  # ``sizes`` may be those of the linear model
     posterior = problem.posed(sizes).posterior
     seconds = seconds_of_population(posterior, problem.limits)
     with (
-        workers.progress.over("networks drawn from the posterior", seconds=seconds) as step,
+        workers.progress.stage("networks drawn from the posterior", seconds=seconds) as step,
         blas_threads(posterior.network.n_weights),
     ):
-        found = _drawn(problem, tried, chosen, noise, np.random.SeedSequence([entropy, 1]))
+        seed = np.random.SeedSequence([entropy, 1])
+        found = _draw_models(problem, tried, auto_size, noise, seed)
         if found is None:
             return None
         drawn, tests, missed = found
         if missed > MISSED:
             return None  # other noise models miss the mode, too, even at a higher evidence
         totals, growth = {}, []
-        for some in drawn:
-            hidden, log_evidence = some.hidden_layer_sizes, some.log_evidence + problem.log_scale
-            name = some.name(problem)
-            step(f"{name}: log evidence {log_evidence:.2f} +- {some.log_evidence_std:.2f}")
-            totals.setdefault(some.noise, log_evidence)  # of the most probable
-            n_weights = some.posed.posterior.network.n_weights
+        for model in drawn:
+            hidden, log_evidence = model.hidden_layer_sizes, model.log_evidence + problem.log_scale
+            name = model.name(problem)
+            step(f"{name}: log evidence {log_evidence:.2f} +- {model.log_evidence_std:.2f}")
+            totals.setdefault(model.noise, log_evidence)  # the most probable size comes first
+            n_weights = model.posed.posterior.network.n_weights
             growth.append(Candidate(hidden, n_weights, log_evidence=log_evidence))
-    tested = tests if free or NOISE_MODELS[noise].plain else {}
+    tested = tests if auto_noise or NOISE_MODELS[noise].plain else {}
     return DrawnFit(
         problem=problem,
         posed=drawn[0].posed,
         noise=drawn[0].noise,
         drawn=tuple(drawn),
-        growth=tuple(growth) if chosen else (),
+        growth=tuple(growth) if auto_size else (),
         noise_p_values=tested,
-        noise_log_evidences=totals if free else {},
+        noise_log_evidences=totals if auto_noise else {},
     )
 
 
-def _drawn(problem, tried, chosen, noise, seed):
+def _draw_models(problem, tried, auto_size, noise, seed):
     """Draw networks under all noise models; ``None`` if there was no time.
 
-    ``tried`` are the hidden layers of the network, then of the linear model, which without
-    ``chosen`` shows residuals only. Returned are a list of `Drawn`, most probable first; P values
-    of the residuals of the network; and by how much the highest log evidence of trained networks,
-    by Laplace's approximation, exceeds that of drawn ones of the same size and noise model, and of
-    models for few rows. It does so by far if populations have missed a narrow mode, such as a
-    function of many periods.
+    ``tried`` are the hidden layers of the network, then of the linear model, which takes part in
+    predictions if the size is chosen automatically, and otherwise shows residuals only. Returns a
+    list of `Drawn`, most probable first; P values of the residuals of the network; and by how much
+    the highest log evidence of trained networks, by Laplace's approximation, exceeds that of drawn
+    ones of the same size and noise model, and of models for few rows. The difference is large if
+    populations have missed a narrow mode, such as a function of many periods.
     """
-    free = noise == "auto"
+    auto_noise = noise == "auto"
+    # enough seeds for every size under every noise model, and for the models of few rows
     seeds = iter(seed.spawn(len(tried) * (3 + len(NOISE_MODELS))))
-    first = "constant" if free else noise
-    wide = _wide(problem, seed) if chosen and first == "constant" else None
+    first = "constant" if auto_noise else noise
+    wide = _wide_trial(problem, seed) if auto_size and first == "constant" else None
     if wide is not None:
-        if not wide.scout():
+        if not wide.run_pilot():
             return None
         if problem.noise_is_given or (
             wide.shows_no_noise and not _has_few_rows(problem) and wide.predicts_left_out_rows
         ):
-            return _sampled(_of_exact_rows(wide, seed)), {}, -np.inf
+            return _draw_all(_trials_of_exact_rows(wide, seed)), {}, -np.inf
     trials = [trial_of(problem, first, sizes, next(seeds)) for sizes in tried]
-    if not all(trial.scout() for trial in trials):
+    if not all(trial.run_pilot() for trial in trials):
         return None
     network, tests = trials[0], [trial.p_values() for trial in trials]
     others = []
-    if free:  # the lowest p value of any network counts
+    if auto_noise:  # the lowest p value of any network counts
         lowest = {name: min(values[name] for values in tests) for name in tests[0]}
         others = suspected(problem, lowest)
-    sampled = tried if chosen else tried[:1]
-    further = [trial_of(problem, law, sizes, next(seeds)) for law in others for sizes in sampled]
-    trials = trials[: len(sampled)] + [trial for trial in further if trial.scout()]
+    sampled = tried if auto_size else tried[:1]
+    further = [trial_of(problem, name, sizes, next(seeds)) for name in others for sizes in sampled]
+    trials = trials[: len(sampled)] + [trial for trial in further if trial.run_pilot()]
     if first == "constant":
-        more = _for_few_rows(problem, sampled, wide, seeds)
-        trials += [trial for trial in more if trial.is_plausible_beside(trials)]
-    drawn = _sampled(trials)
-    alike = [trial for trial in trials if trial is network or not trial.stacked]
-    found = _best(alike).particles.log_evidence
+        more = _trials_of_few_rows(problem, sampled, wide, seeds)
+        trials += [trial for trial in more if trial.competes_with(trials)]
+    drawn = _draw_all(trials)
+    # trained networks have the size and the noise of the first trial, with which they are compared
+    comparable = [trial for trial in trials if trial is network or not trial.by_stacking]
+    found = _best(comparable).particles.log_evidence
     return drawn, tests[0], network.highest_by_training - found
 
 
 def _has_few_rows(problem):
     """Return True if exact rows may look like noisy ones."""
-    return problem.sample_weight.sum() <= EXACT_ROWS
+    return problem.sample_weight.sum() <= FEW_ROWS
 
 
 def _is_nearly_exact(problem):
@@ -197,7 +205,7 @@ def _is_nearly_exact(problem):
     return not np.any(free) and bool(np.all(precision > LITTLE_NOISE**-2.0))
 
 
-def _wide(problem, seed):
+def _wide_trial(problem, seed):
     """Make the trial of a wide network; ``None`` if it does not apply."""
     posterior = problem.posed(WIDE).posterior
     if not is_wide(posterior, problem.limits):
@@ -207,34 +215,36 @@ def _wide(problem, seed):
             return None
     elif not _has_few_rows(problem) and log_ratio_of_noise(posterior.X, posterior.y) > CLOSE:
         return None
-    return trial_of(problem, "constant", WIDE, seed.spawn(1)[0], stacked=False)
+    return trial_of(problem, "constant", WIDE, seed.spawn(1)[0], by_stacking=False)
 
 
-def _of_exact_rows(wide, seed):
-    """Make trials of a wide and a linear network, also without noise where hardly any is left.
+def _trials_of_exact_rows(wide, seed):
+    """Make trials of a wide and a linear network, each also without noise if it shows hardly any.
 
     Few rows without noise do not distinguish noise models, and networks of few units move slowly
     on the narrow ridges of their posterior.
     """
     problem = wide.problem
-    linear, trials = trial_of(problem, "constant", (), seed.spawn(1)[0], stacked=False), [wide]
-    trials += [linear] if linear.scout() else []
+    linear, trials = trial_of(problem, "constant", (), seed.spawn(1)[0], by_stacking=False), [wide]
+    trials += [linear] if linear.run_pilot() else []
     if problem.noise_is_given:
         return trials
     sizes = [trial.hidden_layer_sizes for trial in trials if trial.shows_no_noise]
     seeds = iter(seed.spawn(len(sizes)))
-    return trials + [trial for trial in _without_noise(problem, sizes, seeds) if trial.scout()]
-
-
-def _without_noise(problem, sizes, seeds):
-    """Make trials of networks without noise, which have no weight by stacking."""
-    return [
-        trial_of(problem, "constant", some, next(seeds), stacked=False, exact=True)
-        for some in sizes
+    return trials + [
+        trial for trial in _trials_without_noise(problem, sizes, seeds) if trial.run_pilot()
     ]
 
 
-def _for_few_rows(problem, sampled, wide, seeds):
+def _trials_without_noise(problem, sizes, seeds):
+    """Make trials of networks without noise, which have no weight by stacking."""
+    return [
+        trial_of(problem, "constant", hidden, next(seeds), by_stacking=False, without_noise=True)
+        for hidden in sizes
+    ]
+
+
+def _trials_of_few_rows(problem, sampled, wide, seeds):
     """List trials of further models for few rows, which have no weight by stacking.
 
     Populations with a free noise level miss small networks that interpolate few targets. Models
@@ -244,22 +254,24 @@ def _for_few_rows(problem, sampled, wide, seeds):
     if not _has_few_rows(problem) or not problem.likelihood.n_levels or problem.noise_is_given:
         return []
     if wide is None:
-        return _without_noise(problem, sampled, seeds)
-    return [wide, *_without_noise(problem, [WIDE, *sampled[1:]], seeds)]
+        return _trials_without_noise(problem, sampled, seeds)
+    return [wide, *_trials_without_noise(problem, [WIDE, *sampled[1:]], seeds)]
 
 
-def _sampled(trials):
-    """Draw from all models; most probable first."""
+def _draw_all(trials):
+    """Draw networks of all models; return a list of `Drawn`, most probable first."""
     for trial in trials:
         trial.sample()
-    if _best(trials).stacked:  # the others interpolate exact rows, on which small networks are slow
+    # models without a weight by stacking interpolate exact rows, on which small networks are slow:
+    # if one of them is the best, nothing more is drawn
+    if _best(trials).by_stacking:
         for trial in trials:
             trial.sample_near_trained()
         _best(trials).refine()
     drawn = [trial.drawn() for trial in trials]
-    return sorted(drawn, key=lambda some: -some.log_odds)
+    return sorted(drawn, key=lambda model: -model.log_odds)
 
 
 def _best(trials):
-    """Find the trial of the highest evidence."""
+    """Trial of the highest evidence."""
     return max(trials, key=lambda trial: trial.particles.log_evidence)

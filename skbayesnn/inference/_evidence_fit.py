@@ -27,8 +27,8 @@ from skbayesnn.inference.choice._noise_choice import (
     HOPELESS,
     continuing,
     p_values_of,
+    search_under_noise,
     suspected,
-    under_noise,
     with_chosen_noise,
 )
 from skbayesnn.inference.curvature._method import Method
@@ -43,7 +43,7 @@ from skbayesnn.inference.noise._constant_noise import NOISE_MINIMA
 from skbayesnn.inference.noise._noise_models import NOISE_MODELS
 from skbayesnn.inference.task._problem import Fit
 
-N_SCOUTS = 2  # starts of every architecture that is tried
+N_GROWTH_STARTS = 2  # starts of every architecture that is tried
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +54,7 @@ class EvidenceFit(Fit):
     others: list = field(default_factory=list)  # pairs as in `pool`, of other models
     # `Sampled` networks by noise model, which predict together with the minima
     chained: dict = field(default_factory=dict)
-    rejected: bool = False  # networks were drawn, and missed what training finds
+    rejected: bool = False  # True if networks were drawn, and missed what training finds
 
     log_evidence_std = np.nan  # not estimated
 
@@ -108,10 +108,11 @@ def fit_evidence(
 ):
     """Find the minima of a problem, and choose network size and noise model if asked for.
 
-    ``hidden_layer_sizes`` and ``noise``, one of `NOISE_MODELS`, may be ``"auto"``; ``entropy`` is
-    that of the random starts, whose place minima of the fit ``previous`` take. If ``measured``,
-    networks are drawn from the posterior instead, which also estimates the evidence; ``"auto"``:
-    where `Limits` predict that this takes seconds. Returns an `EvidenceFit` or a `DrawnFit`.
+    ``hidden_layer_sizes`` and ``noise``, one of `NOISE_MODELS`, may be ``"auto"``. ``entropy`` is
+    that of the seeds of random starts, which minima of the fit ``previous`` replace. If
+    ``measured``, networks are drawn from the posterior instead, which also estimates the evidence;
+    ``"auto"`` draws them where this takes seconds, see `Limits`. Returns an `EvidenceFit` or a
+    `DrawnFit`.
 
     Examples
     --------
@@ -130,9 +131,10 @@ def fit_evidence(
         if drawn is not None:
             return drawn
     growth, tried, on_part = (), {}, None
-    with_chains = hidden_layer_sizes == "auto" and measured and sizes is None  # not drawn in vain
+    # no chains where populations were drawn, and have missed what training finds
+    with_chains = hidden_layer_sizes == "auto" and measured and sizes is None
     many_rows = _has_many_rows(problem, hidden_layer_sizes, noise)
-    if many_rows:
+    if many_rows:  # choices are made on a part of the rows; the fit to it starts that to all rows
         problem = with_affordable_noise_network(problem) if noise == "auto" else problem
         on_part = chosen_with_many_rows(problem, hidden_layer_sizes, noise, entropy, workers)
         hidden_layer_sizes = on_part.posed.posterior.network.hidden_layer_sizes
@@ -141,22 +143,23 @@ def fit_evidence(
             n_restarts = min(n_restarts, NOISE_MINIMA)
     if hidden_layer_sizes == "auto":
         growth, tried = grown(
-            problem, seeds_of(entropy, "some", min(N_SCOUTS, n_restarts)), workers
+            problem, seeds_of(entropy, "auto", min(N_GROWTH_STARTS, n_restarts)), workers
         )
         hidden_layer_sizes = best_of(growth).hidden_layer_sizes
 
-    def under_noise(sizes, models=None):
+    def fit_of(sizes, models=None):
         fit = _under_constant_noise(problem, sizes, tried, entropy, n_restarts, previous, workers)
         return _with_noise(replace(fit, growth=growth), noise, previous, workers, models)
 
-    fit = under_noise(hidden_layer_sizes)
+    fit = fit_of(hidden_layer_sizes)
     better = size_under_noise(fit, tried, noise, workers) if tried else None
     if better is not None:
-        smaller, fit = fit, under_noise(*better)
+        smaller, fit = fit, fit_of(*better)
+        # minima of the smaller network under other noise still take part in predictions
         others = [*fit.others, *(pair for pair in smaller.pool if pair[1].noise is not None)]
         fit = replace(fit, others=others, noise_p_values=smaller.noise_p_values)
-    tested = (on_part and on_part.noise_p_values) or fit.noise_p_values
-    fit = replace(fit, noise_p_values=tested)
+    p_values = (on_part and on_part.noise_p_values) or fit.noise_p_values
+    fit = replace(fit, noise_p_values=p_values)
     if with_chains and not many_rows:
         fit = replace(fit, chained=short_chains(fit, entropy, workers))
     return replace(fit, rejected=sizes is not None and not problem.deadline.passed)
@@ -165,13 +168,13 @@ def fit_evidence(
 def _under_constant_noise(problem, sizes, tried, entropy, n_restarts, previous, workers):
     """Fit one network from all starts, reusing the minima found by growth."""
     posed = problem.posed(sizes)
-    scouted = tried.get(sizes, [])
-    n_done = min(N_SCOUTS, n_restarts) if scouted else 0
+    of_growth = tried.get(sizes, [])
+    n_done = min(N_GROWTH_STARTS, n_restarts) if of_growth else 0
     old = continuing("constant", problem, posed, previous)
-    seeds = seeds_of(entropy, sizes, n_restarts)[n_done:]
+    seeds = seeds_of(entropy, sizes, n_restarts)[n_done:]  # growth used the same first seeds
     seeds = seeds[len(old) :]  # the first seeds led to the old minima
     found = find_minima(*posed, seeds, old, workers=workers) if seeds or old else []
-    minima = distinct([*scouted, *found])
+    minima = distinct([*of_growth, *found])
     others = []
     for size in tried:
         posterior = problem.posed(size).posterior
@@ -188,7 +191,7 @@ def _with_noise(fit, noise, previous, workers, models=None):
         return with_chosen_noise(fit, previous, workers, models)
     if NOISE_MODELS[noise].plain:
         return replace(fit, noise=noise, noise_p_values=p_values_of(fit))
-    posed, minima = under_noise(noise, fit, previous, workers)
+    posed, minima = search_under_noise(noise, fit, previous, workers)
     return replace(fit, posed=posed, minima=minima, others=[], noise=noise)
 
 
@@ -211,17 +214,18 @@ def size_under_noise(fit, tried, noise, workers=ALONE):
     if not np.isfinite(totals.get("student_t", np.nan) + before):
         return None
     highest = np.nanmax(list(totals.values())) - problem.log_scale
+    # assumes that larger networks gain at most `HOPELESS` nats more by such noise than this one
     least = before - abs(highest - before) - HOPELESS
-    larger = [s for s in constant if problem.network(s).n_weights > own.n_weights]
-    larger = [s for s in larger if constant[s] >= least]
+    larger = [sizes for sizes in constant if problem.network(sizes).n_weights > own.n_weights]
+    larger = [sizes for sizes in larger if constant[sizes] >= least]
     larger, better = sorted(larger, key=constant.get, reverse=True), None
-    with workers.progress.over("larger networks", np.ones(len(larger))) as step:
+    with workers.progress.stage("larger networks", np.ones(len(larger))) as step:
         for sizes in larger:
             if problem.deadline.passed:
                 break
-            there = problem.posed(sizes)
-            there = EvidenceFit(problem=problem, posed=there, minima=tried[sizes][:1])
-            total = total_log_evidence(under_noise("student_t", there, None, workers)[1])
+            posed = problem.posed(sizes)
+            start = EvidenceFit(problem=problem, posed=posed, minima=tried[sizes][:1])
+            total = total_log_evidence(search_under_noise("student_t", start, None, workers)[1])
             value = total + problem.log_scale
             step(f"hidden layers {sizes} with student_t noise: log evidence {value:.2f}")
             if total > highest + BY_EVIDENCE.least_gain:
@@ -230,7 +234,7 @@ def size_under_noise(fit, tried, noise, workers=ALONE):
 
 
 def _has_many_rows(problem, hidden_layer_sizes, noise):
-    """Return True if models are compared by held-out rows, as the evidence is unreliable."""
+    """Return True if models are compared by held-out rows, where the evidence is unreliable."""
     if hidden_layer_sizes == "auto":
         return problem.limits.many_rows(problem.likelihood, *problem.X.shape, problem.y.shape[1])
     return noise == "auto" and Method.choose(*problem.posed(hidden_layer_sizes)).early
@@ -249,7 +253,7 @@ def chosen_with_many_rows(problem, hidden_layer_sizes, noise, entropy, workers=A
     Returns the `EvidenceFit` of the network to the training rows under constant noise, with the
     chosen ``noise``.
     """
-    held, growth, seeds = HeldOut.of(problem), (), seeds_of(entropy, "some", 1)
+    held, growth, seeds = HeldOut.of(problem), (), seeds_of(entropy, "auto", 1)
     if hidden_layer_sizes == "auto":
         growth, tried = grown(held.kept, seeds, workers, held)
         hidden_layer_sizes = best_of(growth).hidden_layer_sizes
@@ -262,11 +266,11 @@ def chosen_with_many_rows(problem, hidden_layer_sizes, noise, entropy, workers=A
         return fit
     p_values, densities = p_values_of(fit), {"constant": held.log_density(minima)}
     names = suspected(problem, p_values)
-    with workers.progress.over("noise models", np.ones(len(names))) as step:
+    with workers.progress.stage("noise models", np.ones(len(names))) as step:
         for name in names:
             if problem.deadline.passed:
                 break
-            densities[name] = held.log_density(under_noise(name, fit, None, workers)[1])
+            densities[name] = held.log_density(search_under_noise(name, fit, None, workers)[1])
             step(
                 f"{name} noise: log density of rows held out {densities[name]:.4f} per row "
                 f"(constant noise {densities['constant']:.4f})"

@@ -16,7 +16,7 @@ import numpy as np
 
 from skbayesnn._threads import blas_threads
 from skbayesnn.inference._drawn_fit import fit_by_drawing, sampled_sizes
-from skbayesnn.inference._evidence_fit import N_SCOUTS, EvidenceFit, seeds_of
+from skbayesnn.inference._evidence_fit import N_GROWTH_STARTS, EvidenceFit, seeds_of
 from skbayesnn.inference.choice._growth import best_of, grown
 from skbayesnn.inference.choice._noise_choice import with_chosen_noise
 from skbayesnn.inference.minima._search import ALONE, find_minima
@@ -202,7 +202,7 @@ def _begun(chosen, recipe, settings, seeds, workers):
 def _with_evidence(fit, seed, workers):
     """Add the evidence to a fit, if there is time."""
     sampled, problem = fit.sampled, fit.problem
-    with workers.progress.over("evidence") as step:
+    with workers.progress.stage("evidence") as step:
         try:
             eta = np.concatenate(sampled.joint.drawn_coordinates(sampled.draws))
             rng = np.random.default_rng(seed)
@@ -249,7 +249,7 @@ def _chosen(problem, hidden_layer_sizes, noise, entropy, init, previous, workers
         hidden_layer_sizes = kept.posed.posterior.network.hidden_layer_sizes
         growth = kept.growth if init is None else ()
     elif hidden_layer_sizes == "auto":
-        growth, tried = grown(problem, seeds_of(entropy, "some", N_SCOUTS), workers)
+        growth, tried = grown(problem, seeds_of(entropy, "auto", N_GROWTH_STARTS), workers)
         hidden_layer_sizes = best_of(growth).hidden_layer_sizes
         minima = tried[hidden_layer_sizes]
     posed = problem.posed(hidden_layer_sizes)
@@ -262,7 +262,7 @@ def _chosen(problem, hidden_layer_sizes, noise, entropy, init, previous, workers
             noise = "constant" if NOISE_MODELS[kept.noise].plain else kept.noise
     if noise is not None:
         return replace(fit, posed=NOISE_MODELS[noise].pose(posed), noise=noise)
-    seeds = seeds_of(entropy, hidden_layer_sizes, N_SCOUTS)
+    seeds = seeds_of(entropy, hidden_layer_sizes, N_GROWTH_STARTS)
     found = minima or find_minima(*posed, seeds, workers=workers)
     best = with_chosen_noise(replace(fit, minima=found), workers=workers)
     unchanged = best.noise == "constant"

@@ -37,8 +37,8 @@ def short_chains(fit, entropy, workers):
 
     ``fit`` is an `EvidenceFit`, and ``entropy`` that of the seeds. If noise models other than
     constant noise were tried, these are sampled. Returns a dict of `Sampled` by noise model, which
-    is empty for classes, where the chains would take too long, and where few large targets mislead
-    networks.
+    is empty for classes, where the chains would take too long, and where few large targets would
+    mislead networks (``Problem.half_linear``).
     """
     problem, sizes = fit.problem, sizes_of_chains(fit.problem)
     noises = [noise for noise in fit.noise_log_evidences if noise != "constant"] or [fit.noise]
@@ -46,11 +46,11 @@ def short_chains(fit, entropy, workers):
     posterior = problem.posed(sizes).posterior
     seconds = SHARE_OF_TIME * len(noises) * seconds_of_population(posterior, problem.limits)
     affordable = posterior.groups.centred and seconds <= problem.limits.sampled_seconds
-    informed = problem.sample_weight.sum() >= 1.0  # means under the prior alone are far off
-    if problem.half_linear or not (problem.likelihood.n_levels and affordable and informed):
+    has_data = problem.sample_weight.sum() >= 1.0  # means under the prior alone are far off
+    if problem.half_linear or not (problem.likelihood.n_levels and affordable and has_data):
         return {}
     found, seeds = {}, np.random.SeedSequence([entropy, 2]).spawn(N_CHAINS)
-    with workers.progress.over("short chains", np.ones(len(noises)), seconds=seconds) as step:
+    with workers.progress.stage("short chains", np.ones(len(noises)), seconds=seconds) as step:
         rngs = [np.random.default_rng(seed) for seed in seeds]
         with blas_threads(posterior.network.n_weights):  # under constant noise, for all models
             trained = briefly_trained(*problem.posed(sizes), rngs)

@@ -8,7 +8,11 @@ import numpy as np
 from skbayesnn.inference.choice._noise_choice import p_values
 from skbayesnn.inference.minima._training import trained_starts
 from skbayesnn.inference.noise._noise_models import NOISE_MODELS
-from skbayesnn.inference.sampling._population import sample_after, sample_population, scout
+from skbayesnn.inference.sampling._population import (
+    pilot_population,
+    sample_after,
+    sample_population,
+)
 from skbayesnn.inference.sampling._wide import is_wide, sample_wide
 from skbayesnn.inference.task._problem import Posed
 from skbayesnn.network import outputs
@@ -17,17 +21,21 @@ from skbayesnn.posterior import JointPosterior
 MOST_NETWORKS = 512  # most networks kept of a model
 MOST_AVERAGED = 128  # the same if output layers are averaged over in closed form
 PRECISE = 0.4  # standard error of an evidence that needs no more particles
-N_TRAINED = 16  # trained starts
-DOUBTFUL = 10.0  # nats below trained networks at which a narrow density is tried after all
+N_TRAINED = 16  # networks that are trained briefly
+# nats below trained networks at which a population near the best of these is drawn; measured with
+# `NEEDED` (doc/contributing/ablation.md)
+DOUBTFUL = 10.0
 LEAST_MORE, MOST_MORE = 2.0, 8.0  # factors of the number of particles for an inaccurate evidence
 SECONDS_OF_MORE = 3.0  # predicted seconds that determine the factor
 MOSTLY_EXPLAINED = 0.5  # left-out mean square error, in variances of targets, without noise
-ODDS = 2.0  # prior log odds of wide networks, and of targets without noise
+# prior log odds of wide networks, and of targets without noise; one nat more gains on exact rows
+# what it loses on noisy ones (doc/contributing/ablation.md)
+ODDS = 2.0
 SECONDS_OF_REGRESSION = 2.5e-4  # per row, weight and output, for about two noise models
 SECONDS_OF_CLASSES = 8e-5  # per row and weight
 SECONDS_IN_NUMPY = 3e-3  # per row and weight, for likelihoods that the compiled core lacks
 SECONDS_OF_WIDE = 1e-5  # per row, hidden unit, and row or input
-FEW_ROWS = 50  # number of rows whose time equals the overhead independent of the rows
+OVERHEAD_ROWS = 50  # number of rows that take as long as the overhead of a population
 CLOSE = 3.0  # nats behind others, prior odds included, at which a further model is sampled
 LITTLE_NOISE = 0.02  # largest sd of noise, in that of the targets, that may be none
 
@@ -45,14 +53,15 @@ class Drawn(NamedTuple):
     alpha: np.ndarray  # precisions of the weights, (m, n_groups)
     beta: np.ndarray  # noise precisions (m, n_levels)
     state: np.ndarray  # noise states (m, ...), see `JointPosterior.noise_state`
-    narrow: bool  # see `Particles`
-    stacked: bool  # False for a model that has its posterior probability in predictions
+    near_trained: bool  # see `Particles`
+    # whether stacking determines its weight in predictions; else its posterior probability does
+    by_stacking: bool
     averaged: bool  # True if predictions average over the output layers in closed form
 
     @property
     def log_odds(self):
         """Log evidence plus the prior log odds of the model."""
-        return self.log_evidence + ODDS * (not self.stacked)
+        return self.log_evidence + ODDS * (not self.by_stacking)
 
     @property
     def hidden_layer_sizes(self):
@@ -77,11 +86,11 @@ def seconds_of_population(posterior, limits):
     n, levels = len(posterior.X), posterior.likelihood.n_levels
     if is_wide(posterior, limits):
         hidden = posterior.network.hidden_layer_sizes[0]
-        return SECONDS_OF_WIDE * n * hidden * (n + posterior.X.shape[1] + FEW_ROWS)
+        return SECONDS_OF_WIDE * n * hidden * (n + posterior.X.shape[1] + OVERHEAD_ROWS)
     per_weight = SECONDS_OF_REGRESSION * levels if levels else SECONDS_OF_CLASSES
     if posterior.likelihood.compiled is None and not posterior.likelihood.quadratic:
         per_weight = SECONDS_IN_NUMPY
-    return per_weight * (len(posterior.X) + FEW_ROWS) * posterior.network.n_weights
+    return per_weight * (len(posterior.X) + OVERHEAD_ROWS) * posterior.network.n_weights
 
 
 class Trial:
@@ -89,10 +98,10 @@ class Trial:
 
     wide = False  # True for `WideTrial`
 
-    def __init__(self, problem, noise, posed, seed, stacked):
+    def __init__(self, problem, noise, posed, seed, by_stacking):
         self.problem, self.noise, self.posed = problem, noise, posed
         self.seed, self.rng = seed, np.random.default_rng(seed)
-        self.stacked, self.particles = stacked, None
+        self.by_stacking, self.particles = by_stacking, None
 
     @property
     def hidden_layer_sizes(self):
@@ -110,21 +119,28 @@ class Trial:
         """Highest log evidence of trained networks, by Laplace's approximation."""
         return np.max(self._trained[1])
 
-    def scout(self):
-        """Locate the precisions of the posterior by small populations; False if time ran out."""
+    def run_pilot(self):
+        """Locate the precisions of the posterior by small populations.
+
+        Sets ``particles``. Returns False if time ran out.
+        """
         model = NOISE_MODELS[self.noise]
-        joint = model.joint(self.problem, self.posed, tuned=True)
-        found = scout(joint, self.rng, self.problem.deadline, self._of_best_trained(joint))
+        joint = model.joint(self.problem, self.posed, integrate_outputs=True)
+        found = pilot_population(
+            joint, self.rng, self.problem.deadline, self._of_best_trained(joint)
+        )
         if found is not None:
             last = found.position[:, -1]
-            known = model.information(self.problem, self.posed, joint, last)
-            self.particles = found.informed(np.median(known, axis=0))
+            information = model.information(self.problem, self.posed, joint, last)
+            # further populations use coordinates with the information at the pilot's states
+            self.particles = found.with_information(np.median(information, axis=0))
         return found is not None
 
     def _of_best_trained(self, joint):
         """Coordinates ``(n_free,)`` of the precisions of the best trained network.
 
-        ``nan`` for precisions of the weights of a noise network.
+        They are ``nan`` for the weights of a noise network. Returns ``None`` if no trained network
+        has an evidence.
         """
         starts, values = self._trained
         if not np.any(np.isfinite(values)):
@@ -157,9 +173,9 @@ class Trial:
         """Last positions of all chains of the population."""
         return self.particles.position[:, -1]
 
-    def is_plausible_beside(self, others):
-        """Locate the precisions of a further model; False if others are more probable."""
-        if self.particles is None and not self.scout():
+    def competes_with(self, others):
+        """Run the pilot of a further model; return False if others are far more probable."""
+        if self.particles is None and not self.run_pilot():
             return False
         best = max(trial.particles.log_evidence for trial in others)
         return self.particles.log_evidence > best - CLOSE - ODDS
@@ -169,11 +185,12 @@ class Trial:
         posterior, particles = self.posed.posterior, self.particles
         if not posterior.likelihood.quadratic or self.problem.noise_is_given:
             return {}
-        position = particles.chosen(MOST_NETWORKS, self.rng)
+        position = particles.thinned(MOST_NETWORKS, self.rng)
         theta = particles.joint.complete_weights(position, [self.rng] * len(position))
         f = outputs(posterior.network, theta, posterior.X)
         beta = posterior.likelihood.precisions(particles.joint.place(position).hyper.beta)
         beta = np.exp(np.mean(np.log(beta), axis=0))
+        # beta times the epistemic variance of a row is its leverage
         return p_values(posterior, f.mean(axis=0) - posterior.y, 1.0 - beta * f.var(axis=0), beta)
 
     def sample(self, more=1):
@@ -184,11 +201,11 @@ class Trial:
     def sample_near_trained(self):
         """Draw another population if training finds more; keep the one that finds more."""
         found, joint = self.particles, self.particles.joint
-        if found.narrow or self.highest_by_training < found.log_evidence + DOUBTFUL:
+        if found.near_trained or self.highest_by_training < found.log_evidence + DOUBTFUL:
             return
         near, last = self._of_best_trained(joint), joint.coordinates_in(found.position[:, -1])
         eta = np.where(np.isnan(near), last.mean(axis=0), near)[None]
-        other = sample_population(joint, eta, self.rng, self.problem.deadline, narrow=True)
+        other = sample_population(joint, eta, self.rng, self.problem.deadline, near_trained=True)
         if other is not None and other.log_evidence > found.log_evidence:
             self.particles = other
 
@@ -201,8 +218,9 @@ class Trial:
     def drawn(self):
         """Collect drawn networks."""
         found, joint = self.particles, self.particles.joint
-        averaged = self.wide or not self.stacked  # there may be hardly any noise
-        position = found.chosen(MOST_AVERAGED if averaged else MOST_NETWORKS, self.rng)
+        # with hardly any noise, drawn output layers would leave gaps between their predictions
+        averaged = self.wide or not self.by_stacking
+        position = found.thinned(MOST_AVERAGED if averaged else MOST_NETWORKS, self.rng)
         hyper = joint.typical_hyper(position)
         return Drawn(
             self.noise,
@@ -215,8 +233,8 @@ class Trial:
             alpha=hyper.alpha,
             beta=hyper.beta,
             state=joint.noise_state(position),
-            narrow=found.narrow,
-            stacked=self.stacked,
+            near_trained=found.near_trained,
+            by_stacking=self.by_stacking,
             averaged=averaged,
         )
 
@@ -224,17 +242,19 @@ class Trial:
 class WideTrial(Trial):
     """Sampling of one wide layer under constant noise by a single population, see `sample_wide`."""
 
-    highest_by_training = -np.inf  # training would find single functions of a near Gaussian process
+    # a wide network is nearly a Gaussian process, of which trained networks are single functions:
+    # they show no mode that its population has missed
+    highest_by_training = -np.inf
     wide = True
 
-    def scout(self):
-        """Draw the population; False if time ran out."""
-        joint = NOISE_MODELS[self.noise].joint(self.problem, self.posed, tuned=True)
+    def run_pilot(self):
+        """Draw the only population, without a pilot; return False if time ran out."""
+        joint = NOISE_MODELS[self.noise].joint(self.problem, self.posed, integrate_outputs=True)
         self.particles = sample_wide(joint, self.rng, self.problem.deadline)
         return self.particles is not None
 
     def p_values(self):
-        """No tests: networks that nearly interpolate their rows do not show other noise."""
+        """Return no P values: nearly interpolated rows do not show other noise."""
         return {}
 
     def sample(self, more=1):
@@ -244,10 +264,10 @@ class WideTrial(Trial):
         """Keep the population."""
 
 
-def trial_of(problem, noise, hidden_layer_sizes, seed, stacked=True, exact=False):
-    """Make the `Trial` of a model, without noise if ``exact``."""
+def trial_of(problem, noise, hidden_layer_sizes, seed, by_stacking=True, without_noise=False):
+    """Make the `Trial` of a model; ``without_noise`` fixes noise levels at their lower bounds."""
     posed = NOISE_MODELS[noise].pose(problem.posed(hidden_layer_sizes))
-    if exact:
+    if without_noise:
         posed = posed._replace(settings=posed.settings.without_noise())
     wide = noise == "constant" and is_wide(posed.posterior, problem.limits)
-    return (WideTrial if wide else Trial)(problem, noise, posed, seed, stacked)
+    return (WideTrial if wide else Trial)(problem, noise, posed, seed, by_stacking)

@@ -219,7 +219,7 @@ class EvidenceSearch(LinkToSite, Delegating, MetaEstimatorMixin, BaseEstimator):
                 for i in some
             ]
             found = {}
-            with progress.over(stage, np.ones(len(calls))) as step:
+            with progress.stage(stage, np.ones(len(calls))) as step:
                 for i, fit in zip(some, in_order(self.n_jobs, calls), strict=True):
                     number = f"[{i + 1}/{len(candidates)}] {labels[i]}"
                     step(f"{number}: {fit}" if progress.listens else None)

@@ -35,8 +35,8 @@ NEGLIGIBLE_MODEL = 0.002  # share of a sampled model below which it is left out
 PSEUDO_COUNT = 0.5  # rows of a Dirichlet prior of the shares of sampled models
 STACKING_STEPS, LEAST_GAIN = 2000, 1e-10  # most steps; relative gain below which they end
 SHARE_OF_CHAINS = 0.5  # largest share of short chains beside minima; .3 to .7 hardly differ
-FALL_OF_CHAINS = 0.25  # nats per row behind the minima that divide this share by e
-TEMPERATURE = 0.05  # fall of the log density in nats per row that divides a weight by e
+FALL_OF_CHAINS = 0.25  # nats per row by which chains predict worse that divide this share by e
+TEMPERATURE = 0.05  # difference of log densities, in nats per row, that divides a weight by e
 LEAST_SHARE = 0.01  # of the largest weight; smaller tempered weights are zero
 EQUAL_SHARE = 0.3  # part of the predictions of minima that noise models share equally
 HOPELESS = 20.0  # nats below the best evidence at which a sampled model has no share
@@ -121,10 +121,10 @@ def combined(fit, combine):
     pool = fit.pool if of_all_models else fit.pool[: len(fit.minima)]
     minima = [minimum for _, minimum in pool]
     member = cache(lambda i: member_of(*pool[i], settings))
-    left = cache(lambda i: _left_out(*pool[i], settings, member(i)))
+    left_out_of = cache(lambda i: _left_out(*pool[i], settings, member(i)))
 
     def densities(i):
-        return left(i).log_density
+        return left_out_of(i).log_density
 
     shares = _shares(combine, fit.posed.posterior, minima, densities)
     if of_all_models:
@@ -132,7 +132,7 @@ def combined(fit, combine):
     if fit.problem.half_linear and combine == "posterior":
         shares = _half_linear(shares, [minimum.network for minimum in minima])
     used = np.flatnonzero(shares)
-    mixed = LeftOut.mixed([left(i) for i in used], shares[used])
+    mixed = LeftOut.mixed([left_out_of(i) for i in used], shares[used])
     parts = _pooled(fit, minima, used, member, densities)
     gaussians = Ensemble(parts, tuple(shares[[i]] for i in used))
     return Combined(fit.without_matrices(), gaussians, shares, mixed)
@@ -143,12 +143,12 @@ def _pooled(fit, minima, used, member, densities):
 
     They are pooled with the means of all minima under constant noise, if there are any.
     """
-    law = type(fit.problem.likelihood)
-    plain = [i for i, m in enumerate(minima) if m.noise is None and type(m.likelihood) is law]
+    kind = type(fit.problem.likelihood)
+    plain = [i for i, m in enumerate(minima) if m.noise is None and type(m.likelihood) is kind]
     if not plain or all(minima[i].noise is None for i in used):
         return tuple(map(member, used))
-    some = [minima[i] for i in plain]
-    shares = _shares("tempered", fit.posed.posterior, some, lambda j: densities(plain[j]))
+    of_plain = [minima[i] for i in plain]
+    shares = _shares("tempered", fit.posed.posterior, of_plain, lambda j: densities(plain[j]))
     kept = np.flatnonzero(shares)
     others = Ensemble(tuple(member(plain[j]) for j in kept), tuple(shares[[j]] for j in kept))
 
@@ -194,9 +194,11 @@ def _shares(combine, posterior, minima, densities):
     evidences = np.array([m.log_evidence for m in minima])
     known = ~np.isnan(evidences)
     if any(m.trouble in OF_SIZE for m in minima):
-        known[:], evidences = True, np.full(len(minima), np.nan)  # large ones may lack it
-    free = np.array([not m.fits_everything for m in minima])
-    choices = known & free, known, np.ones(len(minima), dtype=bool)
+        # large networks may have no evidence, so that those of all minima are ignored
+        known[:], evidences = True, np.full(len(minima), np.nan)
+    leaves_noise = np.array([not m.fits_everything for m in minima])
+    # the first of these sets that is not empty
+    choices = known & leaves_noise, known, np.ones(len(minima), dtype=bool)
     eligible = next(np.flatnonzero(choice) for choice in choices if np.any(choice))
     weights = np.zeros(len(minima))
     if combine == "best" or len(eligible) == 1:
@@ -238,9 +240,9 @@ def _half_linear(shares, networks):
 def noise_of(likelihood, beta, state=None, network=None, log_range=None, precision=None):
     """Make the noise of networks; ``None`` for classifiers.
 
-    With the precisions ``beta`` ``(m, n_levels)`` and the ``state`` ``(m, ...)`` of the noise, see
-    `JointPosterior.noise_state`, which by default is that of the likelihood. The network has the
-    weights ``state``; see `NoiseNetworks`.
+    ``beta`` ``(m, n_levels)`` are the noise precisions. ``state`` ``(m, ...)`` has the other
+    parameters of the noise, see `JointPosterior.noise_state`; by default those of the likelihood.
+    With a noise ``network``, they are its weights; see `NoiseNetworks`.
     """
     if likelihood.classes:
         return None
@@ -287,10 +289,10 @@ def stacking_weights(log_densities, sample_weight, pseudo_count=0.0):
     """Maximise the mean log of mixed leave-one-out densities over the weights of members.
 
     The concave problem is solved by expectation maximisation (Yao et al. 2018 use the same
-    criterion). Given are leave-one-out log predictive densities ``(m, n)`` of every member for
-    every row. A number of rows, the ``pseudo_count``, is added to those of every member, as by a
-    Dirichlet prior; it keeps members whose wide tails no training row needs. The weights ``(m,)``
-    sum to 1.
+    criterion). ``log_densities`` ``(m, n)`` are leave-one-out log predictive densities of every
+    member for every row. ``pseudo_count`` is a number of rows that is added to those of every
+    member, as by a Dirichlet prior; it keeps members whose wide tails no training row needs.
+    Returns weights ``(m,)`` that sum to 1.
     """
     n_members, total = len(log_densities), sample_weight.sum()
     weights = np.full(n_members, 1.0 / n_members)
@@ -318,9 +320,9 @@ def tempered_weights(log_evidences, sample_weight, log_densities=None):
     that of the member of highest evidence. The posterior probabilities of `evidence_weights` differ
     far more between members than the accuracy of Laplace's approximation justifies.
 
-    Given are log evidences ``(m,)`` and leave-one-out log predictive densities ``(m, n)`` of every
-    member for every row; without these ``s`` is the log evidence per row. The weights ``(m,)`` sum
-    to 1; those below 1 % of the largest are zero.
+    The arguments are log evidences ``(m,)`` and leave-one-out log predictive densities ``(m, n)``
+    of every member for every row; without these ``s`` is the log evidence per row. Returns weights
+    ``(m,)`` that sum to 1; those below 1 % of the largest are zero.
     """
     score = log_evidences / sample_weight.sum()
     if log_densities is not None:
@@ -343,30 +345,32 @@ def ensemble_of_models(fit):
     the models would depend on errors of evidences by single nats (Yao et al. 2018). Wide networks
     and models without noise have their posterior probabilities, as networks that interpolate their
     rows do not show how well they predict others. The number of networks of a model is proportional
-    to its weight. Models far behind are left out: their noise is wider, so that gross outliers
-    alone would give them a weight. Linear models are not, if they have half of the share anyway.
+    to its weight. Models far behind in evidence are left out: their noise is wider, so that gross
+    outliers alone would give them a weight. No model is left out if linear models have half of the
+    share.
 
-    Returned are the `Ensemble` of a `DrawnFit` and its leave-one-out predictions.
+    Returns the `Ensemble` of a `DrawnFit` and its leave-one-out predictions.
     """
     problem = fit.problem
     least = -np.inf if problem.half_linear else fit.drawn[0].log_evidence - HOPELESS
-    drawn = [some for some in fit.drawn if some.log_evidence >= least]
-    parts = [_networks_of(some) for some in drawn]
+    drawn = [model for model in fit.drawn if model.log_evidence >= least]
+    parts = [_networks_of(model) for model in drawn]
     rows = problem.X, problem.y, problem.known
     left = [
-        LeftOut.of_draws(part, *rows, some.joint.left_out_outputs(some.position))
-        for part, some in zip(parts, drawn, strict=True)
+        LeftOut.of_draws(part, *rows, model.joint.left_out_outputs(model.position))
+        for part, model in zip(parts, drawn, strict=True)
     ]
-    log_densities = np.stack([some.log_density for some in left])
-    stacked = np.array([some.stacked for some in drawn])
-    log_odds = np.array([some.log_odds for some in drawn])
-    best = log_odds[stacked].max(initial=-np.inf)  # model of the stack
-    probabilities = evidence_weights(np.append(log_odds[~stacked], best))
+    log_densities = np.stack([predictions.log_density for predictions in left])
+    stacked = np.array([model.by_stacking for model in drawn])
+    log_odds = np.array([model.log_odds for model in drawn])
+    # the stack competes as one model, with the log odds of its best member
+    of_stack = log_odds[stacked].max(initial=-np.inf)
+    probabilities = evidence_weights(np.append(log_odds[~stacked], of_stack))
     shares = np.empty(len(drawn))
     shares[~stacked] = probabilities[:-1]
     if stacked.any():
-        inside = stacking_weights(log_densities[stacked], problem.sample_weight, PSEUDO_COUNT)
-        shares[stacked] = probabilities[-1] * inside
+        weights = stacking_weights(log_densities[stacked], problem.sample_weight, PSEUDO_COUNT)
+        shares[stacked] = probabilities[-1] * weights
     if problem.half_linear:
         shares = _half_linear(shares, [part.network for part in parts])
     kept = np.flatnonzero(shares >= NEGLIGIBLE_MODEL)
@@ -381,23 +385,24 @@ def ensemble_of_models(fit):
 def with_chains(gaussians, left_out, fit):
     """Mix the predictions of minima with those of the networks that short chains have drawn.
 
-    Both count equally, but chains count less if left-out rows are less probable under them: they
-    may have missed what longer training finds. Among the noise models of the chains the weights are
-    those of stacking. Leave-one-out densities do not raise the share of the chains, as they are too
-    high for overfitted noise networks.
+    Both have equal shares, but that of chains is smaller if left-out rows are less probable under
+    them: they may have missed what longer training finds. Among the noise models of the chains the
+    weights are those of stacking. Leave-one-out densities do not raise the share of the chains, as
+    they are too high for overfitted noise networks.
 
-    Returned are the `Ensemble` and its leave-one-out predictions.
+    Returns the `Ensemble` and its leave-one-out predictions.
     """
     problem = fit.problem
     parts = [_draws_of_chains(each.joint, each.draws) for each in fit.chained.values()]
     left = [LeftOut.of_draws(part, problem.X, problem.y, problem.known) for part in parts]
-    log_densities = np.stack([some.log_density for some in left])
+    log_densities = np.stack([predictions.log_density for predictions in left])
     shares = stacking_weights(log_densities, problem.sample_weight, PSEUDO_COUNT)
     chains = LeftOut.mixed(left, shares)
     lead = np.average(chains.log_density - left_out.log_density, weights=problem.sample_weight)
     share = SHARE_OF_CHAINS * np.exp(min(lead, 0.0) / FALL_OF_CHAINS)
     drawn = Ensemble.of_draws(parts, share * shares)
-    weights = (*((1.0 - share) * some for some in gaussians.weights), *drawn.weights)
+    of_minima = [(1.0 - share) * weights for weights in gaussians.weights]
+    weights = (*of_minima, *drawn.weights)
     ensemble = Ensemble((*gaussians.parts, *parts), weights)
     return ensemble, LeftOut.mixed([left_out, chains], np.array([1.0 - share, share]))
 
@@ -427,8 +432,8 @@ def _draws_of(joint, theta, beta, state, best=0):
 def _draws_of_chains(joint, draws):
     """Networks that chains have drawn, one chain after the other."""
     theta, beta, state = (
-        some.reshape(draws.energy.size, some.shape[-1])
-        for some in (draws.theta, draws.beta, draws.noise)
+        array.reshape(draws.energy.size, array.shape[-1])
+        for array in (draws.theta, draws.beta, draws.noise)
     )
     return _draws_of(joint, theta, beta, state, int(np.argmin(draws.energy)))
 

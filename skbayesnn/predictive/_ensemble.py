@@ -121,12 +121,12 @@ class Ensemble:
         Under Student-t noise the mean of a function of the target need not exist.
         """
         kept = [not part.noise.heavy_tails for part in self.parts]
-        weights = tuple(some for some, keep in zip(self.weights, kept, strict=True) if keep)
-        total = sum(some.sum() for some in weights)
+        weights = tuple(shares for shares, keep in zip(self.weights, kept, strict=True) if keep)
+        total = sum(shares.sum() for shares in weights)
         if all(kept) or total < LEAST_WITH_MOMENTS:
             return self if all(kept) else None
         parts = tuple(part for part, keep in zip(self.parts, kept, strict=True) if keep)
-        return replace(self, parts=parts, weights=tuple(some / total for some in weights))
+        return replace(self, parts=parts, weights=tuple(shares / total for shares in weights))
 
     def function_moments(self, X, function, errors=None):
         """Mean and variance of a function of each target, ``(n, p)``, by Gauss-Hermite quadrature.
@@ -145,7 +145,7 @@ class Ensemble:
     def cdf(self, X, y, errors=None):
         """Probability of targets no larger than ``y``, ``(n, p)``; ``errors`` as for `moments`."""
         return self._by_rows(
-            lambda X, y, errors: sum(some.cdf(y) for some in self._marginals(X, errors)),
+            lambda X, y, errors: sum(mixture.cdf(y) for mixture in self._marginals(X, errors)),
             X,
             y,
             errors,
@@ -166,7 +166,9 @@ class Ensemble:
             return self.log_density(X, y, errors)[:, None]
 
         def log_density(X, y, errors):
-            return logsumexp([some.log_density(y) for some in self._marginals(X, errors)], axis=0)
+            return logsumexp(
+                [mixture.log_density(y) for mixture in self._marginals(X, errors)], axis=0
+            )
 
         return self._by_rows(log_density, X, y, errors)
 
@@ -207,7 +209,7 @@ class Ensemble:
 
         def moments(X):
             parts = [part.gradient_moments(X) for part in self.parts]
-            means, variances = (np.concatenate(some) for some in zip(*parts, strict=True))
+            means, variances = (np.concatenate(blocks) for blocks in zip(*parts, strict=True))
             mean = self._mixed(means)
             return mean, self._mixed((means - mean) ** 2 + variances)
 
@@ -226,7 +228,7 @@ class Ensemble:
         totals = np.array([weights.sum() for weights in self.weights])
         with self._threads():
             moments = [part.probabilities(X, moderated) for part in self.parts]
-        means, variances = (np.stack(some) for some in zip(*moments, strict=True))
+        means, variances = (np.stack(arrays) for arrays in zip(*moments, strict=True))
         mean = np.tensordot(totals, means, 1)
         return mean, np.tensordot(totals, variances + (means - mean) ** 2, 1)
 
@@ -237,10 +239,12 @@ class Ensemble:
     def _marginals(self, X, errors):
         """Marginals of targets; known errors require Gaussian `Marginals`."""
         pairs = zip(self.parts, self.weights, strict=True)
-        marginals = [some for part, weights in pairs for some in part.marginals(X, weights)]
+        marginals = [mixture for part, weights in pairs for mixture in part.marginals(X, weights)]
         if errors is None:
             return marginals
-        return [some._replace(scales=np.sqrt(some.scales**2 + errors)) for some in marginals]
+        return [
+            mixture._replace(scales=np.sqrt(mixture.scales**2 + errors)) for mixture in marginals
+        ]
 
     def _threads(self):
         return blas_threads(max(part.network.n_weights for part in self.parts))
@@ -257,17 +261,17 @@ class Ensemble:
                 for rows in blocks
             ]
         if isinstance(parts[0], tuple):
-            return [np.concatenate(some) for some in zip(*parts, strict=True)]
+            return [np.concatenate(blocks) for blocks in zip(*parts, strict=True)]
         return np.concatenate(parts)
 
 
 def mean_over(marginals, function):
     """Mean of a function over mixtures of Gaussians."""
     total = 0.0
-    for some in marginals:
+    for mixture in marginals:
         for z, share in zip(HERMITE_NODES, HERMITE_WEIGHTS, strict=True):
-            values = function(some.means + z * some.scales)
-            total = total + share * np.tensordot(some.weights, values, 1)
+            values = function(mixture.means + z * mixture.scales)
+            total = total + share * np.tensordot(mixture.weights, values, 1)
     return total
 
 
@@ -314,8 +318,8 @@ class Rescaled(Part):
     def marginals(self, X, weights):
         inverse, scale = self.scaling.inverse, self.scaling.scale
         return [
-            some._replace(means=inverse(some.means), scales=some.scales * scale)
-            for some in self.part.marginals(X[:, self.columns], weights)
+            mixture._replace(means=inverse(mixture.means), scales=mixture.scales * scale)
+            for mixture in self.part.marginals(X[:, self.columns], weights)
         ]
 
     def log_densities(self, X, y, errors=None):

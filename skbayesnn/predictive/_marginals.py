@@ -131,7 +131,7 @@ def mixture_entropy(tables):
     u = np.arange(-end, end + 0.5 * NODE_SPACING, NODE_SPACING)
     for rows, components, centre, spread in _blocks(tables):
         at = [centre + spread * node for node in np.sinh(u)]
-        density = [_cdf_and_density(components, some)[1] for some in at]
+        density = [_cdf_and_density(components, x)[1] for x in at]
         masses = np.cosh(u)[:, None] * density
         entropies = np.sum(masses * -np.log(density, where=masses > 0, out=masses * 0), axis=0)
         found[rows] = np.reshape(entropies / masses.sum(axis=0), found[rows].shape)
@@ -166,8 +166,8 @@ class _Components(NamedTuple):
             flat = (np.reshape(array, (len(weights), -1)) for array in arrays)
             laws.setdefault(law, []).append((weights, *flat))
         joined = []
-        for law, some in laws.items():
-            weights, means, scales = map(np.concatenate, zip(*some, strict=True))
+        for law, parts in laws.items():
+            weights, means, scales = map(np.concatenate, zip(*parts, strict=True))
             arrays = np.ascontiguousarray(means.T), np.reciprocal(scales.T, order="C")
             joined.append(cls(weights, *arrays, law))
         return joined
@@ -192,7 +192,7 @@ class _Components(NamedTuple):
 
 def _moments(components):
     """Mean and standard deviation ``(r,)`` of mixtures; scales count as standard deviations."""
-    centre, square = sum(some.means @ some.weights for some in components), 0.0
+    centre, square = sum(component.means @ component.weights for component in components), 0.0
     for weights, means, inverse, _ in components:
         apart = means - centre[:, None]
         square = square + (apart * apart + 1.0 / (inverse * inverse)) @ weights
@@ -201,9 +201,9 @@ def _moments(components):
 
 def _quantile(components, centre, spread, probability):
     """Compute quantiles of rows ``(r,)``, starting as if means were normally distributed."""
-    brackets = [some.bracket(probability) for some in components]
-    low = np.min([some for some, _ in brackets], axis=0)
-    high = np.max([some for _, some in brackets], axis=0)
+    brackets = [component.bracket(probability) for component in components]
+    low = np.min([start for start, _ in brackets], axis=0)
+    high = np.max([end for _, end in brackets], axis=0)
     score, square = ndtri(probability), (spread * ndtri(probability)) ** 2
     for weights, _, inverse, law in components:
         excess = law.quantile(probability) ** 2 - score**2
@@ -236,16 +236,16 @@ def _solved(components, probability, x, low, high, narrow):
         found |= (high[left] - low[left] <= narrow[left]) | (x[left] == at)
         if found.all():
             break
-        components, left = [some.of_rows(~found) for some in components], left[~found]
+        components, left = [component.of_rows(~found) for component in components], left[~found]
     return x
 
 
 def _cdf_and_density(components, x):
     """Distribution function and density of the mixture, ``(r,)``."""
     total = np.zeros((2, len(x)))
-    for some in components:
-        found = compiled_mixture(x, *some)
-        total += some.cdf_and_density(x) if found is None else found
+    for component in components:
+        found = compiled_mixture(x, *component)
+        total += component.cdf_and_density(x) if found is None else found
     return total
 
 

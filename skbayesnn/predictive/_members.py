@@ -31,7 +31,7 @@ from skbayesnn.predictive._moderation import (
 )
 from skbayesnn.predictive._noise import GaussianNoise
 
-FUNCTIONS = 4  # functions for each network that represent covariances between rows
+FUNCTIONS = 4  # functions drawn for each network, which represent covariances between rows
 
 
 def class_probabilities(activations):
@@ -207,8 +207,10 @@ class Member(Part):
 
     def gradient_moments(self, X):
         """Derivatives, and their variances ``G A^-1 G^T``, with ``G`` the `mixed_jacobian`."""
-        found = [(mean, self.precision.gradient_variances(some)) for mean, some in self._slopes(X)]
-        means, variances = (np.concatenate(some)[None] for some in zip(*found, strict=True))
+        found = [
+            (mean, self.precision.gradient_variances(factors)) for mean, factors in self._slopes(X)
+        ]
+        means, variances = (np.concatenate(blocks)[None] for blocks in zip(*found, strict=True))
         return means, variances
 
     def draw_gradients(self, X, rng, size):
@@ -225,8 +227,8 @@ class Member(Part):
             trace = forward(network, self.theta, X[rows], order=2)
             slopes, factors = self._relative(input_jacobian(trace)), mixed_factors(trace)
             if self._has_classes:
-                factors = [some.relative() for some in factors]
-            if self.free is not None:  # the last layer's
+                factors = [factor.relative() for factor in factors]
+            if self.free is not None:  # only the last layer is free
                 factors = factors[-1:]
             if self.shift is not None:
                 slopes = slopes + mixed_product(factors, self.shift)
@@ -354,7 +356,7 @@ class Draws(Part):
         for rows in row_blocks(len(X), self.doubles_per_row):
             p = class_probabilities(self.outputs(X[rows]))
             parts.append((p.mean(axis=0), p.var(axis=0)))
-        return tuple(np.concatenate(some) for some in zip(*parts, strict=True))
+        return tuple(np.concatenate(blocks) for blocks in zip(*parts, strict=True))
 
     def whitened(self, X):
         """Outputs as ``mean + V z``: deviations from the mean, divided by ``m^(1/2)``."""
@@ -411,11 +413,11 @@ class GivenHidden(Draws):
     def _drawn_weights(self, chosen, rng):
         """Weights of some networks with drawn output layers, ``(len(chosen), k)``."""
         theta = self.theta[chosen]
-        for some in row_blocks(len(chosen), self.layers.known[0].size):
-            layers = self.layers.at(chosen[some])
+        for block in row_blocks(len(chosen), self.layers.known[0].size):
+            layers = self.layers.at(chosen[block])
             drawn = layers.weights(rng.standard_normal(layers.sd.shape))
             output = np.swapaxes(drawn, -1, -2).reshape(len(drawn), -1)
-            theta[some, self.network.slices[-1]] = output
+            theta[block, self.network.slices[-1]] = output
         return theta
 
     def gradient_moments(self, X):
@@ -431,10 +433,10 @@ class GivenHidden(Draws):
         return self.gradients(X), found
 
     def whitened(self, X):
-        """Outputs as ``mean + V z``, with exact mean and variances; correlations by drawing."""
+        """Outputs as ``mean + V z``, with exact mean and variances, and correlations of draws."""
         chosen, rng = np.repeat(np.arange(self.size), FUNCTIONS), np.random.default_rng(0)
         means, variances = self._moments(X)
         mean = means.mean(axis=0)
         V = np.moveaxis(outputs(self.network, self._drawn_weights(chosen, rng), X) - mean, 0, -1)
-        total = means.var(axis=0) + variances.mean(axis=0)
+        total = means.var(axis=0) + variances.mean(axis=0)  # law of total variance
         return mean, V * np.sqrt(total / np.sum(V**2, axis=-1))[..., None]

@@ -15,9 +15,10 @@ import numpy as np
 from skbayesnn.samplers._dynamics import Metric, RandomNumbers, start, transition
 
 MIDDLE = 16, 84  # per cent: one standard deviation about the mean of a normal distribution
+# step sizes relative to the length scales of the coordinates; the first one is adapted
 FIRST_STEP, LONGEST_STEP = 0.3, 1.0
-ACCEPTANCE = 0.8
-LEAST_SCALE = 1e-3
+ACCEPTANCE = 0.8  # mean acceptance probability to which step sizes are adapted
+LEAST_SCALE = 1e-3  # least length scale, where all particles agree in a coordinate
 HUGE = np.finfo(float).max ** 0.5  # replaces misfits that are not finite
 
 
@@ -110,11 +111,12 @@ def anneal(path, rng, schedule):
             misfit = path.misfit(position).reshape(schedule.n_populations, -1)
             misfit = np.where(np.isfinite(misfit), misfit, HUGE)
         following = _next_exponent(misfit, exponent, schedule.effective)
-        gains = (exponent - following) * misfit
-        totals = log_sum_exp(gains, axis=1)
+        log_weights = (exponent - following) * misfit
+        totals = log_sum_exp(log_weights, axis=1)
+        # the mean importance weight estimates the ratio of the normalising constants
         log_evidences += totals - np.log(size)
         exponent, n_exponents = following, n_exponents + 1
-        weights = np.exp(gains - totals[:, None])
+        weights = np.exp(log_weights - totals[:, None])
         if exponent == 1.0:  # populations are weighted by their evidence
             weights = np.exp(log_evidences - log_sum_exp(log_evidences, axis=0))[:, None] * weights
             weights = weights.reshape(1, -1)
@@ -141,9 +143,11 @@ def _moved(path, exponent, kept, particles, step, rng, schedule):
     metric = Metric(np.tile(_scale(phase.gradient, particles), (n, 1)))
     for i in range(n_moves):
         noise = RandomNumbers(rng.standard_normal(phase.gradient.shape), rng.random(n))
+        # step sizes vary to prevent periodic trajectories (Neal 2011, section 5.4.2.2)
         sizes = step * np.exp(0.4 * (rng.random(n) - 0.5))
         phase, info = transition(energy, phase, noise, sizes, n_steps, metric)
         change = info.acceptance.mean() - ACCEPTANCE
+        # adaptation fades at the posterior, where the states are draws
         step = min(step * np.exp(change / np.sqrt(1 + i * is_last)), LONGEST_STEP)
         for move in moves:
             phase = move(energy, phase, rngs)
@@ -160,6 +164,7 @@ def _scale(gradient, position):
     """
     gradient = np.where(np.isfinite(gradient), gradient, 0.0)
     with np.errstate(divide="ignore"):
+        # half the width of these percentiles estimates a standard deviation
         by_curvature = 2.0 / np.diff(np.percentile(gradient, MIDDLE, axis=0), axis=0)[0]
     position = position[:, : gradient.shape[1]]
     spread = 0.5 * np.diff(np.percentile(position, MIDDLE, axis=0), axis=0)[0]

@@ -72,7 +72,7 @@ def main():
             for needed in WAYS.values():
                 _population.NEEDED = needed
                 trial = trial_of(problem, noise, sizes, np.random.SeedSequence(seed))
-                trial.scout()
+                trial.run_pilot()
                 trial.sample()
                 row.append(trial.particles.log_evidence - truth)
             errors.append(row)

@@ -85,7 +85,7 @@ def test_left_out_rows_of_random_targets_are_not_predicted():
         y = (y - y.mean()) / y.std()
         problem = Problem(x, y[:, None], np.ones(20), Gaussian.per_output(1))
         trial = trial_of(problem, "constant", (128,), np.random.SeedSequence(0))
-        assert trial.scout()
+        assert trial.run_pilot()
         trials.append(trial)
     assert [trial.predicts_left_out_rows for trial in trials] == [True, False]
 

@@ -173,13 +173,13 @@ def test_minima_predict_if_asked_for(combine):
 
 @pytest.mark.parametrize(("nats", "measured"), [(15.0, True), (25.0, False)])
 def test_populations_that_miss_what_training_finds_are_rejected(monkeypatch, nats, measured):
-    original = _drawn_fit._drawn
+    original = _drawn_fit._draw_models
 
     def missed(*args):
         drawn, tests, _ = original(*args)
         return drawn, tests, nats
 
-    monkeypatch.setattr(_drawn_fit, "_drawn", missed)
+    monkeypatch.setattr(_drawn_fit, "_draw_models", missed)
     model = EvidenceMLPRegressor((2,), noise="constant", random_state=0).fit(*linear_rows())
     assert np.isfinite(model.log_evidence_std_) == measured
     assert ("missed what training found" in model.evidence_report_.advice) != measured
@@ -190,7 +190,7 @@ def test_narrow_modes_are_found():
     X = rng.uniform(-2, 2, (60, 3))
     y = np.sin(2 * X[:, 0]) + 0.3 * rng.standard_normal(60)
     model = EvidenceMLPRegressor((3,), noise="constant", random_state=0).fit(X, y)
-    assert model._result.drawn[0].narrow  # from free precisions populations find noise only
+    assert model._result.drawn[0].near_trained  # from free precisions populations find noise only
     assert model.noise_std_ < 0.4
     assert abs(model.log_evidence_ - model.evidence_report_.laplace_log_evidence) < 5.0
 

@@ -470,7 +470,7 @@ def test_gradients_under_a_coupled_prior(noise):
     posed = model.pose(problem.posed((2,)))
     starts = [Trained(mean, Hyperparameters(np.ones(1), np.ones(1)))] * 2
     seeds = np.random.SeedSequence(0).spawn(2)
-    joint = model.joint(problem, posed, tuned=True)
+    joint = model.joint(problem, posed, integrate_outputs=True)
     theta, hyper = model.starts(problem, posed, joint, starts, (), seeds, True)
     known = model.information(problem, posed, joint, joint.position(theta, hyper))
     joint = replace(joint, information=known[0] + 0.5)

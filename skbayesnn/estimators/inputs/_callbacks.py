@@ -25,7 +25,7 @@ except ImportError:  # scikit-learn before 1.9
 
 
 @contextmanager
-def callbacks_told(estimator, X, y):
+def reporting_to_callbacks(estimator, X, y):
     """Notify callbacks, if there are any, of the begin and the end of a fit."""
     here, above = "_skl_callbacks", "_parent_callback_ctx"  # set on it or on an enclosing one
     if not (hasattr(estimator, here) or hasattr(estimator, above)):
@@ -57,9 +57,9 @@ class CallbackTasks(Progress):
         self._estimator, self._root = estimator, root
 
     @contextmanager
-    def over(self, name, works=(), is_open=False, seconds=np.nan):
+    def stage(self, name, works=(), is_open=False, seconds=np.nan):
         """Open a stage as a task; the number of its steps is fixed unless there may be more."""
-        with super().over(name, works, is_open, seconds) as step:
+        with super().stage(name, works, is_open, seconds) as step:
             if self.depth > 1:
                 yield step
                 return

@@ -243,9 +243,9 @@ class Classification(ClassifierMixin):
             )
         return np.searchsorted(self.classes_, y)[:, None].astype(float)
 
-    def _check_domain(self, rows, known):
+    def _check_domain(self, rows, attributes):
         present = np.unique(rows.y)
-        if len(present) < 2 and "classes_" not in known:
+        if len(present) < 2 and "classes_" not in attributes:
             found = self.classes_.tolist()[int(present[0])]
             raise ValueError(
                 "This classifier needs samples of at least 2 classes in the data (with positive "

@@ -46,29 +46,24 @@ from skbayesnn.posterior import (
 
 MOST_APART = 1e8  # largest ratio of a given noise level to the spread of the targets
 FEWEST_COUNTS = 0.5  # sum of counts that replaces 0 where the mean rate is taken
-PLAIN_LAWS = ("constant",)  # noise models that are tried where targets have a spike
+ONLY_CONSTANT = ("constant",)  # noise models that are tried where targets have a spike
 
 
 class FirstLook(NamedTuple):
-    """Gross outliers, common values and constant outputs of the targets of canonical rows.
+    """Gross outliers, common values and constant outputs of the targets of canonical rows."""
 
-    ``outliers`` is a mask ``(n, n_outputs)``, ``spikes`` has the `Spike` of every output or
-    ``None``; the others have the shape (n_outputs,).
-    """
-
-    outliers: np.ndarray
-    spikes: list
-    constant: np.ndarray  # True where all targets are equal, and have no known errors
-    rounding: np.ndarray  # see `rounding_error`
+    outliers: np.ndarray  # mask (n, n_outputs)
+    spikes: list  # `Spike` of every output, or ``None``
+    # (n_outputs,), True where all targets are equal, and have no known errors
+    constant: np.ndarray
+    rounding: np.ndarray  # (n_outputs,), see `rounding_error`
 
     @classmethod
-    def of(cls, rows, explained=False):
-        """Look at the targets; ``explained``: they are counts or limits, which may be equal."""
-        if explained:
-            nothing = np.zeros(rows.y.shape[1])
-            return cls(
-                np.zeros(rows.y.shape, dtype=bool), [None] * len(nothing), nothing > 0, nothing
-            )
+    def of(cls, rows, may_repeat=False):
+        """Look at the targets, unless they ``may_repeat``, as counts and limits do."""
+        if may_repeat:
+            none = np.zeros(rows.y.shape[1])
+            return cls(np.zeros(rows.y.shape, dtype=bool), [None] * len(none), none > 0, none)
         columns, weight = rows.y.T, rows.weight
         outliers = [gross_outliers(rows.X, y, weight) for y in columns]
         return cls(
@@ -79,8 +74,8 @@ class FirstLook(NamedTuple):
         )
 
     @property
-    def found(self):
-        """Spikes that were found."""
+    def found_spikes(self):
+        """Spikes of those outputs that have one."""
         return [spike for spike in self.spikes if spike is not None]
 
     @property
@@ -102,7 +97,7 @@ class FirstLook(NamedTuple):
                 f"All targets{of} equal {y[0, output]:g}, so how y depends on X cannot be learnt "
                 "from these rows."
             ), UserWarning
-        return (str(self.found[0]), UserWarning) if self.found else None
+        return (str(self.found_spikes[0]), UserWarning) if self.found_spikes else None
 
 
 @documented()
@@ -183,14 +178,15 @@ class RegressionFit(Regression):
             )
         level_is_open = choices_of(self).isdisjoint(FIXED_NOISE | GAMMA_NOISE)
         self._outliers = np.zeros(len(rows.y), dtype=bool)
-        if kind in ("auto", "student_t") and level_is_open and scaling is rows.known is None:
+        is_first = scaling is None  # not after an earlier fit, whose scaling would be taken
+        if kind in ("auto", "student_t") and level_is_open and is_first and rows.known is None:
             self._outliers = rows.look.outliers.any(axis=1)
-        weight = rows.weight * ~self._outliers
+        weight = rows.weight * ~self._outliers  # outliers do not affect the scaling
         scaling, y = standardised(rows.y, weight, self.standardize, scaling, self.fit_intercept)
         likelihood = Gaussian.per_output(n_outputs)
         if self._outliers.any():
             likelihood = StudentT(likelihood.levels, likelihood.relative, FOR_OUTLIERS)
-        if kind == "shared":
+        if kind == "shared":  # one level in units of y, so that standardised noise differs
             typical = np.exp(np.mean(np.log(scaling.scale)))
             likelihood = Gaussian(np.zeros(n_outputs, dtype=int), (scaling.scale / typical) ** 2)
         if self._has_limits:
@@ -221,7 +217,7 @@ class RegressionFit(Regression):
         if self._noise._is_of_counts:
             free = np.ones(likelihood.n_levels, dtype=bool)
             known, left_out = rows.known * np.exp(y_scaling.shift), 0.0
-            if self._noise.kind == "poisson":  # by the misfit
+            if self._noise.kind == "poisson":  # terms of the log density that its misfit leaves out
                 left_out = rows.weight @ (rows.y * np.log(known) - gammaln(rows.y + 1.0))
             return {
                 "known": known,
@@ -235,7 +231,7 @@ class RegressionFit(Regression):
         first = np.unique(likelihood.levels, return_index=True)[1]
         scale = y_scaling.scale[first] / np.sqrt(likelihood.relative[first])
         ratio = np.where(free, 1.0, values / scale)
-        ratio[~free & (values == 0)] = 1.0 / MOST_APART  # practically zero
+        ratio[~free & (values == 0)] = 1.0 / MOST_APART  # practically zero; precisions are finite
         if np.any((ratio < 1.0 / MOST_APART) | (ratio > MOST_APART)):
             raise ValueError(
                 f"noise.std={self._noise.std} and the standard deviation of the targets ({scale}) "
@@ -248,8 +244,8 @@ class RegressionFit(Regression):
             "noise_hyperprior": self._noise_hyperpriors(least, likelihood, free),
             "known": rows.known if self._has_limits else variances,
             "noise_hidden_layer_sizes": layer_sizes(self._noise),
-            "laws": PLAIN_LAWS if look.found or look.constant.any() else None,
-            "half_linear": any(spike.misleads for spike in look.found),
+            "laws": ONLY_CONSTANT if look.found_spikes or look.constant.any() else None,
+            "half_linear": any(spike.misleads for spike in look.found_spikes),
             "log_scale": float(rows.weight @ self._log_scales(rows)),
         }
 
@@ -261,8 +257,8 @@ class RegressionFit(Regression):
     def _canonical(self, *checked):
         """Distinct rows, with a look at their targets for what cannot be fitted as usual."""
         rows = super()._canonical(*checked)
-        explained = self._has_limits or self._noise._is_of_counts
-        return rows._replace(look=FirstLook.of(rows, explained))
+        may_repeat = self._has_limits or self._noise._is_of_counts
+        return rows._replace(look=FirstLook.of(rows, may_repeat))
 
     def _possible_layers(self, rows, hidden_layer_sizes):
         """Hidden layers to fit: none instead of ``"auto"`` where all structure is hidden."""

@@ -19,7 +19,7 @@ from skbayesnn.inference.task._problem import Problem
 from skbayesnn.network import outputs
 from skbayesnn.posterior import Targets
 
-SHARE, MOST = 0.1, 5000  # fraction of the rows, and largest number, held out
+HELD_OUT_SHARE, MOST_HELD_OUT = 0.1, 5000  # fraction of the rows that are held out, at most so many
 
 
 class HeldOut(NamedTuple):
@@ -33,9 +33,11 @@ class HeldOut(NamedTuple):
         """Split a problem at random, regardless of sample weights, with a fixed seed."""
         n = len(problem.X)
         order = np.random.default_rng(0).permutation(n)
-        n_rest = min(int(SHARE * n), MOST)
+        n_rest = min(int(HELD_OUT_SHARE * n), MOST_HELD_OUT)
         kept, rest = (problem.of_rows(np.sort(rows)) for rows in (order[n_rest:], order[:n_rest]))
-        # train as on all rows, but with early stopping, as no evidence is needed
+        # thresholds fall with the number of rows, so that the kept ones are fitted by the method of
+        # all rows, but with early stopping (fewer than ``n`` rows per weight), as no evidence is
+        # needed. ``-(-a // b)`` rounds up
         limits, share = problem.limits, len(kept.X) / n
         limits = limits._replace(
             batch_rows=-(-limits.batch_rows * len(kept.X) // n),
@@ -60,11 +62,14 @@ class HeldOut(NamedTuple):
         """Log density of every held-out row, in standardised units."""
         sizes = minimum.network.hidden_layer_sizes
         own = own_posterior(self.rest.posed(sizes).posterior, minimum)
-        found, given = outputs(own.network, minimum.theta, own.X), (own.y, own.factors, own.known)
-        # treat every row as a data set of its own
-        y, factors, known = (None if some is None else some[:, None] for some in given)
+        f = outputs(own.network, minimum.theta, own.X)
+        # a further axis makes every row a data set of its own, as `misfit` sums over rows
+        y, factors, known = (
+            None if values is None else values[:, None]
+            for values in (own.y, own.factors, own.known)
+        )
         targets = Targets(y, np.ones(1), factors, known)
-        misfit = own.likelihood.misfit(found[:, None], targets, minimum.hyper.beta).value
+        misfit = own.likelihood.misfit(f[:, None], targets, minimum.hyper.beta).value
         logs = own.likelihood.log_normaliser(minimum.hyper.beta, 1.0) - misfit
         return logs if factors is None else logs + 0.5 * np.sum(np.log(own.factors), axis=1)
 
@@ -125,7 +130,7 @@ class Candidate(NamedTuple):
         return next((value for value in values if not np.isnan(value)), -np.inf)
 
 
-def grow(attempt, allowed, ladder=BY_EVIDENCE, told=lambda text: None):
+def grow(attempt, allowed, ladder=BY_EVIDENCE, report=lambda text: None):
     """Try one narrow layer, and deeper or wider networks while these are better.
 
     Two layers are compared with one at a small width, for many rows also with one of twice the
@@ -135,11 +140,11 @@ def grow(attempt, allowed, ladder=BY_EVIDENCE, told=lambda text: None):
 
     ``attempt`` takes hidden layer sizes and those of the narrower network of the same depth tried
     before, or ``None``, and returns a `Candidate`; ``allowed`` returns whether sizes may be
-    tried. ``told`` receives a line about every candidate. Returns the candidates in the
+    tried. ``report`` receives a line about every candidate. Returns the candidates in the
     order in which they were tried.
     """
     path = [attempt((), None)]
-    told(str(path[0]))
+    report(str(path[0]))
 
     def widen(tried, sizes):
         """Try a network if allowed, and append it to the narrower ones of its depth."""
@@ -147,7 +152,7 @@ def grow(attempt, allowed, ladder=BY_EVIDENCE, told=lambda text: None):
             return False
         tried.append(attempt(sizes, tried[-1].hidden_layer_sizes if tried else None))
         path.append(tried[-1])
-        told(str(path[-1]))
+        report(str(path[-1]))
         return True
 
     def rises(tried):
@@ -158,7 +163,9 @@ def grow(attempt, allowed, ladder=BY_EVIDENCE, told=lambda text: None):
     shallow, deep = [], []
     for width in ladder.widths:
         widen(shallow, (width,))
-    rivals = [one for one in shallow if one.hidden_layer_sizes[0] in ladder.rivals]
+    rivals = [
+        candidate for candidate in shallow if candidate.hidden_layer_sizes[0] in ladder.rivals
+    ]
     is_better = widen(deep, 2 * ladder.rivals[:1]) and rises([*rivals, *deep])
     tried = deep if is_better else shallow
     while tried and rises(tried):
@@ -168,6 +175,7 @@ def grow(attempt, allowed, ladder=BY_EVIDENCE, told=lambda text: None):
         best = best_of(path)
         deeper = [best]
         sizes = depth * best.hidden_layer_sizes[:1]
+        # another layer is tried only if the last one was an improvement
         if len(best.hidden_layer_sizes) < depth - 1 or not widen(deeper, sizes):
             break
     return path
@@ -193,8 +201,8 @@ def grown(problem, seeds, workers=ALONE, held=None):
     def attempt(sizes, narrower):
         posed = problem.posed(sizes)
         start = tried[narrower][0] if narrower and held is None else None
-        some = seeds if sizes else seeds[:1]
-        minima = tried[sizes] = find_minima(*posed, some, (), start, workers)
+        starts = seeds if sizes else seeds[:1]  # a linear model has a single minimum
+        minima = tried[sizes] = find_minima(*posed, starts, (), start, workers)
         n_weights = posed.posterior.network.n_weights
         if held is not None:
             return Candidate(sizes, n_weights, held_out_log_density=held.log_density(minima))
@@ -206,13 +214,13 @@ def grown(problem, seeds, workers=ALONE, held=None):
         n_targets = problem.sample_weight.sum() * problem.likelihood.n_independent(n_outputs)
         usual = held is not None or sizes in [(width,) for width in ladder.widths]
         most_work = np.inf if usual else limits.growth_work
-        few = k <= min(n_targets, limits.growth_weights)
-        return few and n_targets * k**2 <= most_work and not problem.deadline.passed
+        is_small = k <= min(n_targets, limits.growth_weights)
+        return is_small and n_targets * k**2 <= most_work and not problem.deadline.passed
 
     works = []
     if workers.progress.listens:
         n_rounds = np.ceil(len(seeds) / min(effective_n_jobs(workers.n_jobs), len(seeds)))
-        sizes = [some for some in ladder.first if not some or allowed(some)]
-        works = [n_rounds * seconds_of_start(*problem.posed(some)) for some in sizes]
-    with workers.progress.over("hidden layers", works, True, float(np.sum(works))) as told:
-        return tuple(grow(attempt, allowed, ladder, told)), tried
+        first = [sizes for sizes in ladder.first if not sizes or allowed(sizes)]
+        works = [n_rounds * seconds_of_start(*problem.posed(sizes)) for sizes in first]
+    with workers.progress.stage("hidden layers", works, True, float(np.sum(works))) as report:
+        return tuple(grow(attempt, allowed, ladder, report)), tried

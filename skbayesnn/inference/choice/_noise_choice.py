@@ -15,8 +15,9 @@ from skbayesnn.inference.noise._noise_network import residuals_and_gamma
 SIGNIFICANT = 0.01  # p value below which residuals contradict constant Gaussian noise
 FEW_ROWS = 2000  # rows beyond which the threshold of tests falls in proportion to their inverse
 CLEARLY = 1.0  # nats by which another noise model must exceed the evidence of constant noise
-HOPELESS = 20.0  # nats below the best at one minimum at which noise is not tried at others
-LITTLE_WORSE = 0.1  # its value per row, for large sets: predictive weight above exp(-1)
+# nats below the best evidence, at one minimum, at which a noise model is not tried at others; or
+# this number of nats per row, if larger: minima nearer to the best may have weights in predictions
+HOPELESS, HOPELESS_PER_ROW = 20.0, 0.1
 CLOSELY_FITTED = 0.01  # least residual degrees of freedom of a row; below, rounding dominates
 
 
@@ -30,12 +31,12 @@ def with_chosen_noise(fit, previous=None, workers=ALONE, models=None):
     comparable = np.isfinite(fit.best.log_evidence)
     names = models or suspected(fit.problem, p_values) if comparable else []
     found, best = {"constant": (fit.posed, fit.minima)}, total_log_evidence(fit.minima)
-    behind = max(HOPELESS, LITTLE_WORSE * fit.posed.posterior.n_rows)
-    with workers.progress.over("noise models", np.ones(len(names))) as step:
+    behind = max(HOPELESS, HOPELESS_PER_ROW * fit.posed.posterior.n_rows)
+    with workers.progress.stage("noise models", np.ones(len(names))) as step:
         for noise in names:
             if fit.problem.deadline.passed:
                 break
-            found[noise] = under_noise(noise, fit, previous, workers, at_least=best - behind)
+            found[noise] = search_under_noise(noise, fit, previous, workers, at_least=best - behind)
             total = total_log_evidence(found[noise][1])
             step(f"{noise} noise: log evidence {total + fit.problem.log_scale:.2f}")
             best = np.fmax(best, total)
@@ -45,10 +46,10 @@ def with_chosen_noise(fit, previous=None, workers=ALONE, models=None):
             minima = find_minima(*fit.posed, (), further, workers=workers)
             found["constant"] = fit.posed, distinct([*fit.minima, *minima])
     totals = {n: total_log_evidence(m) + fit.problem.log_scale for n, (_, m) in found.items()}
-    handicap = {"constant": CLEARLY}  # the simpler one where they agree
-    noise = max(totals, key=lambda n: np.nan_to_num(totals[n], nan=-np.inf) + handicap.get(n, 0))
+    bonus = {"constant": CLEARLY}  # the simpler model is preferred where evidences are close
+    noise = max(totals, key=lambda n: np.nan_to_num(totals[n], nan=-np.inf) + bonus.get(n, 0.0))
     posed, minima = found.pop(noise)
-    others = [(other.posterior, m) for other, some in found.values() for m in some]
+    others = [(model.posterior, m) for model, minima_of in found.values() for m in minima_of]
     return replace(
         fit,
         posed=posed,
@@ -76,8 +77,8 @@ def suspected(problem, p_values):
     ]
 
 
-def under_noise(noise, fit, previous, workers, at_least=None):
-    """Posed problem and its minima under a noise model other than constant noise.
+def search_under_noise(noise, fit, previous, workers, at_least=None):
+    """Find minima under a noise model other than constant noise; return `Posed` and these.
 
     If the best starting minimum leads to a log evidence below ``at_least``, the others are skipped.
     """

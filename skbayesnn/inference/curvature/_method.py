@@ -24,7 +24,7 @@ from skbayesnn.network import (
 from skbayesnn.posterior import Energies, Hyperparameters
 
 MOST_PROBES, ENOUGH_SIGNS = 8, 8000  # random signs; the error of a trace is about sqrt(2 / signs)
-FEW_ROWS, ROWS = 1024, 4096  # least and most rows of the sample that is used
+LEAST_ROWS, MOST_ROWS = 1024, 4096  # rows of the sample that is used
 ROWS_PER_WEIGHT = 4  # rows of the sample for every weight, within these bounds
 DOUBLES = 2e5  # largest number of doubles of the outputs on the sample
 TOLERANCE, MOST_ITERATIONS = 1e-2, 80  # of conjugate gradients, relative to the right-hand side
@@ -100,23 +100,25 @@ class Method:
         hidden, targets, work = bool(network.hidden_layer_sizes), n * n_outputs, n * k**2
         likelihood, n_features = posterior.likelihood, network.layer_sizes[0]
         softmax = n_outputs > 1 and likelihood.classes
-        many = hidden and limits.many_rows(likelihood, n, n_features, n_outputs)
+        many_rows = hidden and limits.many_rows(likelihood, n, n_features, n_outputs)
         dense = k <= limits.dense and work <= limits.dense_work
-        needed = limits.batch_rows_per_weight * k
-        plenty = n >= needed and n * limits.cheap_work >= needed * work
-        early = many and not (dense and plenty)
-        creeps = hidden and softmax and work > limits.softmax_work
-        on_batches = creeps and n >= limits.softmax_rows_per_weight * k
-        fits_noise = creeps and not on_batches and n < limits.batch_rows  # if on batches
+        # rows from which Laplace's approximation is accurate; more of them if Hessians take long
+        enough_rows = limits.batch_rows_per_weight * k
+        accurate = n >= enough_rows and n * limits.cheap_work >= enough_rows * work
+        early = many_rows and not (dense and accurate)
+        # for a close fit of classes Levenberg-Marquardt steps become very small
+        small_steps = hidden and softmax and work > limits.softmax_work
+        on_batches = small_steps and n >= limits.softmax_rows_per_weight * k
+        batches_fit_noise = small_steps and not on_batches and n < limits.batch_rows
         dense &= not early or (work <= limits.early_work and not on_batches)
-        pays = k > (limits.dual if dense else min(limits.dual, 1.0)) * targets
-        dual = pays and not early and targets**2 * k <= limits.dual_work
+        dual_is_faster = k > (limits.dual if dense else min(limits.dual, 1.0)) * targets
+        dual = dual_is_faster and not early and targets**2 * k <= limits.dual_work
         # without hidden layers the Hessian is the Gauss-Newton matrix, but for Student-t noise
         dense &= hidden or not dual or k <= limits.dense_linear
         curvature = Curvature.DUAL if dual else Curvature.DENSE
         if not (dense or dual):
             curvature = Curvature.KRONECKER
-        by_gradients = curvature is Curvature.KRONECKER or (dense and creeps)
+        by_gradients = curvature is Curvature.KRONECKER or (dense and small_steps)
         if posterior.groups.coupled:  # no other form holds a matrix of the prior
             dense, curvature, by_gradients, early = True, Curvature.DENSE, False, False
         exact = dense and settings.exact and not early
@@ -127,7 +129,7 @@ class Method:
             dense=dense,
             exact=exact,
             by_gradients=by_gradients,
-            by_batches=many and curvature is Curvature.KRONECKER and not fits_noise,
+            by_batches=many_rows and curvature is Curvature.KRONECKER and not batches_fit_noise,
             early=early,
             cheap=cheap,
             profiled=cheap and exact and work * n_free <= limits.profile_work,
@@ -231,7 +233,7 @@ def total_determined(posterior, point, deadline=NEVER):
     The point has a `KroneckerPrecision`. After the deadline one vector ``z`` has to do.
     """
     k, n, rng = len(point.theta), len(posterior.X), np.random.default_rng(0)
-    rows = min(ROWS, max(FEW_ROWS, ROWS_PER_WEIGHT * k))
+    rows = min(MOST_ROWS, max(LEAST_ROWS, ROWS_PER_WEIGHT * k))
     rows = min(n, rows, int(np.ceil(DOUBLES / posterior.network.n_outputs)))
     sample = posterior.of_rows(rng.choice(n, rows, replace=False))
     sample = sample.scaled(posterior.n_rows / sample.n_rows)

@@ -30,7 +30,8 @@ LEAST_STEP, FIRST_STEP, LONGEST_STEP = 0.05, 0.3, 2.0  # in ln alpha
 SMALL_CHANGE, LARGE_CHANGE = 0.4, 1.6  # change of log evidence that lengthens or shortens steps
 STRETCH = 1.7
 FINE_POINTS = 801  # points of the interpolated curve for the integral
-TRIALS, NEAR = 80, 1e-8  # trials per minimum, and the bound on its Newton decrement
+# most steps to a minimum along a profile, and the Newton decrement (nats) at which they end
+PROFILE_STEPS, PROFILE_TOL = 80, 1e-8
 
 
 class UnitSymmetry(NamedTuple):
@@ -58,23 +59,25 @@ def symmetries(network, groups):
     """
     k, found = network.n_weights, []
     shape = np.arange(k) if groups.coupled else groups.shape
-    values = [groups.labels, *(np.broadcast_to(some, k) for some in (shape, groups.mean))]
+    values = [groups.labels, *(np.broadcast_to(part, k) for part in (shape, groups.mean))]
     for before, after in pairwise(zip(*map(network.layers, values), strict=True)):
+        # a column has all weights into a unit and out of it, not the biases of the next layer
         units = [np.vstack([w, v[: w.shape[1]].T]) for w, v in zip(before, after, strict=True)]
         kinds = np.unique(np.vstack(units), axis=1, return_inverse=True)[1].ravel()
+        # signs can be changed under an odd activation if all means (``units[-1]``) are zero
         mirrored = network.phi.odd and not groups.coupled and ~units[-1].any(axis=0)
         found.append(UnitSymmetry(kinds, np.full(len(kinds), mirrored)))
     return found
 
 
-def tells_apart(network, groups):
+def has_no_symmetry(network, groups):
     """Return True if no hidden unit can be exchanged or mirrored.
 
     Otherwise the mean is invariant under a symmetry, and may be a saddle point of the posterior.
     """
     return all(
-        len(np.unique(some.kinds)) == len(some.kinds) and not np.any(some.mirrored)
-        for some in symmetries(network, groups)
+        len(np.unique(layer.kinds)) == len(layer.kinds) and not np.any(layer.mirrored)
+        for layer in symmetries(network, groups)
     )
 
 
@@ -226,8 +229,8 @@ def _joint_noise_occam(posterior, point, free):
     return float(min(widths, np.sum(density) + widest))
 
 
-def gaussian_serves(prior, log_value, degrees):
-    """Return True if ``ln lambda`` is nearly Gaussian and its bounds 3 standard deviations away."""
+def is_nearly_gaussian(prior, log_value, degrees):
+    """Return True if the evidence is nearly Gaussian in ``ln lambda``, 3 sd from its bounds."""
     if degrees <= GAUSSIAN_FROM:
         return False
     low, high = prior.log_range
@@ -257,7 +260,7 @@ def integrated(posterior, minimum, settings):
         if settings.deadline.passed:
             return minimum
         prior = free.prior[i]
-        if gaussian_serves(prior, logs[i], degrees[i]):
+        if is_nearly_gaussian(prior, logs[i], degrees[i]):
             occam[i] = log_occam_gaussian(prior, logs[i], degrees[i])
         else:
             curve = profile(posterior, method, minimum, i, prior)
@@ -283,21 +286,22 @@ def profile(posterior, method, minimum, index, prior):
     the minimum cannot be continued at all.
     """
     start = np.log(np.concatenate(minimum.hyper))
-    here = minimum_at(posterior, method, minimum.theta, minimum.hyper)
+    origin = minimum_at(posterior, method, minimum.theta, minimum.hyper)
     found = [(start[index], 0.0)]
+    # steps adapt so that the log evidence changes by `SMALL_CHANGE` to `LARGE_CHANGE`
     for sign, end in zip((-1.0, 1.0), prior.log_range, strict=True):
         theta, value, height, step = minimum.theta, start[index], 0.0, FIRST_STEP
         while abs(end - value) > 1e-9 and step > LEAST_STEP and height > DEPTH:
             logs = start.copy()
             logs[index] = value + sign * min(step, abs(end - value))
             hyper = Hyperparameters(*np.split(np.exp(logs), [len(minimum.hyper.alpha)]))
-            there = here and minimum_at(posterior, method, theta, hyper)
-            if there is None:  # no minimum continues this one so far: shorten the step
+            moved = origin and minimum_at(posterior, method, theta, hyper)
+            if moved is None:  # this minimum cannot be followed so far
                 step *= 0.25
                 continue
-            theta, value = there[0].theta, logs[index]
+            theta, value = moved[0].theta, logs[index]
             rise = prior.log_kernel(value) - prior.log_kernel(start[index])
-            rise = there[1] - here[1] + rise
+            rise = moved[1] - origin[1] + rise
             change, height = abs(rise - height), rise
             found.append((value, height))
             if change < SMALL_CHANGE:
@@ -315,7 +319,7 @@ def minimum_at(posterior, method, theta, hyper):
 
     ``theta`` are the weights at the present precisions. Returns ``None`` if there is no minimum.
     """
-    search = find_mode(posterior, method, theta, hyper, TRIALS, NEAR)
+    search = find_mode(posterior, method, theta, hyper, PROFILE_STEPS, PROFILE_TOL)
     point = search.point
     if not (search.converged and point.precision.definite):
         return None

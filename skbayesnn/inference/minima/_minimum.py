@@ -2,8 +2,8 @@
 
 Order of calls in `complete`::
 
-    needed = prune, find_mode, prune, ...       until no unit is redundant
-    ascend (Gauss-Newton evidence), needed      where the `Method` refines precisions
+    _pruned: prune, find_mode, prune, ...       until no unit is redundant
+    ascend (Gauss-Newton evidence), _pruned     where the `Method` refines precisions
     find_mode, ascend (exact evidence)
     evaluate                                    all terms of the evidence
 """
@@ -92,15 +92,16 @@ class Minimum:
 def complete(posterior, theta, hyper, settings):
     """Move from trained weights to a minimum without redundant units; evaluate its evidence."""
     free = settings.free
-    posterior, search, pruned = _needed(posterior, theta, hyper, settings)
+    posterior, search, pruned = _pruned(posterior, theta, hyper, settings)
+    # the method is chosen again after every pruning, as sizes have changed
     method, settled = Method.choose(posterior, settings), search.converged
     if method.refines and np.any(free.mask) and not settings.deadline.passed:
         tol = ASCENT * settings.tol if posterior.network.hidden_layer_sizes else 1e-9
-        found = ascend(posterior, method, search, free, BOLD, tol)
+        found = ascend(posterior, method, search, free, BOLD, tol)  # Gauss-Newton evidence
         search, settled = without_idle_groups(posterior, method, found, free), found.settled
-        posterior, search, more = _needed(posterior, *search.point[:2], settings, search)
+        posterior, search, more = _pruned(posterior, *search.point[:2], settings, search)
         pruned, method = pruned + more, Method.choose(posterior, settings)
-    search = _polished(posterior, method, search, settings, refine=True)
+    search = _converged(posterior, method, search, settings, refine=True)
     return evaluate(posterior, method, search, settings, pruned, settled)
 
 
@@ -111,12 +112,12 @@ def polish(posterior, theta, hyper, settings, refine):
     """
     method = Method.choose(posterior, settings)
     search = find_mode(posterior, method, theta, hyper, FEW_TRIALS, PRUNING)
-    search = _polished(posterior, method, search, settings, refine)
+    search = _converged(posterior, method, search, settings, refine)
     return evaluate(posterior, method, search, settings, ())
 
 
-def _needed(posterior, theta, hyper, settings, search=None):
-    """Find the minimum of a network without redundant units, by repeated pruning.
+def _pruned(posterior, theta, hyper, settings, search=None):
+    """Find the minimum of a network without redundant units, by pruning it repeatedly.
 
     Returns the posterior of the pruned network, the search at its minimum (the given one,
     unchanged, if no unit is redundant) and a tuple of `Pruned`.
@@ -128,23 +129,23 @@ def _needed(posterior, theta, hyper, settings, search=None):
         if search is not None and not units:
             return posterior, search, pruned
         pruned, method = pruned + tuple(units), Method.choose(posterior, settings)
-        search = find_mode(posterior, method, theta, hyper, _trials(posterior, method), PRUNING)
+        search = find_mode(posterior, method, theta, hyper, _max_trials(posterior, method), PRUNING)
         theta = search.point.theta
 
 
-def _polished(posterior, method, search, settings, refine):
+def _converged(posterior, method, search, settings, refine):
     """Converge to the minimum up to rounding; with ``refine``, also maximise the evidence."""
     free, (theta, hyper) = settings.free, search.point[:2]
     if method.dense and not method.early:
         tol = TO_ROUNDING if method.exact else APPROXIMATELY
-        search = find_mode(posterior, method, theta, hyper, _trials(posterior, method), tol)
+        search = find_mode(posterior, method, theta, hyper, _max_trials(posterior, method), tol)
     refine = refine and method.refines and method.exact and np.any(free.mask)
     if refine and search.point.precision.definite:
         return ascend(posterior, method, search, free, WARY, TO_ROUNDING, max_iter=10).search
     return search
 
 
-def _trials(posterior, method):
+def _max_trials(posterior, method):
     """Maximum number of trial steps to a minimum."""
     if not method.cheap:
         return FEW_TRIALS

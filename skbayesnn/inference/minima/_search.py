@@ -27,15 +27,16 @@ from skbayesnn.inference.task._progress import Progress
 from skbayesnn.network import outputs
 from skbayesnn.posterior import Hyperparameters
 
-# forecast of the time of a start, from timings on this machine
-SCALE = 0.3  # scale of the weights at which evaluations are timed
+# `seconds_of_start` times one evaluation; these numbers, measured on fits, convert it to the time
+# of a start to a factor of two
+TIMED_SCALE = 0.3  # scale of the weights at which evaluations are timed
 POINTS, POINTS_OF_LINEAR = 520.0, 15.0  # Gauss-Newton matrices that take as long as a start
 POINTS_OF_EARLY = 1.25 * EARLY  # their number with early stopping
 POINTS_BY_GRADIENTS, GRADIENTS = 60.0, 5000.0  # matrices and gradients of a start by gradients
 STEP = 2.0  # time of a step on a batch, relative to its gradient
-AROUND = 0.02  # seconds of overhead
-TRIALS, ENOUGH = 3, 0.1  # calls that are timed, of which the fastest counts; seconds that suffice
-TIMED = 2e7  # rows times squared outputs, and times weights, on which they are timed
+OVERHEAD = 0.02  # seconds
+N_TIMED, TIMED_SECONDS = 3, 0.1  # most calls that are timed; no further one after these seconds
+TIMED_WORK = 2e7  # rows times squared outputs, and rows times weights, that are timed
 
 
 class Workers(NamedTuple):
@@ -57,11 +58,11 @@ class Workers(NamedTuple):
         """Yield the results of `run` one by one, as soon as they are available."""
         return in_order(self.n_jobs, (delayed(function)(*task) for task in tasks))
 
-    def told_of(self, told, function, tasks):
+    def collect(self, report, function, tasks):
         """Collect the results other than ``None``, reporting each as soon as it is available."""
         found = []
         for result in self.results(function, tasks):
-            told(result)
+            report(result)
             if result is not None:
                 found.append(result)
         return found
@@ -75,7 +76,7 @@ class Workers(NamedTuple):
         if self.progress.listens and not settings.deadline.passed:
             n_rounds = np.ceil(n_starts / min(effective_n_jobs(self.n_jobs), n_starts))
             seconds = n_rounds * seconds_of_start(posterior, settings)
-        with self.progress.over("starts", [1.0] * n_starts, seconds=seconds) as step:
+        with self.progress.stage("starts", [1.0] * n_starts, seconds=seconds) as step:
             count = itertools.count(1)
             yield lambda minimum: step(self._described(minimum, next(count), n_starts))
 
@@ -102,7 +103,7 @@ def in_order(n_jobs, calls):
     return parallel(calls)
 
 
-ALONE = Workers()
+ALONE = Workers()  # a single process, without reports
 
 
 def find_minima(posterior, settings, seeds, previous=(), narrower=None, workers=ALONE):
@@ -113,6 +114,7 @@ def find_minima(posterior, settings, seeds, previous=(), narrower=None, workers=
     last seed is this ``narrower`` network with random units added.
     """
     n_starts = len(seeds) + len(previous)
+    # all tasks but the first are optional: a fit needs one minimum even after the deadline
     tasks, trained = [(posterior, old, settings, i > 0) for i, old in enumerate(previous)], []
     if seeds:
         rngs = [np.random.default_rng(seed) for seed in seeds]
@@ -123,9 +125,9 @@ def find_minima(posterior, settings, seeds, previous=(), narrower=None, workers=
             theta = widened(narrower, posterior.network, rngs[-1])
             starts[-1] = starts[-1]._replace(theta=theta, hyper=narrower.hyper)
         trained = [(posterior, s, settings, len(tasks) + i > 0) for i, s in enumerate(starts)]
-    with workers.searching(posterior, settings, n_starts) as told:
-        found = workers.told_of(told, continued, tasks)
-        found += workers.told_of(told, _trained, trained)
+    with workers.searching(posterior, settings, n_starts) as report:
+        found = workers.collect(report, continued, tasks)
+        found += workers.collect(report, _trained, trained)
     minima = distinct(found)
     return ranked(workers.run(_integrated, [(posterior, minimum, settings) for minimum in minima]))
 
@@ -250,9 +252,9 @@ def seconds_of_start(posterior, settings):
     """Predict the seconds that a start takes, to a factor of two, by timing one evaluation."""
     method, n = Method.choose(posterior, settings), len(posterior.X)
     n_weights, n_levels = posterior.network.n_weights, posterior.likelihood.n_levels
-    theta = posterior.groups.start(np.random.default_rng(0), np.full(n_weights, SCALE))
+    theta = posterior.groups.start(np.random.default_rng(0), np.full(n_weights, TIMED_SCALE))
     hyper = Hyperparameters(np.ones(len(posterior.groups.names)), np.ones(n_levels))
-    n_timed = min(n, max(1, int(TIMED / max(n_weights, posterior.network.n_outputs**2))))
+    n_timed = min(n, max(1, int(TIMED_WORK / max(n_weights, posterior.network.n_outputs**2))))
     part = posterior.of_rows(np.arange(n_timed))
     with method.threads():
         per_row = _seconds(lambda: method.point(part, theta, hyper)) / n_timed
@@ -260,18 +262,18 @@ def seconds_of_start(posterior, settings):
             rows = np.arange(min(BATCH, n))
             step = _seconds(lambda: posterior.of_rows(rows).misfit_and_gradient(theta, hyper.beta))
             n_steps = STAGES * steps_per_stage(posterior, settings.limits.batch_steps)
-            return AROUND + STEP * n_steps * step + (STAGES - WARM) * min(SAMPLE, n) * per_row
+            return OVERHEAD + STEP * n_steps * step + (STAGES - WARM) * min(SAMPLE, n) * per_row
         if method.by_gradients:
             gradient = _seconds(lambda: part.energies_and_gradient(theta, hyper)) / n_timed
-            return AROUND + n * (POINTS_BY_GRADIENTS * per_row + GRADIENTS * gradient)
+            return OVERHEAD + n * (POINTS_BY_GRADIENTS * per_row + GRADIENTS * gradient)
         n_points = POINTS_OF_EARLY if method.early else POINTS
-        return AROUND + n * per_row * (POINTS_OF_LINEAR if posterior.is_quadratic else n_points)
+        return OVERHEAD + n * per_row * (POINTS_OF_LINEAR if posterior.is_quadratic else n_points)
 
 
 def _seconds(function):
     """Seconds of a call, the minimum over a few trials."""
     times = []
-    while len(times) < TRIALS and sum(times) < ENOUGH:
+    while len(times) < N_TIMED and sum(times) < TIMED_SECONDS:
         begun = perf_counter()
         function()
         times.append(perf_counter() - begun)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from skbayesnn.inference.curvature._method import Method, Point
-from skbayesnn.inference.evidence._evidence import log_evidence_fixed, tells_apart
+from skbayesnn.inference.evidence._evidence import has_no_symmetry, log_evidence_fixed
 from skbayesnn.inference.evidence._layer_search import LayerSearch
 from skbayesnn.inference.optimise._batches import (
     FURTHER,
@@ -26,7 +26,7 @@ STRONG_PRIOR = 10.0  # weight precision of the starts in between
 STEEPER = 4.0, 16.0  # factors of hidden weights of starts for targets that vary quickly
 STEEPLY = 10.0  # nats by which features with such weights must fit better
 UNEXPLAINED = 0.5  # least share of the squared targets unexplained by features of usual weights
-LOOKED_AT = 500  # rows on which features are compared
+COMPARED_ROWS = 500  # rows on which features are compared
 MODERATE, WEAK = 0.5, 0.2  # priors of linear models, as shares of the range of ln alpha
 FIRST_DAMPING = 1e-2
 EARLY, FURTHER_STEPS = 60, 10  # steps with early stopping, from a random start and when resumed
@@ -65,24 +65,24 @@ def random_starts(posterior, rngs, low_noise=None):
     network, n_levels = posterior.network, posterior.likelihood.n_levels
     fan_in, fan_out = np.transpose(network.shapes)
     sd = np.repeat(fan_in**-0.5, fan_in * fan_out)
-    few = len(posterior.X) * network.n_outputs <= network.n_weights
+    few_targets = len(posterior.X) * network.n_outputs <= network.n_weights
     deep = len(network.hidden_layer_sizes) > 2
-    told_apart = not posterior.groups.centred and tells_apart(network, posterior.groups)
+    starts_at_mean = not posterior.groups.centred and has_no_symmetry(network, posterior.groups)
     starts = []
     for i, rng in enumerate(rngs):
         alpha, beta = np.ones(len(posterior.groups.names)), np.ones(n_levels)
         low = low_noise
         if low is None:
-            low = i % 3 < 2 if deep else i % 2 == few
+            low = i % 3 < 2 if deep else i % 2 == few_targets
         if n_levels and low:
             beta[:] = LOW_NOISE
         elif n_levels:
             alpha[:] = STRONG_PRIOR
-            if few and low_noise is False:
-                inputs = posterior.groups.sums(sd**-2.0) / np.maximum(posterior.groups.sizes, 1)
-                alpha = np.maximum(alpha, inputs)
+            if few_targets and low_noise is False:
+                of_weights = posterior.groups.sums(sd**-2.0) / np.maximum(posterior.groups.sizes, 1)
+                alpha = np.maximum(alpha, of_weights)
         theta = posterior.groups.start(rng, sd)
-        if i == 0 and told_apart:
+        if i == 0 and starts_at_mean:
             theta = posterior.groups.mean.copy()
         elif low or not n_levels:
             first = slice(0, network.shapes[0][0] * network.shapes[0][1])
@@ -101,7 +101,7 @@ def steepness(posterior, theta):
     would end in a flat function. Otherwise the factor is 1.
     """
     network, groups = posterior.network, posterior.groups
-    rows = np.unique(np.linspace(0, len(posterior.X) - 1, LOOKED_AT).round().astype(int))
+    rows = np.unique(np.linspace(0, len(posterior.X) - 1, COMPARED_ROWS).round().astype(int))
     if not network.hidden_layer_sizes or not groups.centred:
         return 1.0
     if len(rows) <= 2 * (network.hidden_layer_sizes[-1] + 1):
@@ -115,11 +115,11 @@ def steepness(posterior, theta):
         features = weight * forward(network, steep, X).inputs[-1]
         basis = np.linalg.qr(features)[0]
         target = weight * y
-        rest = np.sum(target**2) - np.sum((basis.T @ target) ** 2)
-        misfits.append(max(rest, np.finfo(float).tiny))
+        residual = np.sum(target**2) - np.sum((basis.T @ target) ** 2)
+        misfits.append(max(residual, np.finfo(float).tiny))
     gains = 0.5 * len(rows) * np.log(misfits[0] / np.array(misfits))  # nats at the best noise level
-    best, most = int(np.argmax(gains)), np.sum(target**2)
-    missed = misfits[0] > UNEXPLAINED * most  # otherwise training from usual weights succeeds
+    best, total = int(np.argmax(gains)), np.sum(target**2)
+    missed = misfits[0] > UNEXPLAINED * total  # otherwise training from usual weights succeeds
     return (1.0, *STEEPER)[best] if missed and gains[best] > STEEPLY else 1.0
 
 
@@ -135,7 +135,7 @@ def train_linear(posterior, settings):
     for share in (MODERATE, WEAK):
         alpha = np.exp(prior.low + share * (prior.high - prior.low))
         found.append(train(posterior, Trained(theta, Hyperparameters(alpha, beta)), settings))
-    return max(found, key=lambda some: laplace(posterior, some, settings))
+    return max(found, key=lambda trained: laplace(posterior, trained, settings))
 
 
 def train(posterior, start, settings):
@@ -165,20 +165,20 @@ def train(posterior, start, settings):
     return Trained(search.point.theta, search.point.hyper, search.n_iter)
 
 
-def trained_starts(posterior, search, rngs):
+def trained_starts(posterior, settings, rngs):
     """Train random starts briefly; return them with their log evidences (`laplace`), ``(m,)``."""
-    brief, starts = search._replace(max_iter=BRIEF), random_starts(posterior, rngs)
+    brief, starts = settings._replace(max_iter=BRIEF), random_starts(posterior, rngs)
     starts = [train(posterior, start, brief) for start in starts]
     return starts, np.array([laplace(posterior, start, brief) for start in starts])
 
 
-def laplace(posterior, start, search):
+def laplace(posterior, start, settings):
     """Log evidence by Laplace's approximation at the precisions of a start.
 
     The value is rough, as symmetric copies do not count, and minus infinity without a positive
     definite Hessian.
     """
-    method = Method.choose(posterior, search)
+    method = Method.choose(posterior, settings)
     if method.by_gradients:
         return -np.inf
     point = method.point(posterior, start.theta, start.hyper)
@@ -195,8 +195,7 @@ def widened(minimum, network, rng):
     The narrower network has the same depth, with no layer wider.
     """
     layers = []
-    narrow = minimum.network.layers(minimum.theta)
-    for layer, old in enumerate(narrow):
+    for layer, old in enumerate(minimum.network.layers(minimum.theta)):
         (fan_in, fan_out), width = network.shapes[layer], network.layer_sizes[layer]
         n_in, n_out = minimum.network.layer_sizes[layer], old.shape[1]
         new = rng.standard_normal((fan_in, fan_out)) * fan_in**-0.5

@@ -39,13 +39,16 @@ class ConstantNoise:
         same = type(old.likelihood) is type(posed.posterior.likelihood) and old.noise is None
         return same and fits(old, posed.posterior.network, posed.posterior.groups)
 
-    def joint(self, problem, posed, tuned):
-        """Joint posterior that is sampled, in non-centred coordinates."""
-        posterior, search = posed
+    def joint(self, problem, posed, integrate_outputs):
+        """Joint posterior that is sampled, in non-centred coordinates.
+
+        ``integrate_outputs`` is false for the classic samplers, which move all weights.
+        """
+        posterior, settings = posed
         information = np.zeros(len(posterior.groups.names))
         measured = isinstance(posterior.likelihood, MeasuredGaussian)
         kind = MeasuredJoint if measured else JointPosterior
-        return kind(posterior, search.free, search.fixed, information, tuned)
+        return kind(posterior, settings.free, settings.fixed, information, integrate_outputs)
 
     def starts(self, problem, posed, joint, starts, minima, seeds, from_prior):
         """Weights and `Hyperparameters` of the joint posterior at which chains start.
@@ -63,7 +66,7 @@ class ConstantNoise:
         n_conditions) give information of shape (n, n_groups).
         """
         theta, hyper = joint.mean_weights(q), joint.place(q).hyper
-        return what_data_tell(posed.posterior, posed.settings, joint.n_mean, theta, hyper)
+        return information_of_data(posed.posterior, posed.settings, joint.n_mean, theta, hyper)
 
 
 def stacked(starts):
@@ -72,8 +75,8 @@ def stacked(starts):
     return np.stack([start.theta for start in starts]), Hyperparameters(*map(np.stack, hyper))
 
 
-def what_data_tell(posterior, settings, n_sampled, theta, hyper):
-    """Information ``h_c`` of the data, ``Tr_c(A^-1) = k_c / (alpha_c + h_c)``, at every start.
+def information_of_data(posterior, settings, n_sampled, theta, hyper):
+    """Information ``h_c`` of the data, by ``Tr_c(A^-1) = k_c / (alpha_c + h_c)``, at every start.
 
     It is zero for groups beyond those of the posterior.
     """

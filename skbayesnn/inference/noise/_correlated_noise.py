@@ -46,12 +46,12 @@ class CorrelatedNoise(ConstantNoise):
     def search(self, problem, posed, previous, workers=ALONE):
         """Find minima from given ones by `with_correlations`."""
         tasks = [(posed, old, i > 0) for i, old in enumerate(previous)]
-        with workers.searching(*posed, len(previous)) as told:
-            return distinct(workers.told_of(told, with_correlations, tasks))
+        with workers.searching(*posed, len(previous)) as report:
+            return distinct(workers.collect(report, with_correlations, tasks))
 
-    def joint(self, problem, posed, tuned):
+    def joint(self, problem, posed, integrate_outputs):
         """Joint posterior of `ConstantNoise` extended by coordinates of the correlations."""
-        plain = super().joint(problem, posed, tuned)
+        plain = super().joint(problem, posed, integrate_outputs)
         return CorrelatedJoint(
             plain.posterior,
             plain.free.with_groups(np.zeros(1, dtype=bool), LogUniform()),

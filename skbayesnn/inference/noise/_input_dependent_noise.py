@@ -10,8 +10,8 @@ from skbayesnn.inference.minima._training import Trained, embedded, widened
 from skbayesnn.inference.noise._constant_noise import (
     NOISE_MINIMA,
     ConstantNoise,
+    information_of_data,
     stacked,
-    what_data_tell,
 )
 from skbayesnn.inference.noise._noise_network import (
     FEW_ROUNDS,
@@ -43,9 +43,9 @@ class InputDependentNoise(ConstantNoise):
         starts = [*pairs, *plain[: max(0, NOISE_MINIMA - len(pairs))]]
         plan = self.plan(problem)
         tasks = [(posed, plan, old, i > 0) for i, old in enumerate(starts)]
-        with workers.searching(*posed, len(starts)) as told:
-            found = workers.told_of(lambda some: told(some and some[0]), _with_noise, tasks)
-        return distinct([minimum for some in found for minimum in some])
+        with workers.searching(*posed, len(starts)) as report:
+            found = workers.collect(lambda minima: report(minima and minima[0]), _with_noise, tasks)
+        return distinct([minimum for minima in found for minimum in minima])
 
     def continues(self, problem, posed, old):
         """Return True if network and noise network of a minimum are compatible."""
@@ -54,7 +54,7 @@ class InputDependentNoise(ConstantNoise):
 
     def starts(self, problem, posed, joint, starts, minima, seeds, from_prior):
         """Starting points, see `ConstantNoise`, with a noise network for every chain."""
-        posterior, search = posed
+        posterior, settings = posed
         plan = self.plan(problem)
         network, groups = plan
         noises = [minimum.noise for minimum in minima]
@@ -66,7 +66,7 @@ class InputDependentNoise(ConstantNoise):
             if noise is not None:
                 v[i], alpha[i] = embedded(noise, network), noise.hyper.alpha
                 continue
-            pair = Pair.start(posterior, starts[i], search, plan, seed)
+            pair = Pair.start(posterior, starts[i], settings, plan, seed)
             if not from_prior:
                 pair = train_with_noise(pair, n_rounds=FEW_ROUNDS)
             mean, noise = pair.mean.found, pair.noise.found
@@ -74,20 +74,20 @@ class InputDependentNoise(ConstantNoise):
             starts[i] = starts[i]._replace(theta=mean.theta, hyper=hyper)
             v[i], alpha[i] = noise.theta, noise.hyper.alpha
         theta, hyper = stacked(starts)
-        beta = search.free.beta_prior.clip(np.exp(v[:, -network.n_outputs :]))
+        beta = settings.free.beta_prior.clip(np.exp(v[:, -network.n_outputs :]))
         hyper = Hyperparameters(np.hstack([hyper.alpha, alpha[:, :-1]]), beta)
         return joint.merged(theta, v), hyper
 
-    def joint(self, problem, posed, tuned):
+    def joint(self, problem, posed, integrate_outputs):
         """Joint posterior of both networks, in non-centred coordinates."""
-        (posterior, search), plan = posed, self.plan(problem)
+        (posterior, settings), plan = posed, self.plan(problem)
         own = np.ones(len(plan.groups.names) - 1)
         return InputDependentJoint(
             posterior,
-            search.free.with_groups(own > 0, LogUniform()),
-            search.fixed._replace(alpha=np.append(search.fixed.alpha, own)),
-            np.zeros(len(search.free.alpha) + len(own)),
-            tuned,
+            settings.free.with_groups(own > 0, LogUniform()),
+            settings.fixed._replace(alpha=np.append(settings.fixed.alpha, own)),
+            np.zeros(len(settings.free.alpha) + len(own)),
+            integrate_outputs,
             *plan,
         )
 
@@ -97,10 +97,10 @@ class InputDependentNoise(ConstantNoise):
         means, own = typical.alpha[:, :n_means], typical.alpha[:, n_means:]
         hyper, ones = Hyperparameters(means, typical.beta), np.ones((len(own), 1))
         noise = Hyperparameters(np.hstack([own, ones]), ones[:, :0])
-        (posterior, search), v = posed, joint.noise_state(q)
+        (posterior, settings), v = posed, joint.noise_state(q)
         expected = expected_noise_posterior(posterior, *self.plan(problem))
-        means = what_data_tell(posterior, search, joint.n_mean, joint.mean_weights(q), hyper)
-        own = what_data_tell(expected, search, joint.n_noise, v, noise)[:, :-1]
+        means = information_of_data(posterior, settings, joint.n_mean, joint.mean_weights(q), hyper)
+        own = information_of_data(expected, settings, joint.n_noise, v, noise)[:, :-1]
         return np.hstack([means, own])
 
 

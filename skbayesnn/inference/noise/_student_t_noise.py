@@ -64,12 +64,12 @@ class StudentTNoise(ConstantNoise):
         minima = [m for m in minima if not m.log_evidence < minima[0].log_evidence - IMPROBABLE]
         return distinct(workers.run(_over_degrees_of_freedom, [(posed, m) for m in minima]))
 
-    def joint(self, problem, posed, tuned):
+    def joint(self, problem, posed, integrate_outputs):
         """Joint posterior, see `ConstantNoise.joint`, with degrees of freedom."""
-        plain = super().joint(problem, posed, tuned)
+        plain = super().joint(problem, posed, integrate_outputs)
         grid = grid_with(plain.posterior.likelihood.degrees_of_freedom)
         return StudentTJoint(
-            plain.posterior, plain.free, plain.fixed, plain.information, tuned, grid
+            plain.posterior, plain.free, plain.fixed, plain.information, integrate_outputs, grid
         )
 
 

@@ -84,7 +84,7 @@ class Descents(NamedTuple):
             options=options,
             callback=check,
         )
-        if not found.fun <= start:
+        if not found.fun <= start:  # higher or nan: a trial that gains nothing is rejected
             return Trial(theta, posterior.energies(theta, hyper.beta), 0.0, 0.0)
         gain = start - float(found.fun)
         return Trial(found.x, posterior.energies(found.x, hyper.beta), gain, gain)
@@ -97,8 +97,9 @@ def lower(posterior, steps, rule, search, max_iter, deadline=NEVER):
     at_once = int(np.clip(WORK / work, 1, AT_ONCE))
     while not search.done and search.n_iter < max_iter and not deadline.passed:
         if loop is not None:
-            search, left = loop.run(search, min(max_iter, search.n_iter + at_once))
-            if not left:
+            # a step that needs singular values is left to NumPy, below
+            search, is_left = loop.run(search, min(max_iter, search.n_iter + at_once))
+            if not is_left:
                 continue
         trial = steps.trial(posterior, search)
         if search.accepts(trial):
@@ -128,7 +129,8 @@ class FixedPrecisions(NamedTuple):
         point = self._point(trial.theta, search.point.hyper)
         search = self._assessed(search.accepted(trial, point))
         rounding = SLACK * abs(point.energy)
-        ended = trial.promise < (rounding if self.exact else self.tol)  # Gauss-Newton steps creep
+        # Gauss-Newton steps converge slowly where residuals are not small, Newton steps to rounding
+        ended = trial.promise < (rounding if self.exact else self.tol)
         if not ended:
             return search
         return search._replace(done=True, converged=point.precision.definite)
@@ -156,8 +158,8 @@ class UntilLittleIsGained(NamedTuple):
     def after(self, search, trial):
         """Accept the new weights, and assess the gain."""
         point = search.point._replace(theta=trial.theta, energies=trial.energies)
-        small = bool(trial.gain < self.tol)
-        return search.accepted(trial, point)._replace(done=small, converged=small)
+        ended = bool(trial.gain < self.tol)
+        return search.accepted(trial, point)._replace(done=ended, converged=ended)
 
     def stuck(self, search):
         """End the search: no descent leads lower."""
@@ -182,23 +184,23 @@ def find_mode(posterior, method, theta, hyper, max_iter=200, tol=1e-12, confined
     ``tol`` bounds the Newton decrement (nats), and is at least `LOW` without exact Hessian. The
     last point has the exact Hessian where such matrices are formed.
     """
-    late = method.deadline.with_grace()
+    deadline = method.deadline.with_grace()
     if method.early:
         return Search(method.point(posterior, theta, hyper), done=True, converged=True)
     if method.by_gradients:
         energies = posterior.energies(theta, hyper.beta)
         search = Search(Point(theta, hyper, energies, None, None))
-        enough = NEAR if method.dense else max(LOW, method.resolution)
-        fine = COARSE if method.dense else max(FINE, STEP_SHARE * method.resolution)
-        steps = Descents(lambda: fine, late)
-        search = lower(posterior, steps, UntilLittleIsGained(enough), search, MOST_DESCENTS, late)
+        until = UntilLittleIsGained(NEAR if method.dense else max(LOW, method.resolution))
+        step_tol = COARSE if method.dense else max(FINE, STEP_SHARE * method.resolution)
+        steps = Descents(lambda: step_tol, deadline)
+        search = lower(posterior, steps, until, search, MOST_DESCENTS, deadline)
         theta = search.point.theta
         if not method.dense:
             return search._replace(point=method.point(posterior, theta, hyper))
     tol = tol if method.dense else max(tol, LOW)
     rule = FixedPrecisions(posterior, method, tol, method.dense, confined)
     search = rule.begun(theta, hyper)
-    return lower(posterior, DampedSteps(), rule, search, max_iter, late)
+    return lower(posterior, DampedSteps(), rule, search, max_iter, deadline)
 
 
 def decrement(point):
@@ -208,6 +210,6 @@ def decrement(point):
 
 def compiled_loop(posterior, rule):
     """Build the compiled loop of a posterior and a rule, or return ``None`` if unsupported."""
-    small = _loops is not None and posterior.is_compiled and posterior.groups.centred
-    dense = rule.exact or rule.method.curvature is Curvature.DENSE
-    return _loops.Loop(posterior, rule) if small and dense else None
+    in_core = _loops is not None and posterior.is_compiled and posterior.groups.centred
+    is_dense = rule.exact or rule.method.curvature is Curvature.DENSE
+    return _loops.Loop(posterior, rule) if in_core and is_dense else None

@@ -186,7 +186,7 @@ class Renewals:
         return type(phase)(position, phase.momentum, *energy(position))
 
 
-def moves_beside(joint, n_sweeps):
+def extra_moves(joint, n_sweeps):
     """Transitions that alternate with those of the dynamics, with some sweeps of `ScaleMoves`.
 
     Without sweeps only the conditioning variables are redrawn, as for the classic samplers.

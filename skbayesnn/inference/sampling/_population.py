@@ -16,13 +16,14 @@ from typing import NamedTuple
 import numpy as np
 
 from skbayesnn._threads import blas_threads
-from skbayesnn.inference.sampling._moves import moves_beside
+from skbayesnn.inference.sampling._moves import extra_moves
 from skbayesnn.inference.task._progress import NEVER, Deadline, OutOfTime
 from skbayesnn.posterior import JointPosterior
 from skbayesnn.samplers import Schedule, Stage, anneal, combine
 
-FIRST = Schedule(n_chains=16, n_moves=2, n_steps=10, effective=0.5, n_last_moves=4, n_last_steps=10)
-SECOND = Schedule(n_moves=2, effective=0.6, n_last_steps=32)
+# schedules of pilot populations and of larger ones
+PILOT = Schedule(n_chains=16, n_moves=2, n_steps=10, effective=0.5, n_last_moves=4, n_last_steps=10)
+MAIN = Schedule(n_moves=2, effective=0.6, n_last_steps=32)
 CHAIN_ROWS = 2**11  # target for chains of a population times rows, within the following limits
 FEWEST_CHAINS, MOST_CHAINS = 16, 32
 N_DRAWS = 1024  # target for the states of all chains at the posterior; limits for each chain follow
@@ -30,9 +31,12 @@ FEWEST_MOVES, MOST_MOVES = 4, 16
 SPREAD = 0.7  # sd of the first coordinates of precisions, which cover most of their intervals
 LEAST_SPREAD = 0.1  # least sd about those that a pilot population has found
 NARROW = 0.02  # sd of a narrow density
-NEEDED = 5.0  # nats that a narrow density must gain for a pilot population
-LOGISTIC_SD = np.pi / np.sqrt(3.0)
-SYSTEMATIC = 0.2  # nats of error common to all populations; by tests/benchmarks/evidence_truth.py
+# nats that a narrow density must gain for a pilot population; measured by
+# tests/benchmarks/narrow_densities.py
+NEEDED = 5.0
+LOGISTIC_SD = np.pi / np.sqrt(3.0)  # sd of the standard logistic distribution
+# nats of error common to all populations, by tests/benchmarks/evidence_truth.py
+SYSTEMATIC = 0.2
 
 
 class PathFromPrior(NamedTuple):
@@ -62,14 +66,16 @@ class PathFromPrior(NamedTuple):
     def change(self, eta):
         """Log ratio of the density of all precisions to their prior density, and its gradient."""
         half = 0.5 * (eta - self.centre) / self.scale
+        # logistic density 1 / (4 s cosh(half)^2), whose log has the slope -tanh(half) / s
         log_density = -2.0 * np.logaddexp(half, -half) - np.log(self.scale)
-        prior, prior_slope = self.joint.hyperprior(eta)
+        prior, prior_slope = self.joint.hyperprior(eta)  # of minus its log
         slope = prior_slope - np.tanh(half) / self.scale
         return np.sum(prior + log_density, axis=-1), slope
 
     def misfit(self, q):
         """Minus log ratio of the joint density, conditions integrated out, to the first density."""
         if not self.joint.n_conditions:
+            # factors 1 and -1 of minus the log joint density and minus the log first density
             return Tempered(self.joint, self, 1.0, -1.0).values(q)
         return self.joint.misfit(q) + self.change(self.joint.coordinates_in(q))[0]
 
@@ -95,7 +101,7 @@ class PathFromPrior(NamedTuple):
         self.check_time()
         energy = self.energy(exponent)
         position = energy.joint.renewed(position, rngs, keep_outputs=True)
-        return Stage(position, energy, moves_beside(energy.joint, 1))
+        return Stage(position, energy, extra_moves(energy.joint, 1))
 
 
 class Tempered:
@@ -149,20 +155,22 @@ class Particles(NamedTuple):
     log_evidence: float  # with its standard error, in nats, for standardised targets
     log_evidence_std: float
     position: np.ndarray  # states of short chains, (n_chains, n_moves, d + n_conditions)
-    narrow: bool = False  # True if the posterior was found from a narrow first density only
+    # True if the first density was a narrow one at the precisions of a trained network
+    near_trained: bool = False
 
-    def informed(self, information):
+    def with_information(self, information):
         """Convert to coordinates with the information ``h_c`` ``(n_groups,)`` of the data."""
         joint = replace(self.joint, information=information)
         return self._replace(joint=joint, position=self.joint.converted(self.position, joint))
 
-    def chosen(self, size, rng):
+    def thinned(self, size, rng):
         """Select positions ``(size, d + n_conditions)``, thinned along the chains if possible.
 
         The first ones are the last states of different chains.
         """
         n_chains, n_moves = self.position.shape[:2]
         every = max(1, n_chains * n_moves // size)
+        # from the last states backwards, which are the farthest from the start of the chains
         states = self.position[rng.permutation(n_chains), ::-1][:, ::every]
         return np.swapaxes(states, 0, 1).reshape(-1, states.shape[-1])[:size]
 
@@ -175,12 +183,12 @@ def annealed(path, rng, schedule):
             found = anneal(path, rng, schedule)
         except OutOfTime:
             return None
-    log_evidence, spread = combine(found.log_evidences)
-    error = float(np.hypot(spread, SYSTEMATIC if joint.dimension else 0.0))
+    log_evidence, standard_error = combine(found.log_evidences)
+    error = float(np.hypot(standard_error, SYSTEMATIC if joint.dimension else 0.0))
     return Particles(joint, log_evidence, error, found.position)
 
 
-def scout(joint, rng, deadline=NEVER, near=None):
+def pilot_population(joint, rng, deadline=NEVER, near=None):
     """Locate the precisions of the posterior by small pilot populations.
 
     The first one starts from precisions of all orders of magnitude, the second one from a narrow
@@ -188,35 +196,37 @@ def scout(joint, rng, deadline=NEVER, near=None):
     they are unknown). Their evidences are too low by up to dozens of nats. Returns `Particles`, of
     the second population if it finds more, or ``None`` if there was no time.
     """
-    wide = np.zeros(joint.n_free), np.full(joint.n_free, SPREAD)
-    found = annealed(PathFromPrior.about(joint, *wide, deadline), rng, FIRST)
+    centre, sd = np.zeros(joint.n_free), np.full(joint.n_free, SPREAD)
+    found = annealed(PathFromPrior.about(joint, centre, sd, deadline), rng, PILOT)
     if found is None or near is None:
         return found
     sd = np.where(np.isnan(near), SPREAD, NARROW)
     path = PathFromPrior.about(joint, np.nan_to_num(near), sd, deadline)
-    other = annealed(path, rng, FIRST)
+    other = annealed(path, rng, PILOT)
     if other is None or other.log_evidence < found.log_evidence + NEEDED:
         return found
-    return other._replace(narrow=True)
+    return other._replace(near_trained=True)
 
 
-def sample_population(joint, eta, rng, deadline=NEVER, more=1, narrow=False):
+def sample_population(joint, eta, rng, deadline=NEVER, more=1, near_trained=False):
     """Draw from the posterior, and estimate its evidence with a standard error.
 
     Particles start near the coordinates ``eta`` ``(m, n_free)`` of precisions drawn from the
     posterior; ``more`` is a factor of their usual number. Returns `Particles`, or ``None`` if there
     was no time for it.
     """
-    sd = np.full(joint.n_free, NARROW) if narrow else np.maximum(eta.std(axis=0), LEAST_SPREAD)
+    sd = (
+        np.full(joint.n_free, NARROW) if near_trained else np.maximum(eta.std(axis=0), LEAST_SPREAD)
+    )
     path = PathFromPrior.about(joint, eta.mean(axis=0), sd, deadline)
     n_chains = more * int(np.clip(CHAIN_ROWS // len(joint.posterior.X), FEWEST_CHAINS, MOST_CHAINS))
-    n_moves = int(np.clip(N_DRAWS // (SECOND.n_populations * n_chains), FEWEST_MOVES, MOST_MOVES))
-    found = annealed(path, rng, SECOND._replace(n_chains=n_chains, n_last_moves=n_moves))
-    return None if found is None else found._replace(narrow=narrow)
+    n_moves = int(np.clip(N_DRAWS // (MAIN.n_populations * n_chains), FEWEST_MOVES, MOST_MOVES))
+    found = annealed(path, rng, MAIN._replace(n_chains=n_chains, n_last_moves=n_moves))
+    return None if found is None else found._replace(near_trained=near_trained)
 
 
 def sample_after(drawn, rng, deadline=NEVER, more=1):
     """Run `sample_population` near the precisions of `Particles` or `Drawn` networks."""
     position = drawn.position.reshape(-1, drawn.position.shape[-1])
     eta = drawn.joint.coordinates_in(position)
-    return sample_population(drawn.joint, eta, rng, deadline, more, drawn.narrow)
+    return sample_population(drawn.joint, eta, rng, deadline, more, drawn.near_trained)

@@ -16,7 +16,7 @@ from skbayesnn.inference.minima._training import (
     trained_starts,
 )
 from skbayesnn.inference.noise._noise_models import NOISE_MODELS
-from skbayesnn.inference.sampling._moves import moves_beside
+from skbayesnn.inference.sampling._moves import extra_moves
 from skbayesnn.inference.task._problem import Posed, Settings
 from skbayesnn.inference.task._progress import OutOfTime
 from skbayesnn.posterior import JointPosterior
@@ -141,7 +141,7 @@ def run_chains(joint, chains, settings, warm=True, workers=ALONE):
     n_warmup = settings.of_parts(settings.n_warmup) if warm else 0
     alone, tell = len(chains) == 1, None
     total = n_warmup + settings.of_parts(settings.n_draws) * settings.thin
-    with workers.progress.over("sampling", np.ones(total) if alone else ()) as step:
+    with workers.progress.stage("sampling", np.ones(total) if alone else ()) as step:
         if alone and workers.progress.listens:
             tell = _teller(step, n_warmup, total)
         if warm:
@@ -166,7 +166,7 @@ def _warm_up(joint, chains, settings, tell):
     deadline = settings.search.deadline.part(WARM_UP_SHARE)
     with blas_threads(joint.posterior.network.n_weights):
         n_warmup = settings.of_parts(settings.n_warmup)
-        moves = moves_beside(joint, settings.sweeps)
+        moves = extra_moves(joint, settings.sweeps)
         stop = lambda: deadline.passed  # noqa: E731
         return warm_up(joint, chains, settings.plan, n_warmup, curvature, moves, tell, stop)
 
@@ -186,7 +186,7 @@ def _draw(joint, chains, settings, tell):
     """Draw with one batch of chains."""
     record, broken = _Record(joint, settings), False
     with blas_threads(joint.posterior.network.n_weights):
-        moves = moves_beside(joint, settings.sweeps)
+        moves = extra_moves(joint, settings.sweeps)
         try:
             n_transitions = settings.of_parts(settings.n_draws) * settings.thin
             chains = sample(joint, chains, settings.plan, n_transitions, record, moves, tell)

@@ -23,9 +23,10 @@ SCHEDULE = Schedule(
 
 SCALE_SD = 1.0  # prior sd of the log standard deviations of hidden weights, about zero
 RATIO_SD = 0.5  # the same of those of single inputs and of biases, about their mean
-VAGUE = 0.5  # largest shape of the default priors of precisions
+DEFAULT_SHAPE = 0.5  # largest shape of the default priors of precisions
 TINY = np.finfo(float).tiny
-NOISE_VARIANCES = 10.0 ** np.array([-6, *range(-4, 3)])[:, None]  # first: none; in amplitudes
+# noise variances relative to the amplitude; the first one stands for no noise
+NOISE_VARIANCES = 10.0 ** np.array([-6, *range(-4, 3)])[:, None]
 
 
 def log_ratio_of_noise(X, y):
@@ -39,6 +40,7 @@ def log_ratio_of_noise(X, y):
     """
     n, p = X.shape
     squares, best = (X[:, None] - X) ** 2, np.full(len(NOISE_VARIANCES), -np.inf)
+    # all inputs, then each alone; for one input both are the same
     for relevance in [np.full(p, 1.0 / p), *np.eye(p)][: p + (p > 1)]:
         r = np.sqrt(squares @ relevance)
         smooth = [np.exp(-0.5 * r**2), np.exp(-0.5 * (r / 4.0) ** 2)]
@@ -81,7 +83,9 @@ class WideJoint(JointPosterior):
         labels = self.posterior.network.layers(self.posterior.groups.labels)
         default, priors = LogUniform(), self.free.alpha_prior
         usual = (
-            (priors.shape <= VAGUE) & (priors.low == default.low) & (priors.high == default.high)
+            (priors.shape <= DEFAULT_SHAPE)
+            & (priors.low == default.low)
+            & (priors.high == default.high)
         )
         usual[np.unique(labels[-1])] = False  # of a single precision for all weights
         usual &= np.isin(np.arange(len(usual)), labels[0])
@@ -99,6 +103,7 @@ class WideJoint(JointPosterior):
         value[..., hidden] += 0.5 * np.log(8.0 * np.pi * SCALE_SD**2)  # ln alpha = -2 ln sd
         slope[..., hidden] = -0.5 * log_sd / SCALE_SD**2
         if len(hidden) > 1:
+            # deviations from the mean have the smaller variance 1 / (SCALE_SD^-2 + RATIO_SD^-2)
             away = log_sd - log_sd.mean(axis=-1, keepdims=True)
             log_det = (1.0 - 1.0 / len(hidden)) * np.log1p((SCALE_SD / RATIO_SD) ** 2)
             value[..., hidden] += 0.5 * (away / RATIO_SD) ** 2 - 0.5 * log_det
@@ -149,7 +154,7 @@ def rotated(energy, phase, rngs):
     """
     n_free, rng = energy.joint.n_free, rngs[0]
     v = phase.position[:, n_free:]
-    angle = 0.5 * np.pi * 10.0 ** (-2.0 * rng.random((len(v), 1)))
+    angle = 0.5 * np.pi * 10.0 ** (-2.0 * rng.random((len(v), 1)))  # log-uniform over two decades
     other = np.cos(angle) * v + np.sin(angle) * rng.standard_normal(v.shape)
     position = np.concatenate([phase.position[:, :n_free], other], axis=1)
     with np.errstate(all="ignore"):

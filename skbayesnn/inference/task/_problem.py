@@ -23,7 +23,7 @@ from skbayesnn.posterior import (
     weight_groups,
 )
 
-NARROW, USUAL = 8, 16  # hidden units
+NARROW, USUAL = 8, 16  # hidden units of the networks from which `Limits.many_rows` decides
 
 
 class Limits(NamedTuple):
@@ -178,7 +178,7 @@ class Settings(NamedTuple):
 
 
 class Posed(NamedTuple):
-    """Posterior and the settings of the search for its minima."""
+    """Problem posed for one network: its posterior, and the settings of the search for minima."""
 
     posterior: Posterior
     settings: Settings
@@ -287,7 +287,7 @@ class Problem:
         return True
 
     def posed(self, hidden_layer_sizes):
-        """Pose the posterior of a network under the likelihood of the problem, with settings."""
+        """Pose the problem for a network, under the likelihood of the first search."""
         network = self.network(hidden_layer_sizes)
         groups = self.groups
         if groups is None:

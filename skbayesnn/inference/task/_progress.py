@@ -9,8 +9,9 @@ import numpy as np
 
 GRACE, LEAST_GRACE = 0.3, 1.0  # fraction of the time given, and seconds at least
 LONG = 10.0  # seconds; a stage that takes longer is announced
-TRUST = 0.2  # of a stage whose forecast counts as much as the time that its first steps took
-TELLING = 1.0  # seconds after which the speed of the first steps is extrapolated
+# fraction of a stage after which the time its steps took counts as much as the forecast
+FORECAST_SHARE = 0.2
+EXTRAPOLATED_AFTER = 1.0  # seconds after which the speed of the first steps is extrapolated
 LOGGER = logging.getLogger("skbayesnn")
 
 
@@ -74,7 +75,7 @@ class Progress:
         self._logged = False
 
     @contextmanager
-    def over(self, name, works=(), is_open=False, seconds=np.nan):
+    def stage(self, name, works=(), is_open=False, seconds=np.nan):
         """Open a stage; the context yields a function to call after every step, with a text.
 
         The steps to come have expected ``works``, in any unit; if it ``is_open``, further steps may
@@ -93,10 +94,11 @@ class Progress:
                 share = work[n_done] / work[-1]
                 pace = spent / share
                 if np.isfinite(seconds):
-                    pace = (spent + TRUST * seconds) / (share + TRUST)
+                    pace = (spent + FORECAST_SHARE * seconds) / (share + FORECAST_SHARE)
                 left = pace * (1.0 - share)
-            rest = spent if is_open and n_done >= len(work) else left  # networks are doubled
-            if not announced and n_done > 1 and spent > TELLING and spent + rest > LONG:
+            # an open stage goes on with doubled networks, whose time is about that of all before
+            rest = spent if is_open and n_done >= len(work) else left
+            if not announced and n_done > 1 and spent > EXTRAPOLATED_AFTER and spent + rest > LONG:
                 announced = True
                 self._announce(name, spent + min(rest, self._deadline.left), is_open)
             if text is None or depth > self._verbose:

@@ -51,7 +51,7 @@ class JointPosterior(Coordinates):
     below refers to the network of the means.
     """
 
-    noise_network = None  # of input-dependent noise
+    noise_network = None  # `Network` of input-dependent noise
     further_directions = ()  # for rescaling groups, besides those of the network of the means
     state_names = ()  # of the entries of `noise_state` that are positive parameters
 
@@ -72,6 +72,7 @@ class JointPosterior(Coordinates):
         # u_i = v_i (alpha_c + h_c)^(-1/2): the chain rule for v_i and ln alpha_c
         by_white = self._of_means_alone(natural.theta, self.posterior.groups.white_gradient)
         pull = sums_by(self._membership, place.white * by_white)
+        # d u_i / d ln alpha_c = -u_i/2 alpha_c / (alpha_c + h_c), at fixed v_i
         by_alpha = natural.log_alpha - 0.5 * place.share * pull
         free = by_alpha[..., self.free.alpha], natural.log_beta[..., self.free.beta]
         by_eta = np.concatenate(free, axis=-1) * stretch
@@ -86,7 +87,7 @@ class JointPosterior(Coordinates):
         return terms.prior + terms.data, terms.prior_gradient + terms.data_gradient
 
     def trajectories(self, phase, step_size, n_steps, metric, unstable):
-        """Run `samplers.leapfrog` in the core, in place, if there is one; return True if so."""
+        """Run `samplers.leapfrog` in the compiled core, in place; return False if there is none."""
         if self.compiled is not None:
             self.compiled.leapfrog(phase, step_size, n_steps, metric.factor, unstable)
         return self.compiled is not None
@@ -95,10 +96,11 @@ class JointPosterior(Coordinates):
         """Minus log prior density of a position, and its gradient."""
         v, share = place.v, place.share
         squares = sums_by(self._membership, v * v)
+        # the prior of v_i = u_i (alpha_c + h_c)^(1/2) is normal with the precision ``share``
         normal = share * squares - self.sizes * np.log(share / (2.0 * np.pi))
         by_alpha = 0.5 * (1.0 - share) * (share * squares - self.sizes)
         value, by_eta = self.hyperprior(place.eta, stretch, change)
-        n_alpha = self.n_alpha
+        n_alpha = self.n_alpha  # the first coordinates are those of weight precisions
         by_eta[..., :n_alpha] += by_alpha[..., self.free.alpha] * stretch[..., :n_alpha]
         gradient = np.concatenate([share.take(self._labels, axis=-1) * v, by_eta], axis=-1)
         return value.sum(axis=-1) + 0.5 * normal.sum(axis=-1), gradient
@@ -125,7 +127,7 @@ class JointPosterior(Coordinates):
         share, (stretch, _) = place.share, self.precision_map.derivatives(place.eta)
         scale = groups.expand(place.hyper.alpha) ** -0.5  # output layer: non-centred
         scale[..., :m] = place.scales
-        rho = np.ones_like(scale)
+        rho = np.ones_like(scale)  # prior precisions of v
         rho[..., :m] = share[..., self._labels]
         to_weights = np.zeros((*q.shape[:-1], k, k + n_alpha))  # d u / d (v, eta)
         weights, alphas = np.arange(k), np.arange(k, k + n_alpha)
@@ -136,8 +138,9 @@ class JointPosterior(Coordinates):
         matrix = self._white_hessian(theta, place) @ to_weights
         matrix = np.swapaxes(to_weights, -1, -2) @ matrix
         matrix[..., weights, weights] += rho
-        determined = (0.5 * self.sizes * (1.0 - share) ** 2)[..., self.free.alpha]
-        matrix[..., alphas, alphas] += determined * stretch[..., :n_alpha] ** 2
+        # expected second derivatives of minus the log prior of v by ln alpha
+        by_alpha = (0.5 * self.sizes * (1.0 - share) ** 2)[..., self.free.alpha]
+        matrix[..., alphas, alphas] += by_alpha * stretch[..., :n_alpha] ** 2
         out, kept = slice(m, k), np.r_[:m, k : k + n_alpha]
         if m < k:
             cross = matrix[..., out, :][..., kept]
@@ -180,8 +183,8 @@ class JointPosterior(Coordinates):
         if not self.integrated:
             return None
         width, found = self._output_labels.size, []
-        for some in row_blocks(len(q), 4 * len(self.posterior.X) * width):
-            place = self.place(q[some])
+        for positions in row_blocks(len(q), 4 * len(self.posterior.X) * width):
+            place = self.place(q[positions])
             z, sd = self._features(place.theta).inputs[-1], self._output_sd(place.hyper)
             found.append(left_out_outputs(self._rows(place), z, sd))
         return tuple(map(np.concatenate, zip(*found, strict=True)))

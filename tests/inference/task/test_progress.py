@@ -34,13 +34,13 @@ def lines(capsys):
 
 def test_lines_tell_time_so_far_and_left(monkeypatch, capsys):
     clock, progress = Clock(monkeypatch), Progress(1)
-    with progress.over("starts", [1.0] * 3) as step:
+    with progress.stage("starts", [1.0] * 3) as step:
         clock.now += 2.0
         step("first")
         clock.now += 1.0
         step()
         step("third")
-    with progress.over("noise models", [1.0]) as step:
+    with progress.stage("noise models", [1.0]) as step:
         step("one more")
     expected = ["first; 2 s so far, about 4 s left for starts", "third; 3 s so far"]
     assert lines(capsys) == [*expected, "one more; 3 s so far"]
@@ -49,7 +49,7 @@ def test_lines_tell_time_so_far_and_left(monkeypatch, capsys):
 def test_first_steps_and_the_forecast_are_averaged(monkeypatch, capsys):
     """The first step takes half of the time, but is a fortieth of the work."""
     clock, progress = Clock(monkeypatch), Progress(1)
-    with progress.over("hidden layers", [1.0, 19.0, 20.0], seconds=10.0) as step:
+    with progress.stage("hidden layers", [1.0, 19.0, 20.0], seconds=10.0) as step:
         clock.now += 5.0
         step("()")
         clock.now += 5.0
@@ -63,14 +63,14 @@ def test_first_steps_and_the_forecast_are_averaged(monkeypatch, capsys):
 
 def test_only_long_stages_are_announced_and_only_once(monkeypatch, capsys):
     clock, progress = Clock(monkeypatch), Progress(1)
-    with progress.over("short", [1.0, 1.0], seconds=9.0):
+    with progress.stage("short", [1.0, 1.0], seconds=9.0):
         pass
-    with progress.over("starts", [1.0] * 4, seconds=61.0) as step:
+    with progress.stage("starts", [1.0] * 4, seconds=61.0) as step:
         clock.now += 20.0
         step()
-    with progress.over("hidden layers", [1.0, 1.0], is_open=True, seconds=240.0):
+    with progress.stage("hidden layers", [1.0, 1.0], is_open=True, seconds=240.0):
         pass
-    with progress.over("sampling", [1.0] * 100) as step:  # nobody knew how long it would take
+    with progress.stage("sampling", [1.0] * 100) as step:  # nobody knew how long it would take
         clock.now += 0.5
         step()
         assert "sampling" not in capsys.readouterr().out.splitlines()[-1]
@@ -82,7 +82,7 @@ def test_only_long_stages_are_announced_and_only_once(monkeypatch, capsys):
 
 def test_networks_beyond_the_forecast_are_announced(monkeypatch, capsys):
     clock, progress = Clock(monkeypatch), Progress(1)
-    with progress.over("hidden layers", [1.0, 1.0], is_open=True, seconds=2.0) as step:
+    with progress.stage("hidden layers", [1.0, 1.0], is_open=True, seconds=2.0) as step:
         for _ in range(4):
             clock.now += 2.0
             step()
@@ -92,11 +92,11 @@ def test_networks_beyond_the_forecast_are_announced(monkeypatch, capsys):
 def test_silent_fits_log_the_first_long_stage(monkeypatch, capsys, caplog):
     Clock(monkeypatch)
     progress = Progress(0)
-    with progress.over("short", [1.0], seconds=5.0) as step:
+    with progress.stage("short", [1.0], seconds=5.0) as step:
         step("one")
-    with progress.over("hidden layers", [1.0], seconds=41.0) as step:
+    with progress.stage("hidden layers", [1.0], seconds=41.0) as step:
         step("two")
-    with progress.over("noise models", [1.0], seconds=50.0):
+    with progress.stage("noise models", [1.0], seconds=50.0):
         pass
     assert lines(capsys) == []
     (message,) = caplog.messages
@@ -106,8 +106,8 @@ def test_silent_fits_log_the_first_long_stage(monkeypatch, capsys, caplog):
 @pytest.mark.parametrize(("verbose", "expected"), [(1, ["outer"]), (2, ["inner", "said", "outer"])])
 def test_verbosity_is_depth(capsys, verbose, expected):
     progress = Progress(verbose)
-    with progress.over("candidates", [1.0]) as step:
-        with progress.over("starts", [1.0]) as inner:
+    with progress.stage("candidates", [1.0]) as step:
+        with progress.stage("starts", [1.0]) as inner:
             inner("inner")
         progress.say("said")
         step("outer")
