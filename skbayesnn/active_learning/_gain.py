@@ -13,7 +13,7 @@ from sklearn.base import is_classifier
 from skbayesnn._docs import documented
 from skbayesnn._threads import blas_threads
 from skbayesnn._typing import Array, Estimator
-from skbayesnn.active_learning._formulas import table_information
+from skbayesnn.active_learning._formulas import averaged, drawn_information
 from skbayesnn.active_learning._inputs import (
     EVIDENCE,
     QUESTION,
@@ -168,9 +168,8 @@ def _gains_by_draws(model, question, X):
             information = np.sum(rel_entr(p, p.mean(axis=0)), axis=2).mean(axis=0)
             gains.append(np.maximum(information, 0.0))
         else:
-            marginal = _about_classes(class_probabilities(f), np.concatenate(p_points, axis=1))
-            is_all = question.kind == "marginal"
-            gains.append(marginal if is_all else marginal @ question.weight)
+            both = class_probabilities(f), np.concatenate(p_points, axis=1)
+            gains.append(averaged(drawn_information(*both), question))
     return np.concatenate(gains)
 
 
@@ -207,16 +206,6 @@ def _mixture_information(means, sds):
     places = nearest[:, None] + np.arange(2 * reach + 1)  # shifted: none is negative
     entropy = step * np.sum(entr(np.bincount(places.ravel(), values.ravel())))
     return max(entropy - np.mean(0.5 * np.log(2.0 * np.pi * np.e * sds**2)), 0.0)
-
-
-def _about_classes(p, p_points):
-    """Information of the classes at rows about those at points, ``(n, n_points)``.
-
-    Joint probabilities are averages over the draws of probabilities of shape (m, n, n_classes).
-    """
-    m, n, n_classes = p.shape
-    table = p.reshape(m, -1).T @ p_points.reshape(m, -1) / m
-    return table_information(np.swapaxes(table.reshape(n, n_classes, -1, n_classes), 1, 2))
 
 
 @documented(QUESTION)

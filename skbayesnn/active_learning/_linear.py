@@ -12,7 +12,13 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit, softmax
 
-from skbayesnn.active_learning._formulas import classification_gain, regression_gain
+from skbayesnn.active_learning._formulas import (
+    classification_gain,
+    noisy,
+    regression_gain,
+    slopes,
+    unit_scale,
+)
 from skbayesnn.inference import DensePrecision, DualPrecision
 from skbayesnn.network import row_blocks
 from skbayesnn.predictive import Part
@@ -119,12 +125,14 @@ def measured(V):
 class Interest(NamedTuple):
     """Moments of the outputs at points of interest, ``(n_points, p)`` and ``(n_points, p, p)``.
 
-    ``directions`` ``(m, r)`` are vectors whose products with those of candidates are covariances.
+    ``directions`` ``(m, r)`` are vectors whose products with those of candidates are covariances;
+    ``right`` ``(n_points, p, p)`` scales these to correlations.
     """
 
     mean: np.ndarray
     S: np.ndarray
     directions: np.ndarray
+    right: np.ndarray
 
 
 class Candidates:
@@ -149,10 +157,6 @@ class Candidates:
     def gains(self):
         """Gains of all rows: ``(n,)``, or ``(n, n_points)`` for the kind ``"marginal"``."""
         interest = None if self._interest is None else self._moments_of_interest()
-        if self._linear.has_classes:
-            gain = classification_gain(self._question, interest)
-        else:
-            gain = regression_gain(self._question, self._linear.noise_variances, interest)
         blocks = self._expanded(self._X, self._rows) if self._kept is None else self._kept
         gains = []
         for mean, V in blocks:
@@ -160,7 +164,11 @@ class Candidates:
             if interest is not None:  # covariances with outputs there, (n, p, n_points * p)
                 n, p, r = V.shape
                 between = (V.reshape(n * p, r) @ interest.directions.T).reshape(n, p, -1)
-            gains.append(gain(mean, _covariance(V), between))
+            if self._linear.has_classes:
+                moments = mean, _covariance(V), between
+                gains.append(classification_gain(self._question, *moments, interest))
+            else:
+                gains.append(regression_gain(self._question, _covariance(V), between, interest))
         return np.concatenate(gains)
 
     def observe(self, row):
@@ -181,12 +189,20 @@ class Candidates:
             yield mean, observed(V, self._targets)
 
     def _moments_of_interest(self):
-        mean, V = self._interest
-        directions = V.reshape(-1, V.shape[-1])
-        if self._question.kind == "joint":
+        (mean, V), kind = self._interest, self._question.kind
+        S, directions = _covariance(V), V.reshape(-1, V.shape[-1])
+        if kind == "joint":
             _, sizes, directions = np.linalg.svd(directions, full_matrices=False)
             directions = directions[sizes > LEAST_RANK * sizes[0]]
-        return Interest(mean, _covariance(V), directions)
+        elif kind == "q_optimal":
+            weight = self._linear.noise_variances(self._question.X_interest)
+            weight = weight * self._question.weight[:, None] * self._question.y_scale**2
+            directions = np.sqrt(weight).reshape(-1, 1) * directions
+        if self._linear.has_classes:
+            right = slopes(mean, S)
+        else:
+            right = unit_scale(noisy(S) if kind == "predicted_target" else S)
+        return Interest(mean, S, directions, right)
 
 
 def _covariance(V):
