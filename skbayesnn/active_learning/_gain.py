@@ -132,7 +132,7 @@ def information_gain(
     if isinstance(model, SAMPLERS) and by_draws:
         return _gains_by_draws(model, question, X)
     models, weights = linear_models(model, model._gaussians)
-    with blas_threads(max(linear.n_unknowns for linear in models)):
+    with blas_threads(max(linear.part.n_unknowns for linear in models)):
         return sum(
             weight * Candidates(question, linear, X).gains()
             for linear, weight in zip(models, weights, strict=True)
@@ -359,9 +359,10 @@ def _check_choice(n, n_rows, price):
 
 def _greedy(models, weights, question, X, n, price, return_gains):
     """Choose rows greedily, with an update of all models after each."""
-    keep = len(X) * sum(one.n_outputs * one.n_unknowns for one in models) <= KEPT_DOUBLES
+    widths = (one.part.network.n_outputs * one.part.n_unknowns for one in models)
+    keep = len(X) * sum(widths) <= KEPT_DOUBLES
     chosen, gains = [], []
-    with blas_threads(max(linear.n_unknowns for linear in models)):
+    with blas_threads(max(linear.part.n_unknowns for linear in models)):
         candidates = [Candidates(question, linear, X, keep) for linear in models]
         while len(chosen) < n:
             own = [weight * some.gains() for weight, some in zip(weights, candidates, strict=True)]

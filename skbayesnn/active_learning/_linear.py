@@ -43,16 +43,6 @@ class LinearModel:
     log_rate: float | None = None
 
     @property
-    def n_unknowns(self):
-        """Dimension ``r`` of ``z``."""
-        return self.part.n_unknowns
-
-    @property
-    def n_outputs(self):
-        """Number of outputs."""
-        return self.part.network.n_outputs
-
-    @property
     def has_classes(self):
         """True if outputs are activations."""
         return self.part.noise is None and not self.as_targets
@@ -62,7 +52,7 @@ class LinearModel:
         mean = self.part.noise.variances(X).mean(axis=0)
         if self.log_rate is not None:
             mean = mean + np.exp(-self.part.whitened(X)[0] - self.log_rate)
-        return np.broadcast_to(mean, (len(X), self.n_outputs))
+        return np.broadcast_to(mean, (len(X), self.part.network.n_outputs))
 
     def expand(self, X):
         """Mean ``(n, n_outputs)`` and ``V`` ``(n, n_outputs, r)`` of rows that fit in memory."""
@@ -144,13 +134,14 @@ class Candidates:
     def __init__(self, question, linear, X, keep=False):
         self._question, self._linear, self._X = question, linear, X
         n_points = 0 if question.X_interest is None else len(question.X_interest)
-        width = linear.n_outputs * max(linear.n_unknowns, linear.n_outputs * n_points)
+        n_outputs, n_unknowns = linear.part.network.n_outputs, linear.part.n_unknowns
+        width = n_outputs * max(n_unknowns, n_outputs * n_points)
         self._rows = list(row_blocks(len(X), width))
         self._targets = []
         self._kept = list(self._expanded(X, self._rows)) if keep else None
         self._interest = None
         if n_points:
-            rows = row_blocks(n_points, linear.n_outputs * linear.n_unknowns)
+            rows = row_blocks(n_points, n_outputs * n_unknowns)
             parts = zip(*self._expanded(question.X_interest, rows), strict=True)
             self._interest = tuple(np.concatenate(part) for part in parts)
 

@@ -315,7 +315,7 @@ class _Search:
         models, weights = linear_models(self.model, self.model._ensemble)
         targets = [measured(linear.expand(pending)[1][:, 0]) for linear in models]
         share = np.empty(len(Z))
-        for rows in row_blocks(len(Z), sum(linear.n_unknowns for linear in models)):
+        for rows in row_blocks(len(Z), sum(linear.part.n_unknowns for linear in models)):
             moments = [linear.part.whitened(Z[rows]) for linear in models]
             mean = np.stack([mean[:, 0] for mean, _ in moments])
             before = np.stack([np.sum(V**2, axis=(1, 2)) for _, V in moments])
