@@ -8,21 +8,17 @@ of interest are those about the class there.
 """
 
 import numpy as np
-from scipy.special import expit, softmax, xlog1py
+from scipy.special import expit, rel_entr, softmax, xlog1py
 from scipy.stats import norm
 
 from skbayesnn.basis._features import hermite
 from skbayesnn.network import row_blocks
-from skbayesnn.predictive import (
-    covariance_root,
-    normal_points,
-    sigmoid_information,
-    softmax_information,
-    softmax_slopes,
-)
+from skbayesnn.predictive import class_probabilities, covariance_root, normal_points, softmax_slopes
 
 SMALLEST = np.finfo(float).tiny
-N_TERMS, N_NODES = 128, 1301  # of Mehler's expansion; of the quadrature of its coefficients
+N_TERMS = 128  # of Mehler's expansion
+NODES = np.linspace(-13.0, 13.0, 1301)  # of the trapezoidal rule for standard normal numbers
+SHARES = norm.pdf(NODES) * (NODES[1] - NODES[0])
 
 
 def regression_gain(question, S, C, interest):
@@ -83,9 +79,7 @@ def classification_gain(question, mean, S, C, interest):
         if question.kind != "total":
             marginal = _binary_marginal if mean.shape[1] == 1 else _categorical_marginal
             return averaged(marginal(mean, S, C, interest), question)
-        if mean.shape[1] == 1:
-            return sigmoid_information(mean[:, 0], S[:, 0, 0])
-        return softmax_information(mean, S)
+        return _exact_total(mean, S)
     left = slopes(mean, S)
     if question.kind == "total":  # (5.22) with activations in place of a class
         return 0.5 * np.einsum("nij,njk,nik->n", left, S, left)
@@ -109,6 +103,28 @@ def slopes(mean, S):
     return slopes / np.sqrt(np.maximum(probability, SMALLEST))[:, :, None]
 
 
+def _exact_total(mean, S):
+    """Mutual information between class and weights, from class probabilities of activations."""
+    points, shares = NODES[:, None], SHARES
+    if mean.shape[1] > 1:
+        points = normal_points(mean.shape[1])
+        shares = np.full(len(points), 1.0 / len(points))
+    root, gains = covariance_root(S), np.empty(len(mean))
+    for rows in row_blocks(len(mean), points.size):
+        p = class_probabilities(mean[rows] + np.einsum("mp,npq->mnq", points, root[rows]))
+        gains[rows] = total_information(p, shares)
+    return gains
+
+
+def total_information(p, shares):
+    """Information ``H[E p] - E H[p]`` of classes (Houlsby et al. 2011, equation 2): ``(n,)``.
+
+    Their probabilities ``(m, n, n_classes)`` are averaged with ``shares`` ``(m,)``.
+    """
+    mean = np.maximum(np.tensordot(shares, p, 1), SMALLEST)
+    return np.maximum(shares @ np.sum(rel_entr(p, mean), axis=2), 0.0)
+
+
 def _binary_marginal(mean, S, C, interest):
     """Mutual information of two binary targets (MacKay 1992, equations 5.15-5.17).
 
@@ -117,12 +133,11 @@ def _binary_marginal(mean, S, C, interest):
     Hermite polynomials, by the trapezoidal rule. Its largest errors, at correlations of 1 or -1:
     1e-10 at standard deviations of 3, 2e-7 at 5, 1e-4 at 10, 2e-3 at 20, and 0.01 for steps.
     """
-    z = np.linspace(-13.0, 13.0, N_NODES)
-    basis = np.stack(list(hermite(norm.pdf(z), z, N_TERMS)), axis=1) * (z[1] - z[0])
+    basis = np.stack(list(hermite(SHARES, NODES, N_TERMS)), axis=1)
 
     def coefficients(mean, sd):  # the first is the moderated output
-        blocks = row_blocks(len(mean), N_NODES)
-        return np.concatenate([expit(mean[rows] + sd[rows] * z) @ basis for rows in blocks])
+        blocks = row_blocks(len(mean), len(NODES))
+        return np.concatenate([expit(mean[rows] + sd[rows] * NODES) @ basis for rows in blocks])
 
     sd, sd_interest = np.sqrt(S[:, 0]), np.sqrt(interest.S[:, 0])
     first, second = coefficients(mean, sd), coefficients(interest.mean, sd_interest)

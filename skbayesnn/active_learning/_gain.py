@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import entr, rel_entr
+from scipy.special import entr
 from sklearn.base import is_classifier
 
 from skbayesnn._docs import documented
 from skbayesnn._threads import blas_threads
 from skbayesnn._typing import Array, Estimator
-from skbayesnn.active_learning._formulas import averaged, drawn_information
+from skbayesnn.active_learning._formulas import averaged, drawn_information, total_information
 from skbayesnn.active_learning._inputs import (
     EVIDENCE,
     QUESTION,
@@ -164,9 +164,8 @@ def _gains_by_draws(model, question, X):
             noise = np.broadcast_to(draws.noise.variances(X[rows]), f.shape)
             gains.append(_total_of_regression(f, noise))
         elif question.kind == "total":
-            p = class_probabilities(f)  # H[E p] - E H[p] (Houlsby et al. 2011, equation 2)
-            information = np.sum(rel_entr(p, p.mean(axis=0)), axis=2).mean(axis=0)
-            gains.append(np.maximum(information, 0.0))
+            shares = np.full(len(f), 1.0 / len(f))
+            gains.append(total_information(class_probabilities(f), shares))
         else:
             both = class_probabilities(f), np.concatenate(p_points, axis=1)
             gains.append(averaged(drawn_information(*both), question))

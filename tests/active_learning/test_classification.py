@@ -111,6 +111,15 @@ def test_binary_information():
         assert 0.0 <= binary_gain(np.array([certain, -certain]), np.ones(2), 0.7) < 1e-15
 
 
+@pytest.mark.parametrize("n_outputs", [1, 3])
+def test_nearly_certain_classes_have_finite_gains(n_outputs):
+    mean, V = np.full((1, n_outputs), -743.0), 0.1 * np.eye(n_outputs)[None]
+    mean[0, 1:2] = 0.0
+    for kind in ("total", "mean_marginal"):
+        gain = gains_of("exact", mean, V, mean, V, kind)[0]
+        assert 0.0 <= gain < 1e-12
+
+
 def random_case(n_outputs, r, size, seed=0):
     rng = np.random.default_rng(seed)
     means = [rng.standard_normal((n, n_outputs)) for n in (4, 3)]
