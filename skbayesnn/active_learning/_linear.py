@@ -116,13 +116,13 @@ class Interest(NamedTuple):
     """Moments of the outputs at points of interest, ``(n_points, p)`` and ``(n_points, p, p)``.
 
     ``directions`` ``(m, r)`` are vectors whose products with those of candidates are covariances;
-    ``right`` ``(n_points, p, p)`` scales these to correlations.
+    ``right`` ``(n_points, p, p)`` scales these to correlations for gains at single points.
     """
 
     mean: np.ndarray
     S: np.ndarray
     directions: np.ndarray
-    right: np.ndarray
+    right: np.ndarray | None
 
 
 class Candidates:
@@ -181,7 +181,7 @@ class Candidates:
 
     def _moments_of_interest(self):
         (mean, V), kind = self._interest, self._question.kind
-        S, directions = _covariance(V), V.reshape(-1, V.shape[-1])
+        S, directions, right = _covariance(V), V.reshape(-1, V.shape[-1]), None
         if kind == "joint":
             _, sizes, directions = np.linalg.svd(directions, full_matrices=False)
             directions = directions[sizes > LEAST_RANK * sizes[0]]
@@ -189,7 +189,7 @@ class Candidates:
             weight = self._linear.noise_variances(self._question.X_interest)
             weight = weight * self._question.weight[:, None] * self._question.y_scale**2
             directions = np.sqrt(weight).reshape(-1, 1) * directions
-        if self._linear.has_classes:
+        elif self._linear.has_classes:
             right = slopes(mean, S)
         else:
             right = unit_scale(noisy(S) if kind == "predicted_target" else S)
