@@ -344,8 +344,6 @@ class DrawnPosterior(WeightPosterior):
 
     Parameters
     ----------
-    units : {"user", "standardised"}
-        Units of the weights.
     theta : ndarray of shape (n_draws, k)
         Drawn weights, in standardised units.
 
