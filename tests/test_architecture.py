@@ -24,7 +24,7 @@ FOLDERS = {
         *("task", "curvature", "optimise", "evidence"),
         *("minima", "noise", "sampling", "choice"),
     ],
-    "estimators": ["inputs", "weights", "reports", "predictions", "tasks"],
+    "estimators": ["inputs", "reports", "predictions", "tasks"],
 }
 MOST_FILES = 15  # of a folder, without compiled ones
 ALLOWED = {

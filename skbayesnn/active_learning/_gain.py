@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import entr, rel_entr
+from scipy.special import entr
 from sklearn.base import is_classifier
 
 from skbayesnn._docs import documented
 from skbayesnn._threads import blas_threads
 from skbayesnn._typing import Array, Estimator
-from skbayesnn.active_learning._formulas import table_information
+from skbayesnn.active_learning._formulas import averaged, drawn_information, total_information
 from skbayesnn.active_learning._inputs import (
     EVIDENCE,
     QUESTION,
@@ -132,7 +132,7 @@ def information_gain(
     if isinstance(model, SAMPLERS) and by_draws:
         return _gains_by_draws(model, question, X)
     models, weights = linear_models(model, model._gaussians)
-    with blas_threads(max(linear.n_unknowns for linear in models)):
+    with blas_threads(max(linear.part.n_unknowns for linear in models)):
         return sum(
             weight * Candidates(question, linear, X).gains()
             for linear, weight in zip(models, weights, strict=True)
@@ -164,13 +164,11 @@ def _gains_by_draws(model, question, X):
             noise = np.broadcast_to(draws.noise.variances(X[rows]), f.shape)
             gains.append(_total_of_regression(f, noise))
         elif question.kind == "total":
-            p = class_probabilities(f)  # H[E p] - E H[p] (Houlsby et al. 2011, equation 2)
-            information = np.sum(rel_entr(p, p.mean(axis=0)), axis=2).mean(axis=0)
-            gains.append(np.maximum(information, 0.0))
+            shares = np.full(len(f), 1.0 / len(f))
+            gains.append(total_information(class_probabilities(f), shares))
         else:
-            marginal = _about_classes(class_probabilities(f), np.concatenate(p_points, axis=1))
-            is_all = question.kind == "marginal"
-            gains.append(marginal if is_all else marginal @ question.weight)
+            both = class_probabilities(f), np.concatenate(p_points, axis=1)
+            gains.append(averaged(drawn_information(*both), question))
     return np.concatenate(gains)
 
 
@@ -207,16 +205,6 @@ def _mixture_information(means, sds):
     places = nearest[:, None] + np.arange(2 * reach + 1)  # shifted: none is negative
     entropy = step * np.sum(entr(np.bincount(places.ravel(), values.ravel())))
     return max(entropy - np.mean(0.5 * np.log(2.0 * np.pi * np.e * sds**2)), 0.0)
-
-
-def _about_classes(p, p_points):
-    """Information of the classes at rows about those at points, ``(n, n_points)``.
-
-    Joint probabilities are averages over the draws of probabilities of shape (m, n, n_classes).
-    """
-    m, n, n_classes = p.shape
-    table = p.reshape(m, -1).T @ p_points.reshape(m, -1) / m
-    return table_information(np.swapaxes(table.reshape(n, n_classes, -1, n_classes), 1, 2))
 
 
 @documented(QUESTION)
@@ -370,9 +358,10 @@ def _check_choice(n, n_rows, price):
 
 def _greedy(models, weights, question, X, n, price, return_gains):
     """Choose rows greedily, with an update of all models after each."""
-    keep = len(X) * sum(one.n_outputs * one.n_unknowns for one in models) <= KEPT_DOUBLES
+    widths = (one.part.network.n_outputs * one.part.n_unknowns for one in models)
+    keep = len(X) * sum(widths) <= KEPT_DOUBLES
     chosen, gains = [], []
-    with blas_threads(max(linear.n_unknowns for linear in models)):
+    with blas_threads(max(linear.part.n_unknowns for linear in models)):
         candidates = [Candidates(question, linear, X, keep) for linear in models]
         while len(chosen) < n:
             own = [weight * some.gains() for weight, some in zip(weights, candidates, strict=True)]

@@ -12,7 +12,13 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit, softmax
 
-from skbayesnn.active_learning._formulas import classification_gain, regression_gain
+from skbayesnn.active_learning._formulas import (
+    classification_gain,
+    noisy,
+    regression_gain,
+    slopes,
+    unit_scale,
+)
 from skbayesnn.inference import DensePrecision, DualPrecision
 from skbayesnn.network import row_blocks
 from skbayesnn.predictive import Part
@@ -37,16 +43,6 @@ class LinearModel:
     log_rate: float | None = None
 
     @property
-    def n_unknowns(self):
-        """Dimension ``r`` of ``z``."""
-        return self.part.n_unknowns
-
-    @property
-    def n_outputs(self):
-        """Number of outputs."""
-        return self.part.network.n_outputs
-
-    @property
     def has_classes(self):
         """True if outputs are activations."""
         return self.part.noise is None and not self.as_targets
@@ -56,7 +52,7 @@ class LinearModel:
         mean = self.part.noise.variances(X).mean(axis=0)
         if self.log_rate is not None:
             mean = mean + np.exp(-self.part.whitened(X)[0] - self.log_rate)
-        return np.broadcast_to(mean, (len(X), self.n_outputs))
+        return np.broadcast_to(mean, (len(X), self.part.network.n_outputs))
 
     def expand(self, X):
         """Mean ``(n, n_outputs)`` and ``V`` ``(n, n_outputs, r)`` of rows that fit in memory."""
@@ -119,12 +115,14 @@ def measured(V):
 class Interest(NamedTuple):
     """Moments of the outputs at points of interest, ``(n_points, p)`` and ``(n_points, p, p)``.
 
-    ``directions`` ``(m, r)`` are vectors whose products with those of candidates are covariances.
+    ``directions`` ``(m, r)`` are vectors whose products with those of candidates are covariances;
+    ``right`` ``(n_points, p, p)`` scales these to correlations for gains at single points.
     """
 
     mean: np.ndarray
     S: np.ndarray
     directions: np.ndarray
+    right: np.ndarray | None
 
 
 class Candidates:
@@ -136,23 +134,20 @@ class Candidates:
     def __init__(self, question, linear, X, keep=False):
         self._question, self._linear, self._X = question, linear, X
         n_points = 0 if question.X_interest is None else len(question.X_interest)
-        width = linear.n_outputs * max(linear.n_unknowns, linear.n_outputs * n_points)
+        n_outputs, n_unknowns = linear.part.network.n_outputs, linear.part.n_unknowns
+        width = n_outputs * max(n_unknowns, n_outputs * n_points)
         self._rows = list(row_blocks(len(X), width))
         self._targets = []
         self._kept = list(self._expanded(X, self._rows)) if keep else None
         self._interest = None
         if n_points:
-            rows = row_blocks(n_points, linear.n_outputs * linear.n_unknowns)
+            rows = row_blocks(n_points, n_outputs * n_unknowns)
             parts = zip(*self._expanded(question.X_interest, rows), strict=True)
             self._interest = tuple(np.concatenate(part) for part in parts)
 
     def gains(self):
         """Gains of all rows: ``(n,)``, or ``(n, n_points)`` for the kind ``"marginal"``."""
         interest = None if self._interest is None else self._moments_of_interest()
-        if self._linear.has_classes:
-            gain = classification_gain(self._question, interest)
-        else:
-            gain = regression_gain(self._question, self._linear.noise_variances, interest)
         blocks = self._expanded(self._X, self._rows) if self._kept is None else self._kept
         gains = []
         for mean, V in blocks:
@@ -160,7 +155,11 @@ class Candidates:
             if interest is not None:  # covariances with outputs there, (n, p, n_points * p)
                 n, p, r = V.shape
                 between = (V.reshape(n * p, r) @ interest.directions.T).reshape(n, p, -1)
-            gains.append(gain(mean, _covariance(V), between))
+            if self._linear.has_classes:
+                moments = mean, _covariance(V), between
+                gains.append(classification_gain(self._question, *moments, interest))
+            else:
+                gains.append(regression_gain(self._question, _covariance(V), between, interest))
         return np.concatenate(gains)
 
     def observe(self, row):
@@ -181,12 +180,20 @@ class Candidates:
             yield mean, observed(V, self._targets)
 
     def _moments_of_interest(self):
-        mean, V = self._interest
-        directions = V.reshape(-1, V.shape[-1])
-        if self._question.kind == "joint":
+        (mean, V), kind = self._interest, self._question.kind
+        S, directions, right = _covariance(V), V.reshape(-1, V.shape[-1]), None
+        if kind == "joint":
             _, sizes, directions = np.linalg.svd(directions, full_matrices=False)
             directions = directions[sizes > LEAST_RANK * sizes[0]]
-        return Interest(mean, _covariance(V), directions)
+        elif kind == "q_optimal":
+            weight = self._linear.noise_variances(self._question.X_interest)
+            weight = weight * self._question.weight[:, None] * self._question.y_scale**2
+            directions = np.sqrt(weight).reshape(-1, 1) * directions
+        elif self._linear.has_classes:
+            right = slopes(mean, S)
+        else:
+            right = unit_scale(noisy(S) if kind == "predicted_target" else S)
+        return Interest(mean, S, directions, right)
 
 
 def _covariance(V):

@@ -315,7 +315,7 @@ class _Search:
         models, weights = linear_models(self.model, self.model._ensemble)
         targets = [measured(linear.expand(pending)[1][:, 0]) for linear in models]
         share = np.empty(len(Z))
-        for rows in row_blocks(len(Z), sum(linear.n_unknowns for linear in models)):
+        for rows in row_blocks(len(Z), sum(linear.part.n_unknowns for linear in models)):
             moments = [linear.part.whitened(Z[rows]) for linear in models]
             mean = np.stack([mean[:, 0] for mean, _ in moments])
             before = np.stack([np.sum(V**2, axis=(1, 2)) for _, V in moments])
@@ -369,20 +369,12 @@ class _Search:
 
 def _improved(score, start, low, width):
     """Improve a row locally within bounds."""
-    steps = np.vstack([np.zeros(len(low)), STEP * np.eye(len(low))])
-
-    def worse(u):  # value and differences, inwards at upper bounds
-        inwards = np.where(u + STEP > 1.0, -1.0, 1.0)
-        values = -score(low + width * (u + steps * inwards))[1]
-        return values[0], inwards * (values[1:] - values[0]) / STEP
-
     result = minimize(
-        worse,
+        lambda u: -score((low + width * u)[None])[1][0],
         (start - low) / width,
-        jac=True,
         method="L-BFGS-B",
         bounds=[(0, 1)] * len(low),
-        options={"maxiter": MOST_ITERATIONS},
+        options={"maxiter": MOST_ITERATIONS, "eps": STEP},
     )
     return low + width * result.x
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from copy import deepcopy
 from dataclasses import KW_ONLY, dataclass
 from functools import wraps
 from typing import Any, Self
@@ -296,5 +295,5 @@ class TransformedTargetRegressor(
         tags = super().__sklearn_tags__()
         inner = get_tags(self._wrapped)
         for name in ("input_tags", "regressor_tags", "target_tags", "non_deterministic"):
-            setattr(tags, name, deepcopy(getattr(inner, name)))
+            setattr(tags, name, getattr(inner, name))
         return tags

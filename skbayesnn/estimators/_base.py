@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from skbayesnn._data import Scaling, canonical_rows, check_magnitudes, far_columns, standardised
 from skbayesnn._docs import documented
 from skbayesnn._threads import blas_threads
+from skbayesnn.estimators._weights import WeightUnits, weight_names
 from skbayesnn.estimators.inputs._callbacks import (
     CallbackSupportMixin,
     progress_of,
@@ -37,7 +38,6 @@ from skbayesnn.estimators.inputs._rows import checked_weights, trouble_with_weig
 from skbayesnn.estimators.inputs._sequential import earlier_of_prior
 from skbayesnn.estimators.inputs._settings import Noise, Prior, opened
 from skbayesnn.estimators.predictions._function import FittedFunction
-from skbayesnn.estimators.weights._units import WeightUnits, weight_names
 from skbayesnn.inference import (
     Deadline,
     Limits,

@@ -15,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from skbayesnn.estimators._base import BayesianMLP
+from skbayesnn.estimators._weights import GaussianPosterior
 from skbayesnn.estimators.inputs._combinations import PARTIAL_FIT, refusal
 from skbayesnn.estimators.inputs._parameters import check
 from skbayesnn.estimators.inputs._sequential import LEARNT, Earlier, Waiting
@@ -28,7 +29,6 @@ from skbayesnn.estimators.reports._minimum import (
 from skbayesnn.estimators.reports._predictions import LeftOutScores
 from skbayesnn.estimators.reports._report import EvidenceReport
 from skbayesnn.estimators.tasks._networks import OnDemand
-from skbayesnn.estimators.weights._posterior import GaussianPosterior
 from skbayesnn.inference import (
     NEVER,
     Trouble,

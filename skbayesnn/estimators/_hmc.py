@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from skbayesnn._typing import Estimator, RandomState
 from skbayesnn.estimators._base import BayesianMLP
 from skbayesnn.estimators._evidence import EvidenceMLP
+from skbayesnn.estimators._weights import DrawnPosterior
 from skbayesnn.estimators.inputs._parameters import (
     check,
     check_transitions,
@@ -23,7 +24,6 @@ from skbayesnn.estimators.inputs._settings import Sampler
 from skbayesnn.estimators.reports._comparison import compare_classifiers, compare_regressors
 from skbayesnn.estimators.reports._diagnostics import diagnose, spread_rows
 from skbayesnn.estimators.tasks._networks import OnDemand
-from skbayesnn.estimators.weights._posterior import DrawnPosterior
 from skbayesnn.inference import Recipe, fit_by_sampling, fits
 from skbayesnn.network import row_blocks
 from skbayesnn.predictive import LeftOut, NoiseNetworks, ensemble_of_draws

@@ -15,17 +15,6 @@ from skbayesnn.estimators._pipeline import final_step
 from skbayesnn.estimators.reports._printed import aligned
 from skbayesnn.predictive import evidence_weights
 
-COLUMNS = (
-    "log_evidence",
-    "log_evidence_std",
-    "bic",
-    "gpe",
-    "leave_one_out",
-    "n_weights",
-    "n_effective_weights",
-    "effective_fraction",
-)
-
 
 def evidence_score(estimator: Estimator, X: Any = None, y: Any = None) -> float:
     """Return the log evidence of a fitted model, as a scorer.
@@ -252,6 +241,6 @@ def compare(models: Mapping[str, Estimator] | Sequence[Estimator]) -> Comparison
     order = np.argsort(-evidences, kind="stable")  # nan last
     table = ComparisonTable(model=[str(list(named)[i]) for i in order])
     table["posterior_probability"] = posterior_probabilities(evidences)[order].tolist()
-    for name in (*COLUMNS, "verdict"):
+    for name in rows[0]:
         table[name] = [rows[i][name] for i in order]
     return table

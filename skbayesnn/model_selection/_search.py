@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from copy import deepcopy
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
@@ -317,7 +316,7 @@ class EvidenceSearch(LinkToSite, Delegating, MetaEstimatorMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         inner = get_tags(self.estimator)
         for name in ("estimator_type", "classifier_tags", "regressor_tags", "target_tags"):
-            setattr(tags, name, deepcopy(getattr(inner, name)))
+            setattr(tags, name, getattr(inner, name))
         return tags
 
     predict = delegated(EvidenceMLPRegressor.predict)

@@ -53,9 +53,8 @@ def hessian_width(network, exact=True):
     single = network.n_outputs == 1
     if single and not exact:
         return network.n_weights
-    widths = [network.n_weights]
-    widths += [fan_in**2 for fan_in, _ in (shapes[:-2] if single else shapes)]
-    widths += [fan_out**2 for _, fan_out in (shapes[:-2] if single else shapes)]
+    own = shapes[:-2] if single else shapes
+    widths = [network.n_weights, *(max(shape) ** 2 for shape in own)]
     for layer, (fan_in, fan_out) in enumerate(shapes):
         for above, (fan_in_above, fan_out_above) in enumerate(shapes[layer + 1 :]):
             pairs = fan_out * fan_out_above

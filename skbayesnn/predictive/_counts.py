@@ -245,13 +245,12 @@ class CountEnsemble(Ensemble):
             yield np.sum(p * (values - mean) ** 2, axis=0)
 
         def of_roots(roots):
-            def powers(u):
-                values = function(np.maximum(u, 0.0) ** 3)
-                return np.stack([values, values**2], axis=-1)
+            def of_root(u):
+                return function(np.maximum(u, 0.0) ** 3)
 
-            mean, square = np.moveaxis(mean_over([roots], powers), -1, 0)
+            mean = mean_over([roots], of_root)
             yield mean
-            yield np.maximum(square - mean**2, 0.0)
+            yield mean_over([roots], lambda u: (of_root(u) - mean) ** 2)
 
         return self._by_size(of_groups, of_roots, OMITTED, X, errors)
 

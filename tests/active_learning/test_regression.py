@@ -194,3 +194,10 @@ def test_large_networks_have_the_same_gains(monkeypatch):
         assert_allclose(
             information_gain(model, candidates(), X_INTEREST, kind=kind), expected, rtol=1e-6
         )
+
+
+@pytest.mark.parametrize("kind", ["joint", "q_optimal", "predicted_target"])
+def test_nothing_is_learnt_about_a_certain_output(kind):
+    model = EvidenceMLPRegressor((), fit_intercept=False, standardize=False, noise=0.1)
+    model.fit([[1.0], [2.0]], [1.0, 2.1])
+    assert_allclose(information_gain(model, [[1.0], [3.0]], [[0.0]], kind=kind), 0.0, atol=1e-15)

@@ -92,11 +92,12 @@ def energy_of_classes(model, X, y):
     posterior = model.posterior_[0]
 
     def energy(theta):
-        own = posterior.user_units.standardised(theta - zero)
+        own = to_standardised @ (theta - zero)
         a = run(theta, X, sizes)
         return 0.5 * alpha * own @ own - np.sum(log_softmax(a, axis=1)[np.arange(len(y)), codes])
 
     zero = posterior.user_units.weights(np.zeros(len(posterior.mean)))
+    to_standardised = np.linalg.inv(posterior.user_units.deviations(np.eye(len(zero))).T)
     return energy
 
 

@@ -107,21 +107,19 @@ def compare_regressors(fitted, sampler, X):
 
 def compare_classifiers(fitted, sampler, X):
     """Compare class probabilities and evidences; arguments as for `compare_regressors`."""
-    theirs, mine = fitted.predict_proba(X), sampler.predict_proba(X)
-    shift = float(np.mean(np.abs(theirs - mine)))
-    quantities = {
-        "mean highest probability": (float(theirs.max(1).mean()), float(mine.max(1).mean()))
-    }
-    doubts = []
-    if shift > LARGEST_CHANGE:
-        doubts.append(f"class probabilities differ by {shift:.3f} on average")
-    for where, points in (("between rows", _between(X)), ("in a margin", _in_margin(X))):
+    quantities, doubts, changes = {}, [], []
+    for where, points in (
+        ("probability", X),
+        ("between rows", _between(X)),
+        ("in a margin", _in_margin(X)),
+    ):
         theirs, mine = (model.predict_proba(points) for model in (fitted, sampler))
-        highest = float(theirs.max(1).mean()), float(mine.max(1).mean())
-        quantities[f"mean highest {where}"] = highest
-        if (change := float(np.mean(np.abs(theirs - mine)))) > LARGEST_CHANGE:
-            doubts.append(f"class probabilities {where} differ by {change:.3f} on average")
-    return _with_evidence(fitted, sampler, quantities, shift, doubts)
+        quantities[f"mean highest {where}"] = tuple(float(p.max(1).mean()) for p in (theirs, mine))
+        changes.append(float(np.mean(np.abs(theirs - mine))))
+        if changes[-1] > LARGEST_CHANGE:
+            place = "" if where == "probability" else f" {where}"
+            doubts.append(f"class probabilities{place} differ by {changes[-1]:.3f} on average")
+    return _with_evidence(fitted, sampler, quantities, changes[0], doubts)
 
 
 def _between(X):

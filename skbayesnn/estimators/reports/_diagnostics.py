@@ -182,18 +182,18 @@ def diagnose(fit):
     if joint.state_names:
         chosen += joint.state_names
         logs = np.concatenate([logs, np.log(draws.noise)], axis=-1)
-    enough = n_draws >= LEAST_DRAWS
+
+    def judged(measure, values):
+        comparable = n_draws >= LEAST_DRAWS and values.shape[-1] > 0
+        return measure(values) if comparable else np.full(values.shape[2:], np.nan)
+
     step_size = np.concatenate([chains.steps.average for chains in fit.sampled.chains])
-    comparable = enough and len(chosen) > 0
-    hyper_r_hat = r_hat(logs) if comparable else np.full(len(chosen), np.nan)
-    hyper_ess = bulk_ess(logs) if comparable else np.full(len(chosen), np.nan)
-    bulk = bulk_ess(f) if enough else np.array([np.nan])
     return Diagnostics(
-        r_hat=float(np.max(r_hat(f))) if enough else np.nan,
-        bulk_ess=float(np.min(bulk)),
-        tail_ess=float(np.min(tail_ess(f))) if enough else np.nan,
-        hyper_r_hat=dict(zip(chosen, hyper_r_hat.tolist(), strict=True)),
-        hyper_ess=dict(zip(chosen, hyper_ess.tolist(), strict=True)),
+        r_hat=float(np.max(judged(r_hat, f))),
+        bulk_ess=float(np.min(judged(bulk_ess, f))),
+        tail_ess=float(np.min(judged(tail_ess, f))),
+        hyper_r_hat=dict(zip(chosen, judged(r_hat, logs).tolist(), strict=True)),
+        hyper_ess=dict(zip(chosen, judged(bulk_ess, logs).tolist(), strict=True)),
         n_chains=n_chains,
         n_draws=n_draws,
         acceptance=float(draws.acceptance.mean()),

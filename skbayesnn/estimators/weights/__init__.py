@@ -1,1 +1,0 @@
-"""Weights in the units of the user, and their posterior."""
