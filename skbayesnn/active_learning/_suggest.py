@@ -369,12 +369,20 @@ class _Search:
 
 def _improved(score, start, low, width):
     """Improve a row locally within bounds."""
+    steps = np.vstack([np.zeros(len(low)), STEP * np.eye(len(low))])
+
+    def worse(u):  # value and differences, inwards at upper bounds
+        inwards = np.where(u + STEP > 1.0, -1.0, 1.0)
+        values = -score(low + width * (u + steps * inwards))[1]
+        return values[0], inwards * (values[1:] - values[0]) / STEP
+
     result = minimize(
-        lambda u: -score((low + width * u)[None])[1][0],
+        worse,
         (start - low) / width,
+        jac=True,
         method="L-BFGS-B",
         bounds=[(0, 1)] * len(low),
-        options={"maxiter": MOST_ITERATIONS, "eps": STEP},
+        options={"maxiter": MOST_ITERATIONS},
     )
     return low + width * result.x
 
