@@ -195,6 +195,7 @@ def test_narrow_modes_are_found():
     assert abs(model.log_evidence_ - model.evidence_report_.laplace_log_evidence) < 5.0
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_no_matrices_are_kept_of_minima_that_do_not_predict():
     X, y = linear_rows(200)
     y = y + np.sin(3 * X[:, 0])
