@@ -40,11 +40,6 @@ def compared(n_rows, index):
     }
 
 
-def shortened(value):
-    """Numbers with four digits."""
-    return float(f"{value:.4g}") if isinstance(value, float) else value
-
-
 def main():
     """Print a row for every set."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
@@ -55,7 +50,7 @@ def main():
     rows = [compared(n_rows, index) for n_rows in args.rows for index in args.sets]
     print_table("Evidence fits over samples, 13 weights", rows)
     if args.csv:
-        write_csv(args.csv, [{k: shortened(v) for k, v in row.items()} for row in rows])
+        write_csv(args.csv, rows)
 
 
 if __name__ == "__main__":
