@@ -2,7 +2,6 @@ import pickle
 
 import numpy as np
 import pytest
-from scipy.special import ndtr
 
 from skbayesnn.samplers import (
     Chains,
@@ -260,33 +259,6 @@ def test_fixed_number_of_steps():
         u = np.arange(1, 64) / 64
         np.testing.assert_allclose(sizes[:7], low + (high - low) * EVENLY)
         np.testing.assert_allclose(np.sort(sizes), low + (high - low) * u)
-
-
-def test_random_walk_of_a_gaussian():
-    """From equilibrium: moments, and the acceptance, which is known.
-
-    A step ``d`` is accepted with mean probability ``2 Phi(-|L^-1 d| / 2)`` (Gelman, Roberts &
-    Gilks 1996).
-    """
-    dimension, m = 20, 20_000
-    energy = Gaussian.correlated(dimension, 9.0)
-    rng = np.random.default_rng(0)
-    phase = start(energy, energy.draw(m, rng))
-    metric = Metric(np.tile(energy.factor, (m, 1, 1)))
-    noise = RandomNumbers(rng.standard_normal((m, dimension)), rng.random(m))
-    args = np.full(m, 2.4 / np.sqrt(dimension)), np.ones(m, dtype=int), metric
-    end, info = random_walk(energy, phase, noise, *args)
-    expected = 2 * ndtr(-0.5 * args[0] * np.linalg.norm(noise.momentum, axis=1))
-    error = np.std(info.acceptance - expected) / np.sqrt(m)
-    assert abs(np.mean(info.acceptance - expected)) < 4 * error
-    stayed = np.all(end.position == phase.position, axis=1)
-    np.testing.assert_array_equal(stayed, noise.uniform >= info.acceptance)
-    value, gradient = energy(end.position)
-    np.testing.assert_allclose(end.value, value, rtol=1e-12)
-    np.testing.assert_allclose(end.gradient, gradient, rtol=1e-12)
-    products = end.position[:, :, None] * end.position[:, None, :]
-    error = np.std(products, axis=0) / np.sqrt(m)
-    assert np.all(np.abs(np.mean(products, axis=0) - energy.covariance) < 4.5 * error)
 
 
 def test_random_walk_keeps_conditions_and_refuses_what_is_not_finite():
