@@ -249,7 +249,7 @@ def gaussian_beside_samples():
     """Ratios and differences of three data sets of each size, side by side."""
     heading = ["rows", "verdict", "error bars", "noise level", "means differ by (sd)"]
     lines = [[*heading, "log evidence differs by (nats)", "chains converged"]]
-    everything = rows_of("which_estimator_gaussian")
+    everything = rows_of("gaussian_beside_samples")
     for size in dict.fromkeys(row["rows"] for row in everything):
         rows = [row for row in everything if row["rows"] == size]
         verdicts = dict.fromkeys(row["verdict"].partition(":")[0] for row in rows)
@@ -266,27 +266,8 @@ def gaussian_beside_samples():
 
 def gaussian(column, extreme, *sizes):
     """Smallest or largest number of the table above, over some numbers of rows."""
-    rows = rows_of("which_estimator_gaussian")
+    rows = rows_of("gaussian_beside_samples")
     return extreme(float(row[column]) for row in rows if not sizes or row["rows"] in sizes)
-
-
-def cost(column, digits):
-    """Seconds or megabytes of default fits, a line per number of rows and weights."""
-    kinds = {
-        "evidence, regression": "EvidenceMLPRegressor",
-        "evidence, classes": "EvidenceMLPClassifier",
-        "sampling, regression": "HMCMLPRegressor",
-        "sampling, classes": "HMCMLPClassifier",
-    }
-    lines = [["rows", "weights", *kinds]]
-    everything = {(r["rows"], r["weights"], r["estimator"]): r for r in rows_of("which_estimator")}
-    for rows, weights in dict.fromkeys(key[:2] for key in everything):
-        cells = [
-            everything.get((rows, weights, kind), {}).get(column, "") for kind in kinds.values()
-        ]
-        texts = [f"{float(c):.{digits(float(c))}f}" if c[:1].isdigit() else c for c in cells]
-        lines.append([f"{int(rows):,}", weights, *texts])
-    return lines
 
 
 def default_seconds():
@@ -298,12 +279,6 @@ def default_seconds():
     many = [[row[0].rpartition(" x ")[0], row[5]] for row in kept("many_rows")[1:]]
     many.sort(key=lambda cells: int(cells[0].rpartition(", ")[2].replace(",", "")))
     return [*lines, *many]
-
-
-def r_hats(extreme):
-    """Smallest or largest R-hat of the sampling fits in that table."""
-    says = [row["the fit says"] for row in rows_of("which_estimator")]
-    return extreme(float(text.split()[1]) for text in says if text.startswith("R-hat"))
 
 
 def sequential():
@@ -327,9 +302,7 @@ TABLES = {
     "default seconds": default_seconds,
     "errors": errors,
     "first splits": first_splits,
-    "which_estimator gaussian": gaussian_beside_samples,
-    "which_estimator seconds": partial(cost, "processor s", lambda s: 0 if s >= 9.95 else 1),
-    "which_estimator memory": partial(cost, "memory MB", lambda megabytes: 0),
+    "gaussian beside samples": gaussian_beside_samples,
 } | {f"side_by_side {name}": partial(side_by_side, name) for name in (*SETS, *CLASSES)}
 NAMES = {
     "LIMITS": Limits(),
@@ -358,7 +331,6 @@ NAMES = {
     "mean_coverage": lambda: 100 * np.mean([mean(s, "evidence", "coverage") for s in SETS]),
     "SETS": SETS,
     "CLASSES": CLASSES,
-    "r_hats": r_hats,
     "seconds": seconds,
     "span": span,
     "summary": summary,

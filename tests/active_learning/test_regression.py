@@ -95,55 +95,6 @@ def test_draws_count_by_their_moments(task, noise, kind):
     assert_allclose(gains, brute_force(model, X, kind), rtol=1e-5, atol=1e-9)
 
 
-@pytest.mark.parametrize("noise", ["input_dependent", "student_t"])
-def test_total_gain_by_predicted_std(noise):
-    estimator, X = evidence("one", noise=noise), candidates()
-    s, levels = (estimator.predict_std(X, kind=kind) for kind in ("epistemic", "aleatoric"))
-    assert (np.ptp(levels) > levels.min()) == (noise == "input_dependent")
-    assert_allclose(information_gain(estimator, X), 0.5 * np.log1p((s / levels) ** 2), rtol=1e-5)
-
-
-def linear_model(n_outputs, noise):
-    return EvidenceMLPRegressor(
-        (), prior=Prior(precision=0.3), noise=dict(enumerate(noise)), standardize=False
-    ).fit(*linear_data(n_outputs))
-
-
-def linear_data(n_outputs):
-    rng = np.random.default_rng(4)
-    return rng.standard_normal((5, 2)), rng.standard_normal((5, n_outputs))
-
-
-@pytest.mark.parametrize("noise", [(0.5,), (0.5, 2.0)])
-def test_refits(noise):
-    """Fits with one more row lose exactly the promised entropy, whatever the target."""
-    model = linear_model(len(noise), noise)
-    X, y = linear_data(len(noise))
-    X_new, rng = candidates(), np.random.default_rng(5)
-    gains = {
-        kind: information_gain(model, X_new, X_INTEREST, kind=kind)
-        for kind in ("total", "marginal", "joint", "predicted_target", "q_optimal")
-    }
-    # three points span the three weights of every output; so the joint gain is the total one
-    assert_allclose(gains["joint"], gains["total"], rtol=1e-9)
-    before = {kind: model.predict_output_cov(X_INTEREST, kind) for kind in ("epistemic", "total")}
-    for row, x in enumerate(X_new):
-        more = linear_model(len(noise), noise).fit(
-            np.vstack([X, x]), np.vstack([y, rng.standard_normal((1, len(noise)))])
-        )
-        rise = parts_of(more)[0].precision.log_det - parts_of(model)[0].precision.log_det
-        assert_allclose(gains["total"][row], 0.5 * rise, rtol=1e-9)
-        after = {kind: more.predict_output_cov(X_INTEREST, kind) for kind in before}
-        fall = {
-            kind: 0.5 * (np.linalg.slogdet(before[kind])[1] - np.linalg.slogdet(after[kind])[1])
-            for kind in before
-        }
-        assert_allclose(gains["marginal"][row], fall["epistemic"], rtol=1e-8)
-        assert_allclose(gains["predicted_target"][row], fall["total"].mean(), rtol=1e-8)
-        change = np.trace(before["epistemic"] - after["epistemic"], axis1=1, axis2=2)
-        assert_allclose(gains["q_optimal"][row], change.mean(), rtol=1e-8)
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_units(kind):
     """Nats do not depend on the units of X and y; Q-optimality is in squared units of y."""

@@ -21,11 +21,16 @@ def print_table(title, rows):
 
 
 def write_csv(path, rows):
-    """Write rows, with a header, to a file."""
+    """Write rows, with a header, to a file; numbers with six digits."""
     with open(path, "w", newline="") as file:
         writer = csv.DictWriter(file, list(rows[0]))
         writer.writeheader()
-        writer.writerows(rows)
+        writer.writerows({name: six_digits(value) for name, value in row.items()} for row in rows)
+
+
+def six_digits(value):
+    """Round a float, leave anything else."""
+    return float(f"{value:.6g}") if isinstance(value, float) else value
 
 
 def mean_and_error(values, digits):

@@ -9,10 +9,10 @@ batch alone. Run with::
 """
 
 import argparse
-import csv
 import warnings
 
 import numpy as np
+from reporting import write_csv
 from sklearn.exceptions import ConvergenceWarning
 
 from skbayesnn import EvidenceMLPRegressor
@@ -52,12 +52,14 @@ def main():
     rows = []
     for n_batches in given.batches:
         found = [densities(n_batches, seed) for seed in range(given.seeds)]
-        rows += [(n_batches, seed, *np.round(some, 4)) for seed, some in enumerate(found)]
+        rows += [
+            dict(zip(FIELDS, (n_batches, seed, *some), strict=True))
+            for seed, some in enumerate(found)
+        ]
         means = "  ".join(f"{value:7.3f}" for value in np.mean(found, axis=0))
         print(f"{n_batches} batches: one fit, in batches, first batch: {means}", flush=True)
     if given.csv:
-        with open(given.csv, "w", newline="") as file:
-            csv.writer(file).writerows([FIELDS, *rows])
+        write_csv(given.csv, rows)
 
 
 if __name__ == "__main__":

@@ -55,7 +55,7 @@ def main():
             model.fit(X_train, y_train)
             seconds.append(process_time() - start)
             errors.append(np.sqrt(np.mean((model.predict(X_test) - y_test) ** 2)))
-            numbers = {"RMSE": float(f"{errors[-1]:.6g}"), "fit_s": float(f"{seconds[-1]:.3g}")}
+            numbers = {"RMSE": float(errors[-1]), "fit_s": seconds[-1]}
             fits.append({"split": seed, "model": name, **numbers})
         table.append(
             {

@@ -28,7 +28,7 @@ from time import perf_counter, process_time
 import _data  # before numpy
 import numpy as np
 from neighbours import CLASSIFIERS, PACKAGES, REGRESSORS
-from reporting import counted_warnings
+from reporting import counted_warnings, six_digits
 from sklearn.metrics import log_loss
 
 from skbayesnn.metrics import interval_coverage
@@ -148,7 +148,7 @@ def read(path):
 def append(path, row):
     """One more row, which is also printed."""
     first = not path.exists()
-    row = {k: float(f"{v:.6g}") if isinstance(v, float) else v for k, v in row.items()}
+    row = {name: six_digits(value) for name, value in row.items()}
     with open(path, "a", newline="") as file:
         writer = csv.DictWriter(file, COLUMNS)
         if first:

@@ -419,7 +419,7 @@ def test_samplers_refuse():
 # --- samplers -------------------------------------------------------------------------------------
 
 CHAINS = {"n_chains": 4, "n_warmup": 150, "n_draws": 250, "random_state": 0}
-SHORTER = CHAINS | {"n_warmup": 100, "n_draws": 150}
+SHORTER = CHAINS | {"n_warmup": 50, "n_draws": 100}
 
 
 @pytest.mark.parametrize(("standardize", "sampler"), [(True, "auto"), (False, "hmc")])
@@ -455,7 +455,7 @@ def test_forms_of_a_prior_in_samplers(given):
     model = HMCMLPRegressor.from_evidence(exact, **SHORTER).fit(X, y)
     assert model.weight_group_names_ == exact.weight_group_names_
     assert_allclose(model.log_evidence_, exact.log_evidence_, atol=4 * model.log_evidence_std_)
-    assert_allclose(model.predict(X), exact.predict(X), atol=0.1)  # mean of 600 draws
+    assert_allclose(model.predict(X), exact.predict(X), atol=0.1)  # mean of 400 draws
 
 
 @pytest.mark.parametrize("noise", ["constant", "student_t", "input_dependent"])

@@ -12,14 +12,13 @@ from skbayesnn.inference.noise._student_t_noise import DEGREES_OF_FREEDOM
 pytestmark = pytest.mark.usefixtures("laplace")
 
 
-def make_rows(n=80, share=0.08, seed=0, n_outputs=None):
+def make_rows(n=80, share=0.08, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.uniform(-3, 3, (n, 1))
-    truth = np.sin(1.5 * X) if n_outputs is None else np.hstack([np.sin(X), np.cos(X)])
-    y = truth + 0.1 * rng.standard_normal(truth.shape)
+    y = np.sin(1.5 * X) + 0.1 * rng.standard_normal((n, 1))
     far = rng.random(n) < share
     y[far] += rng.choice([-1, 1], (far.sum(), 1)) * rng.uniform(1, 5, (far.sum(), 1))
-    return (X, y[:, 0], truth[:, 0]) if n_outputs is None else (X, y, truth)
+    return X, y[:, 0]
 
 
 def fit(X, y, hidden=(4,), **options):
@@ -29,11 +28,7 @@ def fit(X, y, hidden=(4,), **options):
 
 @pytest.fixture(scope="module")
 def model():
-    X, y, _ = make_rows()
-    return fit(X, y)
-
-
-GRID = np.linspace(-4, 4, 9)[:, None]
+    return fit(*make_rows())
 
 
 # --- evidence ------------------------------------------------------------------------------------
@@ -84,7 +79,7 @@ def test_report(model):
     assert best.degrees_of_freedom == model.degrees_of_freedom_ == 2.5
     assert "Student-t with 2.5 degrees of freedom" in repr(report)
     assert best.log_evidence == pytest.approx(best.terms.total)
-    plain = EvidenceMLPRegressor((), noise="constant").fit(*make_rows()[:2])
+    plain = EvidenceMLPRegressor((), noise="constant").fit(*make_rows())
     assert np.isinf(plain.evidence_report_.minima[0].degrees_of_freedom)
     assert "egrees of freedom" not in plain.evidence_report_.full()
     with pytest.raises(AttributeError, match="student_t"):
@@ -105,15 +100,9 @@ def test_gaussian_noise_has_many_degrees_of_freedom():
     assert plain.log_evidence_ > robust.log_evidence_ + 1.0
 
 
-# --- predictions ---------------------------------------------------------------------------------
-
-
-# --- promises ------------------------------------------------------------------------------------
-
-
 def test_improbable_minima_do_not_predict(monkeypatch):
     """A wide one would be given a share for the sake of the outliers, and spoil the mean."""
-    X, y, _ = make_rows(100, 0.05, seed=1)
+    X, y = make_rows(100, 0.05, seed=1)
 
     def evidences():
         report = fit(X, y, n_restarts=6).evidence_report_

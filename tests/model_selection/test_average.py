@@ -36,8 +36,8 @@ def searched(y, combine="equal", model=MODEL, **grid):
 )
 def regressors(request):
     if request.param == "samplers":
-        few = {"n_chains": 2, "n_warmup": 40, "n_draws": 60, "sampler": Sampler(thin=1)}
-        sampler, grid = HMCMLPRegressor(random_state=3, **few), {"hidden_layer_sizes": [(), (1,)]}
+        few = {"n_chains": 2, "n_warmup": 20, "n_draws": 20, "sampler": Sampler(thin=1)}
+        sampler, grid = HMCMLPRegressor((), random_state=0, **few), {"prior__precision": [0.1, 1.0]}
         return EvidenceSearch(sampler, grid, combine="equal").fit(X[:12], Y2[:12])
     if request.param == "noises":
         linear = clone(MODEL).set_params(hidden_layer_sizes=(), noise__hidden_layer_sizes=())

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 from scipy.stats import multivariate_normal
 
 from skbayesnn.inference import DensePrecision
@@ -12,7 +12,6 @@ from skbayesnn.posterior import (
     Hyperparameters,
     Posterior,
     WeightGroups,
-    weight_groups,
 )
 from tests.tools import assert_near, difference
 
@@ -89,19 +88,6 @@ def test_the_gradient_and_hessian_of_a_posterior():
     assert_near(posterior.gradient(theta, hyper), slopes)
     hessian = posterior.hessian(theta, hyper)
     assert_near(hessian, difference(lambda w: posterior.gradient(w, hyper), theta))
-
-
-def test_zero_mean_and_unit_precision_are_those_of_groups():
-    network = Network((2, 3, 1))
-    groups = weight_groups(network, "layer")
-    k = network.n_weights
-    same = WeightGroups(groups.labels, groups.names, np.zeros(k), np.ones(k))
-    theta, alpha = np.random.default_rng(5).standard_normal(k), np.array([0.3, 1.0, 4.0])
-    assert_array_equal(same.energies(theta), groups.energies(theta))
-    assert_array_equal(same.pull(theta, alpha), groups.pull(theta, alpha))
-    assert_array_equal(same.product(theta, alpha), groups.product(theta, alpha))
-    assert same.log_normaliser(alpha) == groups.log_normaliser(alpha)
-    assert same.least(alpha) == groups.least(alpha)
 
 
 def test_a_prior_of_one_network_takes_no_other_labels(prior):

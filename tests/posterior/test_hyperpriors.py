@@ -10,7 +10,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.integrate import quad
 from scipy.stats import gamma, kstest, loguniform
 
-from skbayesnn.inference.task._problem import FreeHyperparameters
 from skbayesnn.posterior import Gamma, Hyperpriors, LogUniform
 from tests.posterior.joints import make_joint
 from tests.tools import assert_near, difference
@@ -64,13 +63,6 @@ def test_draws_have_the_density(prior):
     else:
         uniform = (x - low) / (high - low)
     assert kstest(uniform, "uniform").pvalue > 1e-3
-
-
-def test_default_range_of_the_precisions():
-    prior = LogUniform()
-    assert prior.log_density(0.0) == pytest.approx(-np.log(12 * np.log(10.0)), rel=1e-14)
-    values = prior.clip(np.array([1e-9, 1e-6, 2.0, 1e6, 1e9]))
-    assert_allclose(values, [1e-6, 1e-6, 2.0, 1e6, 1e6], rtol=1e-13)
 
 
 def test_several_are_as_each_alone():
@@ -143,12 +135,3 @@ def test_the_prior_of_a_coordinate_integrates_to_one():
             return np.exp(-joint.hyperprior(eta)[0][i])
 
         assert quad(density, -60, 60, points=[0.0], limit=400)[0] == pytest.approx(1.0, abs=1e-6)
-
-
-def test_one_prior_may_serve_all():
-    free = FreeHyperparameters.sharing(np.array([True]), np.array([False, True]), LogUniform())
-    assert_array_equal(free.prior.high, np.full(3, LogUniform().high))
-    more = free.with_groups(np.array([True, False]), Gamma(1.0, 1.0))
-    assert_array_equal(more.alpha, [True, True, False])
-    assert_array_equal(more.prior.shape, [0.0, 1.0, 1.0, 0.0, 0.0])
-    assert_array_equal(more.priors.shape, [0.0, 1.0, 0.0])

@@ -44,18 +44,6 @@ def test_misfit_of_squares():
     assert likelihood.n_levels == 0
 
 
-def test_most_probable_level_of_the_squares():
-    """A constant log precision: gamma over the sum of squares, unbiased where gamma counts."""
-    likelihood, _, targets, beta = draw("squares", n=50)
-    y, weight, gamma, *_ = targets
-    level = np.tile(np.log(weight @ gamma / (weight @ (gamma * y))), (50, 1))
-    gradient, curvature = likelihood.derivatives(level, targets, beta)
-    np.testing.assert_allclose(gradient.sum(axis=0), 0.0, atol=1e-12)
-    np.testing.assert_allclose(curvature.sum(axis=0), 0.5 * weight @ gamma)
-    _, expected = likelihood.derivatives(level, targets, beta, exact=False)
-    np.testing.assert_allclose(expected, 0.5 * weight[:, None] * gamma)
-
-
 def test_enormous_log_precisions_do_not_overflow():
     targets = Targets(np.ones((1, 1)), np.ones(1), np.ones((1, 1)))
     with np.errstate(over="raise", invalid="raise"):

@@ -217,13 +217,6 @@ def test_no_outputs_given_the_other_rows():
         assert joint.output_layers(q) is None
 
 
-@each_likelihood
-def test_complete_weights_without_integration(name):
-    joint, q = make_joint(name, integrate=False)
-    np.testing.assert_array_equal(joint.complete_weights(q, []), joint.place(q).theta)
-    np.testing.assert_array_equal(joint.mean_weights(q), joint.place(q).theta)
-
-
 # --- positions -----------------------------------------------------------------------------------
 
 

@@ -1,5 +1,3 @@
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from scipy import stats
@@ -11,7 +9,6 @@ from skbayesnn.posterior import (
     CensoredGaussian,
     CensoredStudentT,
     CorrelatedGaussian,
-    Gaussian,
     MeasuredGaussian,
     NegativeBinomial,
     Poisson,
@@ -20,7 +17,6 @@ from skbayesnn.posterior import (
 )
 from tests.tools import (
     ALL_LIKELIHOODS,
-    assert_near,
     make_likelihood,
     make_targets,
     make_variances,
@@ -81,31 +77,6 @@ def test_log_probability(name):
         np.testing.assert_allclose(actual, expected, rtol=1e-12)
 
 
-@pytest.mark.parametrize("degrees", [1.0, 40.0])
-def test_student_t_of_other_degrees(degrees):
-    likelihood, f, targets, beta = draw("student_t_shared")
-    likelihood = replace(likelihood, degrees_of_freedom=degrees)
-    expected = targets.weight @ log_probability(likelihood, f, targets, beta)
-    misfit = likelihood.misfit(f, targets, beta).value
-    actual = likelihood.log_normaliser(beta, targets.weight.sum()) - misfit
-    np.testing.assert_allclose(actual, expected, rtol=1e-12)
-
-
-def test_student_t_becomes_gaussian():
-    gaussian, f, targets, beta = draw("gaussian_shared")
-    likelihood = StudentT(gaussian.levels, gaussian.relative, 1e10)
-    assert likelihood.variance_factor == pytest.approx(1.0)
-    own, other = (noise.misfit(f, targets, beta) for noise in (likelihood, gaussian))
-    assert_near(own.errors, other.errors)
-    assert_near(own.value, other.value)
-    assert_near(likelihood.log_normaliser(beta, 7.0), gaussian.log_normaliser(beta, 7.0), 1e-6)
-    r, curvature = gaussian.derivatives(f, targets, beta)
-    assert_near(likelihood.derivatives(f, targets, beta)[0], r)
-    assert_near(likelihood.derivatives(f, targets, beta, exact=False)[1], curvature)
-    full = curvature[..., None] * np.eye(3)
-    assert_near(likelihood.derivatives(f, targets, beta)[1], full)
-
-
 def test_student_t_outliers_have_no_weight_and_negative_curvature():
     likelihood = StudentT.per_output(1)
     assert likelihood.variance_factor == 2.0
@@ -122,20 +93,6 @@ def test_student_t_outliers_have_no_weight_and_negative_curvature():
     assert exact[1, 0] < 0 < steps[1, 0] < 1e-3
 
 
-def test_measured_without_errors_is_gaussian():
-    likelihood, f, targets, beta = draw("measured_shared")
-    targets = targets._replace(known=0.0 * targets.y)
-    gaussian = Gaussian(likelihood.levels, likelihood.relative)
-    for mine, other in zip(
-        (*likelihood.misfit(f, targets, beta), *likelihood.derivatives(f, targets, beta)),
-        (*gaussian.misfit(f, targets, beta), *gaussian.derivatives(f, targets, beta)),
-        strict=True,
-    ):
-        assert_near(mine, other, 1e-14)
-    counts = likelihood.noise_counts(targets, beta)
-    np.testing.assert_allclose(counts, targets.weight.sum() * np.array([2, 1]))
-
-
 def test_measured_without_noise_stays_finite():
     likelihood, f, targets, _ = draw("measured")
     targets = targets._replace(known=targets.known + 0.1)
@@ -145,33 +102,6 @@ def test_measured_without_noise_stays_finite():
     assert np.isfinite(likelihood.misfit(f, targets, beta).value)
     assert likelihood.noise_counts(targets, beta) < 1e-13
     np.testing.assert_allclose(likelihood.noise_sd(beta), 1.0)
-
-
-def test_gaussian_levels():
-    likelihood = Gaussian(np.array([0, 1, 0]), np.array([1.0, 0.5, 9.0]))
-    assert likelihood.n_levels == 2
-    np.testing.assert_array_equal(likelihood.level_sizes(), [2, 1])
-    np.testing.assert_array_equal(likelihood.precisions(np.array([2.0, 3.0])), [2.0, 1.5, 18.0])
-    residual = np.array([[1.0, 2.0, 3.0]])
-    targets = Targets(0 * residual, np.array([2.0]))
-    misfit = likelihood.misfit(residual, targets, np.array([2.0, 3.0]))
-    np.testing.assert_allclose(misfit.errors, [1.0 + 9 * 9.0, 0.5 * 2.0 * 2.0])
-    np.testing.assert_allclose(misfit.value, 2.0 * 82.0 + 3.0 * 2.0)
-
-
-def test_two_classes_by_softmax_and_by_sigmoid_agree():
-    likelihood, f, targets, beta = draw("bernoulli")
-    both = np.hstack([0 * f, f])
-    targets_of_both = targets._replace(y=np.hstack([1 - targets.y, targets.y]))
-    np.testing.assert_allclose(
-        Categorical().misfit(both, targets_of_both, beta).value,
-        likelihood.misfit(f, targets, beta).value,
-        rtol=1e-13,
-    )
-    r, curvature = likelihood.derivatives(f, targets, beta)
-    r_both, curvature_both = Categorical().derivatives(both, targets_of_both, beta)
-    np.testing.assert_allclose(r_both[:, 1:], r, rtol=1e-12)
-    np.testing.assert_allclose(curvature_both[:, 1, 1:], curvature, rtol=1e-12)
 
 
 def test_extreme_logits_of_two_classes():

@@ -56,12 +56,6 @@ def test_intercepts_by_themselves(kind, hidden):
     np.testing.assert_array_equal(new, old)
 
 
-def test_ard_names_inputs():
-    names = weight_groups(Network((2, 3, 1)), "ard", ["age", "bmi"]).names
-    assert "age" in names[0]
-    assert "bmi" in names[1]
-
-
 def test_custom_labels_of_any_kind():
     network = Network((1, 2, 1))
     labels = ["b", "b", "a", "a", "z", "z", "a"]
@@ -71,15 +65,3 @@ def test_custom_labels_of_any_kind():
     np.testing.assert_array_equal(groups.sizes, [3, 2, 2])
     numbered = weight_groups(network, np.array([7, 7, 3, 3, 9, 9, 3]))
     np.testing.assert_array_equal(numbered.labels, groups.labels)
-
-
-@pytest.mark.parametrize("lead", [(), (2,), (2, 3)], ids=str)
-def test_expand_and_sums_are_transposes(lead):
-    rng = np.random.default_rng(0)
-    groups = weight_groups(Network((3, 4, 2)), "ard")
-    alpha = rng.standard_normal((*lead, len(groups.names)))
-    values = rng.standard_normal((*lead, len(groups.labels)))
-    np.testing.assert_allclose(
-        np.sum(groups.expand(alpha) * values, -1), np.sum(alpha * groups.sums(values), -1)
-    )
-    np.testing.assert_array_equal(groups.sums(np.ones(len(groups.labels))), groups.sizes)

@@ -46,11 +46,6 @@ def test_stacking_against_a_general_optimiser(seed):
 
 
 class TestTemperedWeights:
-    def test_evidence_alone(self):
-        weights = tempered_weights(np.array([-100.0, -110.0]), np.full(50, 2.0))
-        assert weights[0] / weights[1] == pytest.approx(np.exp(0.1 / 0.05))
-        assert weights.sum() == pytest.approx(1)
-
     def test_both_scores_count_alike(self):
         sample_weight = np.array([1.0, 3.0])
         evidences, densities = np.array([-4.0, -4.4]), np.array([[-1.0, -1.0], [-1.0, -1.08]])

@@ -1,4 +1,4 @@
-"""What tells whether samplers and the joint posterior together sample the posterior.
+"""Tests of samplers and the joint posterior together.
 
 If parameters come from the prior and data from them, then alternating transitions for the
 parameters given the data with new data given the parameters leaves the prior as it is (Geweke

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from skbayesnn.samplers import Metric, leapfrog, start
-from tests.tools import assert_near, difference
+from tests.tools import assert_near
 
 STIFFNESS = np.array([1.0, 4.0, 0.5])
 
@@ -30,21 +30,6 @@ def assert_same_bits(first, second):
     for a, b in zip(first, second, strict=True):
         assert a.shape == b.shape
         assert a.tobytes() == b.tobytes()
-
-
-def test_metric():
-    rng = np.random.default_rng(0)
-    root = rng.standard_normal((4, 5, 5))
-    covariance = root @ np.swapaxes(root, -1, -2) + 0.1 * np.eye(5)
-    p, g = rng.standard_normal((2, 4, 5))
-    metric = Metric.from_precisions(np.linalg.inv(covariance))
-    F = metric.factor
-    assert_near(F @ np.swapaxes(F, -1, -2), covariance, 1e-9)
-    assert_near(metric.velocity(p), np.einsum("mij,mj->mi", F, p), 1e-13)
-    assert_near(metric.force(g), np.einsum("mji,mj->mi", F, g), 1e-13)
-    np.testing.assert_array_equal(metric.select([2, 0]).factor, F[[2, 0]])
-    np.testing.assert_array_equal(Metric.identity(4, 5).velocity(p), p)
-    np.testing.assert_array_equal(Metric.identity(4, 5).force(g), g)
 
 
 def test_metric_from_a_matrix_that_rounding_has_spoilt():
@@ -85,34 +70,6 @@ def test_reversible():
     assert_near(back.momentum, -phase.momentum, 1e-10)
     assert_near(back.value, phase.value, 1e-10)
     assert_near(back.gradient, phase.gradient, 1e-10)
-
-
-@pytest.mark.parametrize("n_steps", [1, 3, 12], ids=str)
-def test_volume_is_preserved(n_steps):
-    metric, eps = dense_metric(1, 3), np.array([0.1])
-
-    def end(z):
-        x, p = np.split(z[None], 2, axis=1)
-        phase = start(quartic, x)._replace(momentum=p)
-        phase = leapfrog(quartic, phase, eps, np.array([n_steps]), metric)
-        return np.concatenate([phase.position, phase.momentum], axis=1)[0]
-
-    z = 0.7 * np.random.default_rng(2).standard_normal(6)
-    J = difference(end, z, 1e-4)
-    assert np.max(np.abs(J - np.eye(6))) > 0.1
-    assert np.linalg.det(J) == pytest.approx(1.0, abs=1e-6)
-
-
-def test_exact_solution_of_the_oscillator():
-    # x'' = -x: one step turns by an angle arccos(1 - eps^2 / 2) on a fixed ellipse
-    eps, n_steps = 0.3, 17
-    angle = n_steps * np.arccos(1.0 - 0.5 * eps**2)
-    phase = start(lambda x: (0.5 * np.sum(x**2, axis=-1), x), np.array([[1.3]]))
-    args = np.array([eps]), np.array([n_steps]), Metric.identity(1, 1)
-    end = leapfrog(lambda x: (0.5 * np.sum(x**2, axis=-1), x), phase, *args)
-    assert end.position[0, 0] == pytest.approx(1.3 * np.cos(angle), abs=1e-12)
-    speed = -1.3 * np.sqrt(1.0 - 0.25 * eps**2) * np.sin(angle)
-    assert end.momentum[0, 0] == pytest.approx(speed, abs=1e-12)
 
 
 def test_each_chain_makes_its_own_number_of_steps():

@@ -2,7 +2,6 @@ import pickle
 
 import numpy as np
 import pytest
-from scipy.special import ndtr
 
 from skbayesnn.samplers import (
     Chains,
@@ -102,21 +101,6 @@ def one_transition(energy, phase, uniform, step_size=0.5, n_steps=3, seed=3, **o
     return transition(energy, phase, noise, *args, **options), noise
 
 
-def test_accepted_where_the_uniform_number_is_small():
-    phase = start(banana, draw_banana(50, np.random.default_rng(0)))
-    (end, info), noise = one_transition(banana, phase, 0.0)
-    assert np.all(np.any(end.position != phase.position, axis=1))
-    begin = phase.value + 0.5 * np.sum(noise.momentum**2, axis=1)
-    assert_near(info.error, end.total - begin, 1e-12)
-    assert_near(info.acceptance, np.minimum(1.0, np.exp(-info.error)), 1e-12)
-    assert np.min(info.acceptance) < 0.9
-    np.testing.assert_array_equal(info.n_steps, np.full(50, 3))
-    assert not info.diverged.any()
-    value, gradient = banana(end.position)
-    assert_near(end.value, value, 1e-12)
-    assert_near(end.gradient, gradient, 1e-12)
-
-
 def test_rejection_turns_the_momentum_round():
     phase = start(banana, draw_banana(50, np.random.default_rng(0)))
     (end, info), noise = one_transition(banana, phase, 0.97, step_size=0.8)
@@ -132,16 +116,6 @@ def test_rejection_turns_the_momentum_round():
     np.testing.assert_array_equal(moved, ~info.diverged)
     np.testing.assert_array_equal(other.acceptance, info.acceptance)
     assert_same_bits(free.select(~kept), end.select(~kept))
-
-
-@pytest.mark.parametrize("persistence", [0.0, 0.6, 1.0], ids=str)
-def test_refreshment_of_momenta(persistence):
-    phase = start(banana, draw_banana(4, np.random.default_rng(0)))
-    phase = phase._replace(momentum=np.random.default_rng(1).standard_normal((4, 3)))
-    (end, _), noise = one_transition(banana, phase, 0.5, n_steps=0, persistence=persistence)
-    expected = persistence * phase.momentum + np.sqrt(1.0 - persistence**2) * noise.momentum
-    np.testing.assert_allclose(end.momentum, expected, rtol=1e-14)
-    np.testing.assert_array_equal(end.position, phase.position)
 
 
 @pytest.mark.parametrize("metropolis", [True, False], ids=str)
@@ -285,53 +259,6 @@ def test_fixed_number_of_steps():
         u = np.arange(1, 64) / 64
         np.testing.assert_allclose(sizes[:7], low + (high - low) * EVENLY)
         np.testing.assert_allclose(np.sort(sizes), low + (high - low) * u)
-
-
-def test_drawn_numbers_of_steps():
-    """Each chain its own, evenly between both ends, and the step size stays."""
-
-    def energy(x):
-        return np.zeros(len(x)), np.zeros_like(x)
-
-    plan, made = Plan(step_size=0.2, n_steps=(3, 6)), []
-    chains = Chains.start(energy, np.zeros((5, 2)), generators(5), plan)
-    for _ in range(400):
-        before = chains.phase.position
-        chains, info = advance(energy, chains, plan, np.full(5, 0.2))
-        length = (chains.phase.position - before)[:, 0] / chains.phase.momentum[:, 0]
-        np.testing.assert_allclose(length, 0.2 * info.n_steps)
-        made.append(info.n_steps)
-    counts = np.bincount(np.ravel(made), minlength=7)
-    assert counts[:3].sum() == 0
-    assert np.all(np.abs(counts[3:] - 500) < 4 * np.sqrt(2000 * 0.25 * 0.75))
-    assert np.any(np.diff(made, axis=1) != 0)
-
-
-def test_random_walk_of_a_gaussian():
-    """From equilibrium: moments, and the acceptance, which is known.
-
-    A step ``d`` is accepted with mean probability ``2 Phi(-|L^-1 d| / 2)`` (Gelman, Roberts &
-    Gilks 1996).
-    """
-    dimension, m = 20, 20_000
-    energy = Gaussian.correlated(dimension, 9.0)
-    rng = np.random.default_rng(0)
-    phase = start(energy, energy.draw(m, rng))
-    metric = Metric(np.tile(energy.factor, (m, 1, 1)))
-    noise = RandomNumbers(rng.standard_normal((m, dimension)), rng.random(m))
-    args = np.full(m, 2.4 / np.sqrt(dimension)), np.ones(m, dtype=int), metric
-    end, info = random_walk(energy, phase, noise, *args)
-    expected = 2 * ndtr(-0.5 * args[0] * np.linalg.norm(noise.momentum, axis=1))
-    error = np.std(info.acceptance - expected) / np.sqrt(m)
-    assert abs(np.mean(info.acceptance - expected)) < 4 * error
-    stayed = np.all(end.position == phase.position, axis=1)
-    np.testing.assert_array_equal(stayed, noise.uniform >= info.acceptance)
-    value, gradient = energy(end.position)
-    np.testing.assert_allclose(end.value, value, rtol=1e-12)
-    np.testing.assert_allclose(end.gradient, gradient, rtol=1e-12)
-    products = end.position[:, :, None] * end.position[:, None, :]
-    error = np.std(products, axis=0) / np.sqrt(m)
-    assert np.all(np.abs(np.mean(products, axis=0) - energy.covariance) < 4.5 * error)
 
 
 def test_random_walk_keeps_conditions_and_refuses_what_is_not_finite():

@@ -78,7 +78,7 @@ def test_classes_have_no_chains():
 
 def test_predictions_of_minima_and_chains_are_mixed(monkeypatch):
     set_limits(monkeypatch, **(LAPLACE | {"sampled_seconds": 10.0}))
-    X, y = wave(60)
+    X, y = wave(30)
     model = EvidenceMLPRegressor(random_state=0).fit(X, y)
     alone = EvidenceMLPRegressor(random_state=0, combine="tempered").fit(X, y)
     n_minima = sum(map(len, alone._ensemble.weights))
