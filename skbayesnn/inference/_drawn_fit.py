@@ -117,7 +117,8 @@ def fit_by_drawing(problem, hidden_layer_sizes, sizes, entropy, noise="constant"
         workers.progress.over("networks drawn from the posterior", seconds=seconds) as step,
         blas_threads(posterior.network.n_weights),
     ):
-        found = _drawn(problem, tried, chosen, noise, np.random.SeedSequence([entropy, 1]))
+        seed = np.random.SeedSequence([entropy, 1])
+        found = _drawn(problem, tried, chosen, noise, seed, workers.progress, seconds)
         if found is None:
             return None
         drawn, tests, missed = found
@@ -143,7 +144,7 @@ def fit_by_drawing(problem, hidden_layer_sizes, sizes, entropy, noise="constant"
     )
 
 
-def _drawn(problem, tried, chosen, noise, seed):
+def _drawn(problem, tried, chosen, noise, seed, progress, seconds):
     """Draw networks under all noise models; ``None`` if there was no time.
 
     ``tried`` are the hidden layers of the network, then of the linear model, which without
@@ -174,11 +175,13 @@ def _drawn(problem, tried, chosen, noise, seed):
         others = suspected(problem, lowest)
     sampled = tried if chosen else tried[:1]
     further = [trial_of(problem, law, sizes, next(seeds)) for law in others for sizes in sampled]
-    trials = trials[: len(sampled)] + [trial for trial in further if trial.scout()]
-    if first == "constant":
-        more = _for_few_rows(problem, sampled, wide, seeds)
-        trials += [trial for trial in more if trial.is_plausible_beside(trials)]
-    drawn = _sampled(trials)
+    left = seconds * (1 + 4 * len(others)) / 6.0  # a sixth has been spent on constant noise
+    with progress.over("noise models", seconds=left):
+        trials = trials[: len(sampled)] + [trial for trial in further if trial.scout()]
+        if first == "constant":
+            more = _for_few_rows(problem, sampled, wide, seeds)
+            trials += [trial for trial in more if trial.is_plausible_beside(trials)]
+        drawn = _sampled(trials)
     alike = [trial for trial in trials if trial is network or not trial.stacked]
     found = _best(alike).particles.log_evidence
     return drawn, tests[0], network.highest_by_training - found

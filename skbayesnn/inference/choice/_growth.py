@@ -20,6 +20,7 @@ from skbayesnn.network import outputs
 from skbayesnn.posterior import Targets
 
 SHARE, MOST = 0.1, 5000  # fraction of the rows, and largest number, held out
+FURTHER = 2.0  # starts of the largest usual network whose time later starts with all rows take
 
 
 class HeldOut(NamedTuple):
@@ -214,5 +215,7 @@ def grown(problem, seeds, workers=ALONE, held=None):
         n_rounds = np.ceil(len(seeds) / min(effective_n_jobs(workers.n_jobs), len(seeds)))
         sizes = [some for some in ladder.first if not some or allowed(some)]
         works = [n_rounds * seconds_of_start(*problem.posed(some)) for some in sizes]
+        if held is not None:
+            workers.progress.later = FURTHER * works[-1]
     with workers.progress.over("hidden layers", works, True, float(np.sum(works))) as told:
         return tuple(grow(attempt, allowed, ladder, told)), tried

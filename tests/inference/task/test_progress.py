@@ -56,7 +56,7 @@ def test_first_steps_and_the_forecast_are_averaged(monkeypatch, capsys):
         step("(2,)")
     assert lines(capsys) == [
         "(); 5 s so far, about 30 s left for hidden layers",
-        "hidden layers: this will take about 20 s",
+        "hidden layers: this will take about 19 s",
         "(2,); 10 s so far, about 9 s left for hidden layers",
     ]
 
@@ -80,16 +80,7 @@ def test_only_long_stages_are_announced_and_only_once(monkeypatch, capsys):
     assert lines(capsys) == ["sampling: this will take about 3 minutes"]
 
 
-def test_networks_beyond_the_forecast_are_announced(monkeypatch, capsys):
-    clock, progress = Clock(monkeypatch), Progress(1)
-    with progress.over("hidden layers", [1.0, 1.0], is_open=True, seconds=2.0) as step:
-        for _ in range(4):
-            clock.now += 2.0
-            step()
-    assert lines(capsys) == ["hidden layers: this will take at least about 10 s"]
-
-
-def test_silent_fits_log_the_first_long_stage(monkeypatch, capsys, caplog):
+def test_silent_fits_log_one_forecast(monkeypatch, capsys, caplog):
     Clock(monkeypatch)
     progress = Progress(0)
     with progress.over("short", [1.0], seconds=5.0) as step:
@@ -100,7 +91,23 @@ def test_silent_fits_log_the_first_long_stage(monkeypatch, capsys, caplog):
         pass
     assert lines(capsys) == []
     (message,) = caplog.messages
-    assert message.startswith("hidden layers: this will take about 40 s (verbose=1 ")
+    assert message.startswith("fit: this will take about 41 s (verbose=1 ")
+
+
+def test_forecasts_count_what_was_before_and_what_follows(monkeypatch, caplog):
+    clock, progress = Clock(monkeypatch), Progress(0)
+    progress.later = 4.0
+    with progress.over("hidden layers", [1.0, 1.0], is_open=True, seconds=3.0) as step:
+        clock.now += 3.0
+        step()
+        with progress.over("starts", [1.0], seconds=2.9):
+            clock.now += 3.0
+        assert caplog.messages == []
+        with progress.over("starts", [1.0], seconds=8.0):
+            clock.now += 9.0
+        step()
+    (message,) = caplog.messages
+    assert message.startswith("fit: this will take about 24 s (")
 
 
 @pytest.mark.parametrize(("verbose", "expected"), [(1, ["outer"]), (2, ["inner", "said", "outer"])])
