@@ -6,6 +6,7 @@ import pytest
 from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor, Sampler
 from skbayesnn.inference import Problem, Progress
 from skbayesnn.inference.minima._search import find_minima, seconds_of_start
+from skbayesnn.inference.sampling._sampling import run_chains
 from skbayesnn.model_selection import EvidenceSearch
 from skbayesnn.posterior import Gaussian
 from tests.tools import BRIEF
@@ -181,6 +182,21 @@ def test_other_processes_are_heard(capsys):
 
 
 # --- forecasts -----------------------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore:The chains have not converged")
+@pytest.mark.parametrize("given", [{"measure_evidence": False}, {"sampler": Sampler(init="prior")}])
+def test_long_sampling_is_announced_at_its_start(monkeypatch, caplog, given):
+    monkeypatch.setattr("skbayesnn.inference._sampled_fit.SECONDS_OF_CHAINS", 1.0)
+    begun = []
+    monkeypatch.setattr(
+        "skbayesnn.inference._sampled_fit.run_chains",
+        lambda *args: begun.append(list(caplog.messages)) or run_chains(*args),
+    )
+    HMCMLPRegressor((2,), **(BRIEF | given)).fit(X, Y)
+    ((message,),) = begun
+    assert message.startswith("fit: this will take about ")
+    assert caplog.messages == [message]
 
 
 @pytest.mark.parametrize("sizes", [(), (4,), (16,)])
