@@ -123,7 +123,7 @@ def fit_by_drawing(problem, hidden_layer_sizes, sizes, entropy, noise="constant"
         blas_threads(posterior.network.n_weights),
     ):
         seed = np.random.SeedSequence([entropy, 1])
-        found = _draw_models(problem, tried, auto_size, noise, seed)
+        found = _draw_models(problem, tried, auto_size, noise, seed, workers.progress, seconds)
         if found is None:
             return None
         drawn, tests, missed = found
@@ -149,7 +149,7 @@ def fit_by_drawing(problem, hidden_layer_sizes, sizes, entropy, noise="constant"
     )
 
 
-def _draw_models(problem, tried, auto_size, noise, seed):
+def _draw_models(problem, tried, auto_size, noise, seed, progress, seconds):
     """Draw networks under all noise models; ``None`` if there was no time.
 
     ``tried`` are the hidden layers of the network, then of the linear model, which takes part in
@@ -181,11 +181,13 @@ def _draw_models(problem, tried, auto_size, noise, seed):
         others = suspected(problem, lowest)
     sampled = tried if auto_size else tried[:1]
     further = [trial_of(problem, name, sizes, next(seeds)) for name in others for sizes in sampled]
-    trials = trials[: len(sampled)] + [trial for trial in further if trial.run_pilot()]
-    if first == "constant":
-        more = _trials_of_few_rows(problem, sampled, wide, seeds)
-        trials += [trial for trial in more if trial.competes_with(trials)]
-    drawn = _draw_all(trials)
+    left = seconds * (1 + 4 * len(others)) / 6.0  # a sixth has been spent on constant noise
+    with progress.stage("noise models", seconds=left):
+        trials = trials[: len(sampled)] + [trial for trial in further if trial.run_pilot()]
+        if first == "constant":
+            more = _trials_of_few_rows(problem, sampled, wide, seeds)
+            trials += [trial for trial in more if trial.competes_with(trials)]
+        drawn = _draw_all(trials)
     # trained networks have the size and the noise of the first trial, with which they are compared
     comparable = [trial for trial in trials if trial is network or not trial.by_stacking]
     found = _best(comparable).particles.log_evidence

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from skbayesnn.inference._drawn_fit import fit_by_drawing, sampled_sizes
-from skbayesnn.inference._short_chains import short_chains
+from skbayesnn.inference._short_chains import seconds_of_short_chains, short_chains
 from skbayesnn.inference.choice._growth import (
     BY_EVIDENCE,
     OF_MANY_ROWS,
@@ -142,6 +142,8 @@ def fit_evidence(
         if not NOISE_MODELS[noise].plain:
             n_restarts = min(n_restarts, NOISE_MINIMA)
     if hidden_layer_sizes == "auto":
+        if with_chains and problem.likelihood.n_levels:
+            workers.progress.later = seconds_of_short_chains(problem)
         growth, tried = grown(
             problem, seeds_of(entropy, "auto", min(N_GROWTH_STARTS, n_restarts)), workers
         )
@@ -151,6 +153,7 @@ def fit_evidence(
         fit = _under_constant_noise(problem, sizes, tried, entropy, n_restarts, previous, workers)
         return _with_noise(replace(fit, growth=growth), noise, previous, workers, models)
 
+    workers.progress.later = 0.0
     fit = fit_of(hidden_layer_sizes)
     better = size_under_noise(fit, tried, noise, workers) if tried else None
     if better is not None:

@@ -15,8 +15,9 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 
 from skbayesnn._threads import blas_threads
-from skbayesnn.inference._drawn_fit import fit_by_drawing, sampled_sizes
+from skbayesnn.inference._drawn_fit import GENEROUS, fit_by_drawing, sampled_sizes
 from skbayesnn.inference._evidence_fit import N_GROWTH_STARTS, EvidenceFit, seeds_of
+from skbayesnn.inference._trials import OVERHEAD_ROWS
 from skbayesnn.inference.choice._growth import best_of, grown
 from skbayesnn.inference.choice._noise_choice import with_chosen_noise
 from skbayesnn.inference.minima._search import ALONE, find_minima
@@ -26,6 +27,7 @@ from skbayesnn.inference.sampling._sampling import (
     Draws,
     Sampled,
     SamplingSettings,
+    patience,
     run_chains,
     start_chains,
     start_sampling,
@@ -36,6 +38,8 @@ from skbayesnn.samplers import Plan
 
 MORE = 4  # factor of the number of particles of the population from which chains start
 N_PARTS = 16  # short chains of each chain that starts from draws of a population
+SECONDS_OF_CHAINS = 1e-8  # per chain, transition, row and weight, a population included
+FEW_WEIGHTS = 250  # weights whose time equals that of a row's hidden units, whatever the inputs
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,16 @@ class Recipe:
     dtype: str = "float64"
     from_prior: bool = False  # whether chains start at draws from the prior
     evidence: bool = True  # whether to estimate the evidence
+
+    def seconds(self, problem, hidden_layer_sizes):
+        """Predict the processor seconds of chains and their population, to a factor of two."""
+        if hidden_layer_sizes == "auto":
+            hidden_layer_sizes = GENEROUS[problem.likelihood.n_levels > 0]
+        posterior = problem.posed(hidden_layer_sizes).posterior
+        more = patience(posterior)  # trajectories are longer, or there are more of them
+        work = (len(posterior.X) + OVERHEAD_ROWS) * (posterior.network.n_weights + FEW_WEIGHTS)
+        n_transitions = self.n_warmup + self.n_draws * (self.thin or more)
+        return SECONDS_OF_CHAINS * self.n_chains * n_transitions * work
 
     def settings(self, problem, posed, noise):
         """`SamplingSettings` for a posterior."""
@@ -133,6 +147,7 @@ def fit_by_sampling(
     starts anew.
     """
     populated = not recipe.from_prior
+    workers.progress.later = recipe.seconds(problem, hidden_layer_sizes)
     chosen = _chosen(
         problem, hidden_layer_sizes, noise, entropy, init, previous, workers, populated
     )
@@ -179,16 +194,17 @@ def _begun(chosen, recipe, settings, seeds, workers):
         drawn, rng = chosen.drawn[0], np.random.default_rng(seeds[1])
         found = sample_after(drawn, rng, problem.deadline, MORE)
     if found is None:
-        started = start_sampling(
-            problem,
-            chosen.posed,
-            settings,
-            chain_seeds,
-            chosen.noise,
-            chosen.minima,
-            recipe.from_prior,
-            workers.n_jobs,
-        )
+        with workers.progress.stage("starts", seconds=0.0):
+            started = start_sampling(
+                problem,
+                chosen.posed,
+                settings,
+                chain_seeds,
+                chosen.noise,
+                chosen.minima,
+                recipe.from_prior,
+                workers.n_jobs,
+            )
         return settings, run_chains(*started, settings, True, workers), (np.nan, np.nan)
     settings, joint, last = settings.grouped(N_PARTS), found.joint, found.position[:, -1]
     rngs = [np.random.default_rng(s) for seed in chain_seeds for s in seed.spawn(N_PARTS)]

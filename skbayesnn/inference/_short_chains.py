@@ -32,6 +32,12 @@ def sizes_of_chains(problem):
     return wide if n_targets >= enough else narrow
 
 
+def seconds_of_short_chains(problem):
+    """Predict the processor seconds of short chains under one noise model."""
+    posterior = problem.posed(sizes_of_chains(problem)).posterior
+    return SHARE_OF_TIME * seconds_of_population(posterior, problem.limits)
+
+
 def short_chains(fit, entropy, workers):
     """Run short chains under the noise models of a fit, as far as there is time.
 
@@ -44,7 +50,7 @@ def short_chains(fit, entropy, workers):
     noises = [noise for noise in fit.noise_log_evidences if noise != "constant"] or [fit.noise]
     noises = [noise for noise in noises if NOISE_MODELS[noise].sampled]
     posterior = problem.posed(sizes).posterior
-    seconds = SHARE_OF_TIME * len(noises) * seconds_of_population(posterior, problem.limits)
+    seconds = len(noises) * seconds_of_short_chains(problem)
     affordable = posterior.groups.centred and seconds <= problem.limits.sampled_seconds
     has_data = problem.sample_weight.sum() >= 1.0  # means under the prior alone are far off
     if problem.half_linear or not (problem.likelihood.n_levels and affordable and has_data):

@@ -20,6 +20,7 @@ from skbayesnn.network import outputs
 from skbayesnn.posterior import Targets
 
 HELD_OUT_SHARE, MOST_HELD_OUT = 0.1, 5000  # fraction of the rows that are held out, at most so many
+FURTHER = 2.0  # starts of the largest usual network whose time later starts with all rows take
 
 
 class HeldOut(NamedTuple):
@@ -222,5 +223,7 @@ def grown(problem, seeds, workers=ALONE, held=None):
         n_rounds = np.ceil(len(seeds) / min(effective_n_jobs(workers.n_jobs), len(seeds)))
         first = [sizes for sizes in ladder.first if not sizes or allowed(sizes)]
         works = [n_rounds * seconds_of_start(*problem.posed(sizes)) for sizes in first]
+        if held is not None:
+            workers.progress.later = FURTHER * works[-1]
     with workers.progress.stage("hidden layers", works, True, float(np.sum(works))) as report:
         return tuple(grow(attempt, allowed, ladder, report)), tried

@@ -8,9 +8,10 @@ from typing import NamedTuple
 import numpy as np
 
 GRACE, LEAST_GRACE = 0.3, 1.0  # fraction of the time given, and seconds at least
-LONG = 10.0  # seconds; a stage that takes longer is announced
+LONG = 10.0  # seconds; a fit or stage that takes longer is announced
 # fraction of a stage after which the time its steps took counts as much as the forecast
 FORECAST_SHARE = 0.2
+OPEN = 1.5  # factor of the time left where further networks or noise models are likely
 EXTRAPOLATED_AFTER = 1.0  # seconds after which the speed of the first steps is extrapolated
 LOGGER = logging.getLogger("skbayesnn")
 
@@ -64,9 +65,11 @@ class Progress:
     """Progress reports of a fit, printed as one line per step.
 
     ``verbose`` is the largest depth of the stages that are reported: 1 for the parts of a fit, 2
-    for the parts of their steps, and so on. With 0 nothing is printed, and the first long stage is
-    logged. By default nobody listens.
+    for the parts of their steps, and so on. With 0 nothing is printed, and a long fit is logged
+    once, as soon as a stage of it shows that. By default nobody listens.
     """
+
+    later = 0.0  # expected seconds of the stages that follow the open ones
 
     def __init__(self, verbose=None, deadline=NEVER):
         self.listens = verbose is not None  # whether forecasts and texts are worth computing
@@ -84,7 +87,7 @@ class Progress:
         self.depth += 1
         depth, begun, n_done = self.depth, monotonic(), 0
         work, announced = np.append(0.0, np.cumsum(works)), seconds > LONG
-        self._announce(name, min(seconds, self._deadline.left), is_open)
+        self._announce(name, 0.0, seconds, is_open)
 
         def step(text=None):
             nonlocal n_done, announced
@@ -96,11 +99,9 @@ class Progress:
                 if np.isfinite(seconds):
                     pace = (spent + FORECAST_SHARE * seconds) / (share + FORECAST_SHARE)
                 left = pace * (1.0 - share)
-            # an open stage goes on with doubled networks, whose time is about that of all before
-            rest = spent if is_open and n_done >= len(work) else left
-            if not announced and n_done > 1 and spent > EXTRAPOLATED_AFTER and spent + rest > LONG:
-                announced = True
-                self._announce(name, spent + min(rest, self._deadline.left), is_open)
+            if not announced and n_done > 1 and spent > EXTRAPOLATED_AFTER:
+                announced = spent + left > LONG
+                self._announce(name, spent, left, is_open)
             if text is None or depth > self._verbose:
                 return
             line = f"{text}; {monotonic() - self._begun:.0f} s so far"
@@ -119,23 +120,19 @@ class Progress:
         if self.depth < self._verbose:
             print(text, flush=True)
 
-    def _announce(self, name, seconds, is_open):
-        """Announce a stage if it is long."""
-        if not (self.listens and seconds > LONG and self.depth <= max(1, self._verbose)):
+    def _announce(self, name, spent, left, is_open):
+        """Announce a stage, or log the forecast of the fit, if it is long."""
+        if not self._verbose:
+            name, spent, left = "fit", monotonic() - self._begun, left + self.later
+        seconds = spent + min(left, self._deadline.left)
+        if not (self.listens and seconds > LONG) or self._logged or self.depth > self._verbose > 0:
             return
-        least = "at least " if is_open else ""
-        words = f"{name}: this will take {least}about {_rounded(seconds)}"
+        if is_open or self.depth > 1:
+            seconds = spent + min(OPEN * left, self._deadline.left)
+        words = f"{seconds:.0f} s" if seconds < 100.0 else f"{seconds / 60:.0f} minutes"
+        words = f"{name}: this will take about {words}"
         if self._verbose:
             print(words, flush=True)
-        elif not self._logged:
+        else:
             self._logged = True
             LOGGER.warning("%s (verbose=1 reports more, max_time sets a limit)", words)
-
-
-def _rounded(seconds):
-    """Format a duration as a rough estimate."""
-    if seconds < 100.0:
-        return f"{5 * round(seconds / 5)} s"
-    if seconds < 100.0 * 60:
-        return f"{seconds / 60:.0f} minutes"
-    return f"{seconds / 3600:.0f} hours"

@@ -6,6 +6,7 @@ import pytest
 from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor, Sampler
 from skbayesnn.inference import Problem, Progress
 from skbayesnn.inference.minima._search import find_minima, seconds_of_start
+from skbayesnn.inference.sampling._sampling import run_chains
 from skbayesnn.model_selection import EvidenceSearch
 from skbayesnn.posterior import Gaussian
 from tests.tools import BRIEF
@@ -56,7 +57,7 @@ def test_first_steps_and_the_forecast_are_averaged(monkeypatch, capsys):
         step("(2,)")
     assert lines(capsys) == [
         "(); 5 s so far, about 30 s left for hidden layers",
-        "hidden layers: this will take about 20 s",
+        "hidden layers: this will take about 19 s",
         "(2,); 10 s so far, about 9 s left for hidden layers",
     ]
 
@@ -80,16 +81,7 @@ def test_only_long_stages_are_announced_and_only_once(monkeypatch, capsys):
     assert lines(capsys) == ["sampling: this will take about 3 minutes"]
 
 
-def test_networks_beyond_the_forecast_are_announced(monkeypatch, capsys):
-    clock, progress = Clock(monkeypatch), Progress(1)
-    with progress.stage("hidden layers", [1.0, 1.0], is_open=True, seconds=2.0) as step:
-        for _ in range(4):
-            clock.now += 2.0
-            step()
-    assert lines(capsys) == ["hidden layers: this will take at least about 10 s"]
-
-
-def test_silent_fits_log_the_first_long_stage(monkeypatch, capsys, caplog):
+def test_silent_fits_log_one_forecast(monkeypatch, capsys, caplog):
     Clock(monkeypatch)
     progress = Progress(0)
     with progress.stage("short", [1.0], seconds=5.0) as step:
@@ -100,7 +92,23 @@ def test_silent_fits_log_the_first_long_stage(monkeypatch, capsys, caplog):
         pass
     assert lines(capsys) == []
     (message,) = caplog.messages
-    assert message.startswith("hidden layers: this will take about 40 s (verbose=1 ")
+    assert message.startswith("fit: this will take about 41 s (verbose=1 ")
+
+
+def test_forecasts_count_what_was_before_and_what_follows(monkeypatch, caplog):
+    clock, progress = Clock(monkeypatch), Progress(0)
+    progress.later = 4.0
+    with progress.stage("hidden layers", [1.0, 1.0], is_open=True, seconds=3.0) as step:
+        clock.now += 3.0
+        step()
+        with progress.stage("starts", [1.0], seconds=2.9):
+            clock.now += 3.0
+        assert caplog.messages == []
+        with progress.stage("starts", [1.0], seconds=8.0):
+            clock.now += 9.0
+        step()
+    (message,) = caplog.messages
+    assert message.startswith("fit: this will take about 24 s (")
 
 
 @pytest.mark.parametrize(("verbose", "expected"), [(1, ["outer"]), (2, ["inner", "said", "outer"])])
@@ -174,6 +182,21 @@ def test_other_processes_are_heard(capsys):
 
 
 # --- forecasts -----------------------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore:The chains have not converged")
+@pytest.mark.parametrize("given", [{"measure_evidence": False}, {"sampler": Sampler(init="prior")}])
+def test_long_sampling_is_announced_at_its_start(monkeypatch, caplog, given):
+    monkeypatch.setattr("skbayesnn.inference._sampled_fit.SECONDS_OF_CHAINS", 1.0)
+    begun = []
+    monkeypatch.setattr(
+        "skbayesnn.inference._sampled_fit.run_chains",
+        lambda *args: begun.append(list(caplog.messages)) or run_chains(*args),
+    )
+    HMCMLPRegressor((2,), **(BRIEF | given)).fit(X, Y)
+    ((message,),) = begun
+    assert message.startswith("fit: this will take about ")
+    assert caplog.messages == [message]
 
 
 @pytest.mark.parametrize("sizes", [(), (4,), (16,)])
