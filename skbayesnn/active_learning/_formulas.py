@@ -13,7 +13,13 @@ from scipy.stats import norm
 
 from skbayesnn.basis._features import hermite
 from skbayesnn.network import row_blocks
-from skbayesnn.predictive import class_probabilities, covariance_root, normal_points, softmax_slopes
+from skbayesnn.predictive import (
+    covariance_root,
+    normal_points,
+    sigmoid_information,
+    softmax_information,
+    softmax_slopes,
+)
 
 SMALLEST = np.finfo(float).tiny
 N_TERMS = 128  # of Mehler's expansion
@@ -79,7 +85,9 @@ def classification_gain(question, mean, S, C, interest):
         if question.kind != "total":
             marginal = _binary_marginal if mean.shape[1] == 1 else _categorical_marginal
             return averaged(marginal(mean, S, C, interest), question)
-        return _exact_total(mean, S)
+        if mean.shape[1] == 1:
+            return sigmoid_information(mean[:, 0], S[:, 0, 0])
+        return softmax_information(mean, S)
     left = slopes(mean, S)
     if question.kind == "total":  # (5.22) with activations in place of a class
         return 0.5 * np.einsum("nij,njk,nik->n", left, S, left)
@@ -101,19 +109,6 @@ def slopes(mean, S):
         return (kappa * np.sqrt(expit(a) * expit(-a)))[:, None, None]
     probability, slopes = softmax_slopes(mean, S)
     return slopes / np.sqrt(np.maximum(probability, SMALLEST))[:, :, None]
-
-
-def _exact_total(mean, S):
-    """Mutual information between class and weights, from class probabilities of activations."""
-    points, shares = NODES[:, None], SHARES
-    if mean.shape[1] > 1:
-        points = normal_points(mean.shape[1])
-        shares = np.full(len(points), 1.0 / len(points))
-    root, gains = covariance_root(S), np.empty(len(mean))
-    for rows in row_blocks(len(mean), points.size):
-        p = class_probabilities(mean[rows] + np.einsum("mp,npq->mnq", points, root[rows]))
-        gains[rows] = total_information(p, shares)
-    return gains
 
 
 def total_information(p, shares):
@@ -149,7 +144,8 @@ def _binary_marginal(mean, S, C, interest):
         for k in range(1, N_TERMS):
             power *= rho
             covariance += power * np.outer(first[rows, k], second[:, k])
-        p, q = (np.stack([1.0 - some, some], axis=-1) for some in (first[rows, 0], second[:, 0]))
+        moderated = first[rows, 0], second[:, 0]  # probabilities of the second class
+        p, q = (np.stack([1.0 - each, each], axis=-1) for each in moderated)
         signs = np.array([[1.0, -1.0], [-1.0, 1.0]])
         gains[rows] = class_information(p, q, covariance[..., None, None] * signs)
     return gains

@@ -19,6 +19,8 @@ from skbayesnn.predictive._moderation import (
     moderated_sigmoid,
     moderated_softmax,
     normal_points,
+    sigmoid_information,
+    softmax_information,
     softmax_slopes,
 )
 from skbayesnn.predictive._noise import (
@@ -54,6 +56,8 @@ __all__ = [
     "noise_of",
     "noise_of_drawn",
     "normal_points",
+    "sigmoid_information",
+    "softmax_information",
     "softmax_slopes",
     "with_chains",
 ]

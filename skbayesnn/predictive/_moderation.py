@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 from scipy.linalg import helmert
-from scipy.special import expit, ndtr, ndtri, roots_hermitenorm, softmax
+from scipy.special import entr, expit, ndtr, ndtri, roots_hermitenorm, softmax
 from scipy.stats import qmc
 
 from skbayesnn.network import row_blocks
@@ -35,6 +35,17 @@ def sigmoid_variance(mean, variance):
     """Variance of ``sigmoid(x)`` for ``x ~ N(mean, variance)``."""
     first, slope = moderated_sigmoid(mean, variance), _average(_slope, mean, variance)
     return np.maximum(first - slope - first**2, 0.0)  # sigmoid^2 = sigmoid - sigmoid'
+
+
+def sigmoid_information(mean, variance):
+    """Mutual information between a binary target and its activation, in nats.
+
+    ``h(E p) - E h(p)`` with the binary entropy ``h``, ``p = sigmoid(x)`` and ``x ~ N(mean,
+    variance)`` (Lindley 1956; Houlsby et al. 2011, equation 2); exact to about 1e-12.
+    """
+    entropy = _average(_binary_entropy, mean, variance)
+    p, q = moderated_sigmoid(mean, variance), moderated_sigmoid(-mean, variance)
+    return np.maximum(entr(p) + entr(q) - entropy, 0.0)
 
 
 def _average(function, mean, variance, wide=None):
@@ -81,6 +92,11 @@ def _wide_sigmoid(_, mean, sd):
 
 def _slope(activation):
     return expit(activation) * expit(-activation)
+
+
+def _binary_entropy(activation):
+    size = np.abs(activation)
+    return np.log1p(np.exp(-size)) + size * expit(-size)
 
 
 def moderated_softmax(mean, covariance):
@@ -145,18 +161,37 @@ def softmax_slopes(mean, covariance):
     return probability, slopes
 
 
+def softmax_information(mean, covariance):
+    """Mutual information between a class and its activations, in nats, by the same points.
+
+    ``H[E p] - E H[p]`` (Houlsby et al. 2011, equation 2), of shape ``(n,)``.
+    """
+    information = np.empty(len(mean))
+    for rows, p in _softmax_points(mean, covariance):
+        of_mean = np.sum(entr(p.mean(axis=1)), axis=-1)
+        information[rows] = of_mean - np.mean(np.sum(entr(p), axis=-1), axis=1)
+    return np.maximum(information, 0.0)
+
+
 def _softmax_moments(mean, covariance):
-    """Means of probabilities ``(n, p)`` and of their products ``(n, p, p)``."""
+    """Means of probabilities ``(n, p)`` and of their products ``(n, p, p)``, by the same points."""
     found = compiled_softmax_moments(mean, *_softmax_roots(covariance))
     if found is not None:
         return found
     first, second = np.empty(mean.shape), np.empty(covariance.shape)
+    for rows, p in _softmax_points(mean, covariance):
+        first[rows], second[rows] = p.mean(axis=1), np.swapaxes(p, 1, 2) @ p / SOFTMAX_POINTS
+    return first, second
+
+
+def _softmax_points(mean, covariance):
+    """Blocks of rows with their class probabilities at the quasi-random points."""
+    n, n_classes = mean.shape
     root, points = _softmax_roots(covariance)
-    for rows in row_blocks(len(mean), SOFTMAX_CACHE * SOFTMAX_POINTS * mean.shape[1]):
+    for rows in row_blocks(n, SOFTMAX_CACHE * SOFTMAX_POINTS * n_classes):
         # points on the last axis: sums over classes are fast
         p = softmax(mean[rows, :, None] + root[rows] @ points.T, axis=1)
-        first[rows], second[rows] = p.mean(axis=2), p @ np.swapaxes(p, 1, 2) / SOFTMAX_POINTS
-    return first, second
+        yield rows, np.swapaxes(p, 1, 2)
 
 
 def _softmax_roots(covariance):

@@ -28,6 +28,7 @@ KERNELS = {
 }
 ALL = {"moves": [ScaleMoves, UnitMoves]}
 LAWS = [*CASES, *LINEAR_CASES]
+# with all weights in the position, input-dependent noise is evaluated by NumPy
 IN_THE_CORE = [name for name in LAWS if name != "input_dependent_all"]
 compiled = pytest.mark.skipif(instructions() is None, reason="without the compiled core")
 

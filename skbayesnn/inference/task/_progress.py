@@ -125,7 +125,8 @@ class Progress:
         if not self._verbose:
             name, spent, left = "fit", monotonic() - self._begun, left + self.later
         seconds = spent + min(left, self._deadline.left)
-        if not (self.listens and seconds > LONG) or self._logged or self.depth > self._verbose > 0:
+        too_deep = self.depth > self._verbose > 0  # without output any stage may show a long fit
+        if not (self.listens and seconds > LONG) or self._logged or too_deep:
             return
         if is_open or self.depth > 1:
             seconds = spent + min(OPEN * left, self._deadline.left)
