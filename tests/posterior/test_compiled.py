@@ -216,31 +216,30 @@ def test_energies_of_nearly_singular_equations():
     assert_same(joint(q), plain(q), tol=1e-7)
 
 
+def after_moves(joint, q, move, n_moves):
+    """Where chains are after some moves."""
+    phase, rngs = start(joint, q), [np.random.default_rng(seed) for seed in range(5)]
+    for _ in range(n_moves):
+        phase = move(joint)(joint, phase, rngs)
+    return phase
+
+
 @pytest.mark.parametrize("likelihood", JOINTS)
 @each_way
 @pytest.mark.parametrize("move", [ScaleMoves, UnitMoves])
 def test_moves(likelihood, integrate, move):
     """They evaluate what `test_terms` compares for each set of instructions."""
-    found = []
-    for joint in both_joints(likelihood, (3, 2), "layer", integrate)[:2]:
-        q = both_joints(likelihood, (3, 2), "layer", integrate)[2]
-        phase, rngs = start(joint, q), [np.random.default_rng(seed) for seed in range(5)]
-        for _ in range(3):
-            phase = move(joint)(joint, phase, rngs)
-        found.append(phase)
+    *joints, q = both_joints(likelihood, (3, 2), "layer", integrate)
+    found = [after_moves(joint, q.copy(), move, 3) for joint in joints]
     assert np.any(found[0].position != q)
     assert_same(*found, tol=1e-7)
 
 
 @pytest.mark.parametrize("move", [ScaleMoves, UnitMoves])
 def test_moves_with_nearly_singular_equations(move):
-    found = []
-    for joint in both_joints("gaussian", (12,), n=3, wide=True)[:2]:
-        q = both_joints("gaussian", (12,), n=3, wide=True)[2]
-        q[1:3, -1], q[1:3, -2] = 7.0, -7.0
-        rngs = [np.random.default_rng(seed) for seed in range(5)]
-        found.append(move(joint)(joint, start(joint, q), rngs))
-    assert_same(*found, tol=1e-7)
+    *joints, q = both_joints("gaussian", (12,), n=3, wide=True)
+    q[1:3, -1], q[1:3, -2] = 7.0, -7.0
+    assert_same(*(after_moves(joint, q.copy(), move, 1) for joint in joints), tol=1e-7)
 
 
 @each_set

@@ -62,6 +62,14 @@ def test_gradients(name, hidden, prior, integrate, known, fixed):
     assert_near(gradient, terms.prior_gradient + terms.data_gradient, tol)
 
 
+@pytest.mark.parametrize("name", [*REGRESSION, *INDEPENDENT])
+def test_gradients_with_more_units_than_rows(name):
+    joint, q = make_joint(name, (9,), "ard")
+    q, d = q[0], joint.dimension
+    slopes = difference(lambda moving: joint.terms(np.append(moving, q[d:])).data, q[:d])
+    assert_near(joint.terms(q).data_gradient, slopes, 1e-6)
+
+
 @each_likelihood
 @each_depth
 @each_prior
@@ -87,34 +95,6 @@ def test_prior_by_change_of_variables(name, hidden, prior, fixed):
     np.testing.assert_array_equal(
         place.hyper.beta[~joint.free.beta], joint.fixed.beta[~joint.free.beta]
     )
-
-
-def log_likelihood(posterior, theta, beta):
-    """Row by row, by scipy's densities."""
-    f, y = outputs(posterior.network, theta, posterior.X), posterior.y
-    if posterior.likelihood.n_levels:
-        sd = posterior.likelihood.precisions(beta) ** -0.5
-        rows = norm.logpdf(y, f, sd).sum(axis=1)
-    elif not posterior.likelihood.classes:
-        rows = (y * f - posterior.known * np.exp(f))[:, 0]
-    elif f.shape[1] == 1:
-        rows = np.log(np.where(y == 1, expit(f), expit(-f)))[:, 0]
-    else:
-        rows = np.sum(y * log_softmax(f, axis=1), axis=1)
-    return posterior.sample_weight @ rows
-
-
-@each_likelihood
-@each_depth
-def test_likelihood_of_all_weights(name, hidden):
-    joint, q = make_joint(name, hidden, integrate=False)
-    place = joint.place(q)
-    assert place.theta.shape == (3, joint.posterior.network.n_weights)
-    expected = [
-        -log_likelihood(joint.posterior, theta, beta)
-        for theta, beta in zip(place.theta, place.hyper.beta, strict=True)
-    ]
-    np.testing.assert_allclose(joint.terms(q).data, expected, rtol=1e-12)
 
 
 @each_likelihood

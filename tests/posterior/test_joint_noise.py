@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy.special import expit, log_softmax
 from scipy.stats import ks_2samp, multivariate_normal, norm, t
 
 from skbayesnn.network import forward, outputs
@@ -17,7 +18,6 @@ from tests.posterior.joints import CORRELATED, DEGREES, INDEPENDENT, MEASURED, R
 from tests.tools import LIKELIHOODS, assert_near, difference
 
 GAUSSIAN = [name for name in LIKELIHOODS if name.startswith("gaussian")]
-each_independent = pytest.mark.parametrize("name", INDEPENDENT)
 each_correlated = pytest.mark.parametrize("name", CORRELATED)
 each_depth = pytest.mark.parametrize("hidden", [(), (3,)], ids=str)
 each_way = pytest.mark.parametrize("integrate", [True, False], ids=["integrated", "all"])
@@ -63,16 +63,26 @@ def test_likelihood_is_a_multivariate_normal(name, hidden, prior):
         assert gaps[0] == pytest.approx(0.5 * n_outputs * np.sum(np.log(s)))
 
 
-@each_independent
+def log_densities(joint, q):
+    """Of every row given all weights, by SciPy's functions."""
+    posterior, y = joint.posterior, joint.posterior.y
+    f = outputs(posterior.network, joint.complete_weights(q, []), posterior.X)
+    if posterior.likelihood.n_levels:
+        return norm.logpdf(y, f, row_precisions(joint, joint.place(q)) ** -0.5).sum(axis=1)
+    if not posterior.likelihood.classes:
+        return (y * f - posterior.known * np.exp(f))[:, 0]
+    if f.shape[1] == 1:
+        return np.log(np.where(y == 1, expit(f), expit(-f)))[:, 0]
+    return np.sum(y * log_softmax(f, axis=1), axis=1)
+
+
+@pytest.mark.parametrize("name", [*LIKELIHOODS, *INDEPENDENT])
 @each_depth
 def test_given_all_weights(name, hidden):
     joint, positions = make_joint(name, hidden, integrate=False)
-    posterior, s, gaps = joint.posterior, joint.posterior.sample_weight, []
     positions[:, joint.dimension :] = positions[0, joint.dimension :]
-    for q in positions:
-        f = outputs(posterior.network, joint.complete_weights(q, []), posterior.X)
-        sd = row_precisions(joint, joint.place(q)) ** -0.5
-        gaps.append(joint.terms(q).data + s @ norm.logpdf(posterior.y, f, sd).sum(axis=1))
+    weight = joint.posterior.sample_weight
+    gaps = [joint.terms(q).data + weight @ log_densities(joint, q) for q in positions]
     assert np.ptp(gaps) < 1e-9
     assert joint.n_conditions or abs(gaps[0]) < 1e-9
 

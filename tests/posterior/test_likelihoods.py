@@ -12,6 +12,7 @@ from skbayesnn.posterior import (
     MeasuredGaussian,
     NegativeBinomial,
     Poisson,
+    SquaredResiduals,
     StudentT,
     Targets,
 )
@@ -24,14 +25,21 @@ from tests.tools import (
 
 
 def draw(name, n=6, lead=(), seed=0):
-    """A likelihood, outputs, targets with row weights, and precisions of the noise levels."""
+    """A likelihood, outputs, targets with row weights, and precisions of the noise levels.
+
+    ``"rows"`` are Gaussian targets with a factor each, the product of an output's factors 1.
+    """
     rng = np.random.default_rng(seed)
-    likelihood, n_outputs = make_likelihood(name)
+    likelihood, n_outputs = make_likelihood("gaussian" if name == "rows" else name)
     f = 2.0 * rng.standard_normal((*lead, n, n_outputs))
     y = make_targets(name, rng.standard_normal((n, n_outputs)), rng)
     weight = rng.uniform(0.5, 3.0, n)
     beta = np.exp(rng.uniform(-1, 1, (*lead, likelihood.n_levels)))
-    return likelihood, f, Targets(y, weight, None, make_variances(name, y.shape, rng)), beta
+    factors = None
+    if name == "rows":
+        logs = rng.standard_normal(y.shape)
+        factors = np.exp(logs - weight @ logs / weight.sum())
+    return likelihood, f, Targets(y, weight, factors, make_variances(name, y.shape, rng)), beta
 
 
 def log_probability(likelihood, f, targets, beta):
@@ -62,10 +70,12 @@ def log_probability(likelihood, f, targets, beta):
         return np.where(known == 0, measured, limits).sum(axis=1)
     if isinstance(likelihood, MeasuredGaussian):
         variance = variance + known
+    if targets.factors is not None:
+        variance = variance / targets.factors
     return stats.norm.logpdf(y, f, np.sqrt(variance)).sum(axis=1)
 
 
-@pytest.mark.parametrize("name", ALL_LIKELIHOODS)
+@pytest.mark.parametrize("name", [*ALL_LIKELIHOODS, "rows"])
 def test_log_probability(name):
     likelihood, f, targets, beta = draw(name, lead=(2,))
     misfits = likelihood.misfit(f, targets, beta).value
@@ -75,6 +85,25 @@ def test_log_probability(name):
         if name == "poisson":
             actual += left_out_by_poisson(targets)
         np.testing.assert_allclose(actual, expected, rtol=1e-12)
+
+
+def test_misfit_of_squares():
+    """One half of ``exp(h) q - gamma h`` for every squared residual ``q``."""
+    rng = np.random.default_rng(0)
+    h, q = rng.standard_normal((6, 2)), rng.gamma(1.0, size=(6, 2))
+    gamma = rng.uniform(0.2, 1.0, (6, 2))
+    targets = Targets(q / gamma, rng.uniform(0.5, 3.0, 6), gamma)
+    expected = targets.weight @ np.sum(0.5 * (np.exp(h) * q - gamma * h), axis=1)
+    misfit = SquaredResiduals().misfit(h, targets, np.ones(0))
+    assert misfit.value == pytest.approx(expected, rel=1e-13)
+    assert misfit.errors.shape == (0,)
+
+
+def test_enormous_log_precisions_do_not_overflow():
+    targets = Targets(np.ones((1, 1)), np.ones(1), np.ones((1, 1)))
+    with np.errstate(over="raise", invalid="raise"):
+        misfit = SquaredResiduals().misfit(np.full((1, 1), 1e4), targets, np.ones(0))
+    assert misfit.value > 1e100
 
 
 def test_student_t_outliers_have_no_weight_and_negative_curvature():

@@ -176,6 +176,24 @@ def test_output_layer_by_expectation_maximisation(name, lead):
     assert np.max(np.abs(posterior.gradient(theta, hyper)[..., last])) < 1e-6
 
 
+@pytest.mark.parametrize("lead", [(), (2,)], ids=str)
+def test_best_outputs_of_unequal_rows(lead):
+    """Variable projection: the output layer's gradient vanishes after one step."""
+    posterior, theta, hyper = make_problem("gaussian", lead=lead)
+    rng = np.random.default_rng(1)
+    posterior = replace(posterior, factors=np.exp(rng.standard_normal(posterior.y.shape)))
+    best = posterior.with_best_outputs(theta, hyper)
+    last = posterior.network.slices[-1]
+    assert np.max(np.abs(posterior.gradient(best, hyper)[..., last])) < 1e-11
+    np.testing.assert_array_equal(best[..., : last.start], theta[..., : last.start])
+    # equal rows take a way of their own
+    assert_near(
+        replace(posterior, factors=np.ones(posterior.y.shape)).with_best_outputs(theta, hyper),
+        replace(posterior, factors=None).with_best_outputs(theta, hyper),
+        1e-12,
+    )
+
+
 @each_likelihood
 def test_sample_weight_is_repetition(name):
     posterior, theta, hyper = make_problem(name, (3, 2))
