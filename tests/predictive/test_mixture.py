@@ -2,9 +2,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
 from scipy.optimize import minimize
-from scipy.stats import multivariate_normal, norm
+from scipy.stats import norm
 
 from skbayesnn.posterior import Gaussian, StudentT
 from skbayesnn.predictive._combination import (
@@ -12,17 +11,6 @@ from skbayesnn.predictive._combination import (
     stacking_weights,
     tempered_weights,
 )
-from skbayesnn.predictive._marginals import log_normal_density
-
-
-@pytest.mark.parametrize("p", [1, 3])
-def test_log_density(p):
-    rng = np.random.default_rng(p)
-    root = rng.standard_normal((5, p, p))
-    C = root @ np.swapaxes(root, 1, 2) + 0.1 * np.eye(p)
-    residual = rng.standard_normal((5, p))
-    exact = [multivariate_normal(cov=c).logpdf(r) for r, c in zip(residual, C, strict=True)]
-    assert_allclose(log_normal_density(residual, C), exact, rtol=1e-10)
 
 
 @pytest.mark.parametrize("seed", range(4))

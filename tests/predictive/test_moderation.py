@@ -13,8 +13,6 @@ from skbayesnn.predictive._moderation import (
     moderated_softmax,
     sigmoid_variance,
 )
-from tests.reference import MINIMA, load
-from tests.tools import assert_near
 
 MEANS = [-30.0, -8.0, -1.3, 0.0, 0.2, 4.0, 15.0, 100.0]
 VARIANCES = [1e-6, 0.01, 0.5, 0.999, 1.001, 4.0, 50.0, 1e4]
@@ -85,15 +83,6 @@ def test_closed_form():
     assert_allclose(closed, expit(mean / np.sqrt(1 + np.pi * variance / 8)), rtol=1e-12)
     assert 0.01 < np.max(np.abs(closed - exact)) < 0.02  # as documented
     assert_array_equal(closed[mean == 0], 0.5)
-
-
-@pytest.mark.parametrize("name", MINIMA)
-def test_moderated_outputs_in_closed_form(name):
-    point = getattr(load("binary"), name)
-    moderated = moderated_sigmoid(
-        point.test_activation, point.test_activation_variance, method="closed_form"
-    )
-    assert_near(moderated, point.test_output_moderated)
 
 
 def softmax_case(n_classes, sd, rng):
