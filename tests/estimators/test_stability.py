@@ -8,6 +8,7 @@ import warnings
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 from sklearn.exceptions import ConvergenceWarning, InconsistentVersionWarning
 
 from skbayesnn import (
@@ -15,8 +16,10 @@ from skbayesnn import (
     EvidenceMLPRegressor,
     HMCMLPClassifier,
     HMCMLPRegressor,
+    Prior,
     Sampler,
 )
+from tests.tools import BRIEF
 
 RNG = np.random.default_rng(5)
 X = RNG.normal(size=(40, 3))
@@ -29,18 +32,17 @@ CHANGES = {  # of all values of a column: the change, and the way back
     "moved far": (lambda v: 1e6 * v + 1e8, 1e6, 1e8),
 }
 chains_are_short = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-SHORT = {"n_chains": 2, "n_warmup": 10, "n_draws": 10, "measure_evidence": False, "random_state": 0}
 REGRESSORS = {
     "evidence": EvidenceMLPRegressor(random_state=0, measure_evidence=False),
     "measured": EvidenceMLPRegressor((1,), noise="constant", n_restarts=1, random_state=0),
     "noise network": EvidenceMLPRegressor(
         (2,), noise="input_dependent", measure_evidence=False, n_restarts=1, random_state=0
     ),
-    "sampled": HMCMLPRegressor((1,), noise="constant", **SHORT),
+    "sampled": HMCMLPRegressor((1,), noise="constant", **BRIEF),
 }
 CLASSIFIERS = {
     "classes": EvidenceMLPClassifier(random_state=0, measure_evidence=False),
-    "sampled classes": HMCMLPClassifier((1,), **SHORT),
+    "sampled classes": HMCMLPClassifier((1,), **BRIEF),
 }
 
 
@@ -55,7 +57,7 @@ def test_units_and_last_bits(model):
         move_X, (move, scale, shift) = CHANGES[other][0], CHANGES[change]
         moved, moved_sd = model.fit(move_X(x), move(y)).predict(move_X(x), return_std=True)
         assert np.max(np.abs((moved - shift) / scale - mean) / sd) < 1e-6, (other, change)
-        np.testing.assert_allclose(moved_sd / scale, sd, rtol=1e-6, err_msg=f"{other}, {change}")
+        assert_allclose(moved_sd / scale, sd, rtol=1e-6, err_msg=f"{other}, {change}")
 
 
 @chains_are_short
@@ -65,7 +67,7 @@ def test_units_and_last_bits_of_inputs_of_classes(model):
     expected = model.fit(x, labels).predict_proba(x)
     for change, (move, _, _) in CHANGES.items():
         found = model.fit(move(x), labels).predict_proba(move(x))
-        np.testing.assert_allclose(found, expected, atol=1e-6, err_msg=change)
+        assert_allclose(found, expected, atol=1e-6, err_msg=change)
 
 
 # --- magnitudes ----------------------------------------------------------------------------------
@@ -93,7 +95,7 @@ def test_too_many_repetitions():
 @pytest.mark.parametrize("noise", ["constant", "student_t", "input_dependent"])
 @pytest.mark.parametrize("kind", [EvidenceMLPRegressor, HMCMLPRegressor])
 def test_predictions_anywhere_are_numbers(kind, noise):
-    options = SHORT | {"sampler": Sampler(init="prior")}
+    options = BRIEF | {"sampler": Sampler(init="prior")}
     if kind is EvidenceMLPRegressor:
         options = {"random_state": 0, "n_restarts": 1, "measure_evidence": False}
     for hidden in ((), (2,)):
@@ -154,6 +156,42 @@ def test_deep_networks_that_learn_nothing_say_so():
     model = EvidenceMLPRegressor((2, 2, 2), measure_evidence=False, **options)
     with pytest.warns(ConvergenceWarning, match="learnt nothing"):
         model.fit(rng.normal(size=(100, 2)), rng.normal(size=100))
+
+
+# --- weights that have to be large ---------------------------------------------------------------
+
+
+def test_large_weights_are_not_taken_for_noise():
+    """Waves whose weights must be large: from a strong prior they were all taken for noise."""
+    rng = np.random.default_rng(0)
+    x = np.sort(rng.uniform(-4, 4, 60))
+    y = np.sin(2 * x) + 0.1 * rng.standard_normal(60)
+    h = np.arange(1, 51)
+    phase = 2 * np.pi * np.outer(x, h) / 16
+    X = np.hstack([np.cos(phase), np.sin(phase)]) * np.tile(h**-2.0, 2)
+    model = EvidenceMLPRegressor((), standardize=False).fit(X, y)
+    precisions = np.exp(np.arange(-6.0, 2.0))
+    fixed = [
+        EvidenceMLPRegressor((), standardize=False, prior=Prior(precision=value))
+        .fit(X, y)
+        .log_evidence_
+        for value in precisions
+    ]
+    assert abs(model.noise_std_ - 0.1) < 0.02
+    weights = np.full(len(fixed), 1.0 / (12 * np.log(10)))  # trapezium rule of the prior's density
+    assert_allclose(
+        model.log_evidence_, np.log(weights @ np.exp(fixed)), atol=0.3
+    )  # nats: 8 points for the integral
+
+
+@pytest.mark.usefixtures("laplace")
+def test_eight_periods_are_learnt():
+    """By a network that starts with larger weights."""
+    rng = np.random.default_rng(1)
+    x = rng.uniform(0, 1, (150, 1))
+    f = np.sin(16 * np.pi * x[:, 0])
+    model = EvidenceMLPRegressor((16,), noise="constant", n_restarts=1, random_state=0)
+    assert model.fit(x, f + 0.1 * rng.standard_normal(150)).score(x, f) > 0.95
 
 
 # --- threads and pickles -------------------------------------------------------------------------
