@@ -123,13 +123,6 @@ class TestEvidence:
         model = fit_log(EvidenceMLPRegressor((), **fixed))
         assert model.log_evidence_ == pytest.approx(gaussian - T.sum(), abs=1e-9)
 
-    def test_weights_are_repetitions(self):
-        weight = RNG.integers(0, 3, 40)
-        model = clone(fit_log(LINEAR)).fit(X, Y, sample_weight=weight)
-        repeated = clone(model).fit(np.repeat(X, weight, axis=0), np.repeat(Y, weight))
-        assert model.log_evidence_ == pytest.approx(repeated.log_evidence_, abs=1e-10)
-        assert_array_equal(model.predict_interval(GRID), repeated.predict_interval(GRID))
-
     @pytest.mark.parametrize("transformer", [StandardScaler(), PowerTransformer()])
     def test_weights_reach_transformers(self, transformer):
         """Transformers get ``sample_weight`` if they take it, else rows of positive weight."""

@@ -126,11 +126,6 @@ class TestClassWeight:
         model.set_params(class_weight="balanced").fit(X, LABELS, sample_weight=WEIGHT)
         assert_same_fits(model, other.fit(X, LABELS, sample_weight=WEIGHT))
 
-    def test_weights_are_repetitions(self, model):
-        model.set_params(class_weight="balanced")
-        repeated = clone(model).fit(np.repeat(X, WEIGHT, axis=0), np.repeat(LABELS, WEIGHT))
-        assert_same_fits(model.fit(X, LABELS, sample_weight=WEIGHT), repeated)
-
     def test_balanced_probabilities(self):
         """Of classes as probable as rows are: all precisions known, the bias tells."""
         shares = np.tile([0.9, 0.1], (24, 1))

@@ -10,7 +10,7 @@ from scipy.special import logsumexp
 from scipy.stats import multivariate_normal, norm
 from sklearn.model_selection import GridSearchCV, cross_val_predict
 
-from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor, Prior
+from skbayesnn import EvidenceMLPRegressor, HMCMLPRegressor, Prior
 from skbayesnn.model_selection import EvidenceSearch
 from tests.tools import result_of
 
@@ -333,8 +333,3 @@ def test_student_t_noise_refuses_errors_of_rows_to_predict():
     model = EvidenceMLPRegressor((), noise="student_t").fit(X, y)
     with pytest.raises(ValueError, match="Student-t"):
         model.predict_interval(X, measurement_std=0.1)
-
-
-def test_classifiers_have_no_measurement_errors():
-    with pytest.raises(TypeError, match="measurement_std"):
-        EvidenceMLPClassifier(()).fit([[0.0], [1.0]], [0, 1], measurement_std=0.1)
