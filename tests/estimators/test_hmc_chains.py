@@ -51,18 +51,6 @@ def differ(model, other):
 # --- what must not matter ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("options", [{}, QUICK], ids=["auto", "langevin"])
-def test_seeds(options):
-    model = fit(**options)
-    assert_same_draws(model, fit(**options))
-    seeded = make(**(options | {"random_state": np.random.RandomState(0)}))
-    assert_same_draws(model, seeded.fit(*make_rows()))
-    assert differ(model, seeded.fit(*make_rows()))
-    assert differ(model, fit(**(options | {"random_state": 1})))
-    theta = draws_of(model).theta
-    assert np.all(np.any(theta[0] != theta[1], axis=-1))
-
-
 @pytest.mark.parametrize(
     ("kind", "sampler"),
     [

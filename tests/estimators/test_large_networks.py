@@ -104,21 +104,3 @@ def test_softmax_networks_are_trained_by_gradients(monkeypatch, limits):
     assert model.n_iter_ < 20
     assert model.score(X_test, y_test) > 0.92
     assert -np.mean(model.log_predictive_density(X_test, y_test)) < 0.5
-
-
-@each_curvature
-@without_evidence
-def test_descents_depend_neither_on_order_nor_on_repetition(monkeypatch, limits):
-    set_limits(monkeypatch, **limits)
-    X, y, X_test, _ = digits(100)
-    model = EvidenceMLPClassifier((4,), n_restarts=1, solver=Solver(max_iter=3), random_state=0)
-    expected = model.fit(X, y).predict_proba(X_test[:20])
-    assert method_of(model).by_gradients
-    order = np.random.default_rng(1).permutation(len(X))
-    shuffled = model.fit(X[order], y[order]).predict_proba(X_test[:20])
-    np.testing.assert_array_equal(shuffled, expected)
-    twice = np.arange(len(X)) < 3
-    weighted = model.fit(X, y, sample_weight=1.0 + twice).predict_proba(X_test[:20])
-    repeated = model.fit(np.vstack([X, X[:3]]), np.append(y, y[:3])).predict_proba(X_test[:20])
-    np.testing.assert_array_equal(weighted, repeated)
-    assert np.any(weighted != expected)
