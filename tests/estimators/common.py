@@ -1,4 +1,4 @@
-"""Rows of a smooth function of two inputs, for every kind of target."""
+"""Rows of a smooth function of two inputs for every kind of target; networks written out."""
 
 import numpy as np
 
@@ -17,3 +17,15 @@ def make_rows(kind="one output", n=30, seed=0):
     if kind == "three classes":
         return X, np.digitize(y, [-0.6, 0.6])
     return X, y
+
+
+def run_network(network, X, activation=np.tanh):
+    """Outputs in units of the user, from ``coefs`` and ``intercepts``: ``(n, n_outputs)``."""
+    for W, b in zip(network.coefs[:-1], network.intercepts[:-1], strict=True):
+        X = activation(X @ W + b)
+    return X @ network.coefs[-1] + network.intercepts[-1]
+
+
+def run_networks(model, X):
+    """Outputs of all networks of a model, ``(m, n, n_outputs)``."""
+    return np.array([run_network(network, X) for network in model.networks_])

@@ -8,6 +8,7 @@ from scipy.special import expit, log_expit, logsumexp
 from sklearn.metrics import log_loss
 
 from skbayesnn import EvidenceMLPClassifier, Prior
+from tests.estimators.common import run_networks
 
 pytestmark = pytest.mark.usefixtures("laplace")
 
@@ -128,10 +129,7 @@ def test_mixture_averages_probabilities():
     model = fit(X=X, y=y, combine="equal", **options)
     grid = rng.uniform(-3, 3, (9, 2))
     assert len(model.networks_) > 1
-    certain = [
-        expit(np.tanh(grid @ net.coefs[0] + net.intercepts[0]) @ net.coefs[1] + net.intercepts[1])
-        for net in model.networks_
-    ]
+    certain = expit(run_networks(model, grid))
     p = model.predict_proba(grid, moderated=False)[:, 1]
     assert_allclose(p, np.mean(certain, axis=0)[:, 0], rtol=1e-9)
     spread = np.std(certain, axis=0)[:, 0]

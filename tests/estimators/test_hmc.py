@@ -11,6 +11,7 @@ from sklearn.base import clone
 
 from skbayesnn import EvidenceMLPRegressor, HMCMLPClassifier, HMCMLPRegressor, Prior, Sampler
 from skbayesnn.samplers import bulk_ess
+from tests.estimators.common import run_network, run_networks
 from tests.tools import draws_of, result_of
 
 pytestmark = [
@@ -72,17 +73,6 @@ def model(request):
 
 def columns(model):
     return () if np.ndim(model.noise_std_) == 0 else (model.n_outputs_,)
-
-
-def run_network(network, X, activation=np.tanh):
-    """Outputs in the users' units, from weights in these units."""
-    for W, b in zip(network.coefs[:-1], network.intercepts[:-1], strict=True):
-        X = activation(X @ W + b)
-    return X @ network.coefs[-1] + network.intercepts[-1]
-
-
-def run_networks(model, X):
-    return np.array([run_network(network, X) for network in model.networks_])
 
 
 # --- regression ----------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from scipy import stats
 from skbayesnn import EvidenceMLPRegressor, HMCMLPRegressor, Noise, Sampler
 from skbayesnn.inference.noise._student_t_noise import DEGREES_OF_FREEDOM
 from skbayesnn.network import outputs
+from tests.estimators.common import run_networks
 from tests.tools import draws_of, parts_of, result_of, standardised
 
 pytestmark = [
@@ -68,21 +69,11 @@ def noise_by_hand(model, X):
     return sd * model._y_scaling.scale, np.full((len(noise), 1, 1), np.inf)
 
 
-def functions(model, X):
-    """Outputs of all drawn networks from their published weights, ``(m, n, n_outputs)``."""
-    return np.stack(
-        [
-            np.tanh(X @ net.coefs[0] + net.intercepts[0]) @ net.coefs[1] + net.intercepts[1]
-            for net in model.networks_
-        ]
-    )
-
-
 # --- predictions ---------------------------------------------------------------------------------
 
 
 def test_predictions_are_mixtures_of_the_draws(model):
-    f, (scales, nu) = functions(model, GRID), noise_by_hand(model, GRID)
+    f, (scales, nu) = run_networks(model, GRID), noise_by_hand(model, GRID)
     mean = f.mean(axis=0)
     assert_allclose(model.predict(GRID).reshape(mean.shape), mean, rtol=1e-9)
     if model.noise_model_ == "constant":

@@ -8,6 +8,7 @@ from scipy.stats import norm
 from sklearn.exceptions import ConvergenceWarning
 
 from skbayesnn import EvidenceMLPRegressor, Noise, Prior, Solver
+from tests.estimators.common import run_network, run_networks
 
 pytestmark = pytest.mark.usefixtures("laplace")
 
@@ -176,21 +177,17 @@ FUNCTIONS = {
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_network_can_be_rebuilt_in_the_users_units(activation):
     model = fit(2, activation=activation, hidden_layer_sizes=(3, 2), n_restarts=1, combine="best")
-    z = GRID
-    for W, b in zip(model.coefs_[:-1], model.intercepts_[:-1], strict=True):
-        z = FUNCTIONS[activation](z @ W + b)
-    assert_allclose(z @ model.coefs_[-1] + model.intercepts_[-1], model.predict(GRID), rtol=1e-9)
+    found = run_network(model.networks_[0], GRID, FUNCTIONS[activation])
+    assert_allclose(found, model.predict(GRID), rtol=1e-9)
+    for own, first in zip(model.coefs_, model.networks_[0].coefs, strict=True):
+        assert_array_equal(own, first)
 
 
 def test_prediction_is_the_weighted_mean_of_the_networks():
     mixture = several_minima("equal")
-    outputs = [
-        np.tanh(LINE @ net.coefs[0] + net.intercepts[0]) @ net.coefs[1] + net.intercepts[1]
-        for net in mixture.networks_
-    ]
     weights = np.array([net.weight for net in mixture.networks_])
     assert_allclose(weights, 1.0 / len(weights), rtol=1e-12)
-    mean = np.tensordot(weights, np.array(outputs)[..., 0], 1)
+    mean = np.tensordot(weights, run_networks(mixture, LINE)[..., 0], 1)
     assert_allclose(mixture.predict(LINE), mean, rtol=1e-9)
 
 
