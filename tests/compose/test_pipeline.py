@@ -7,12 +7,11 @@ from numpy.testing import assert_array_equal
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
-from sklearn.model_selection import GridSearchCV
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
 from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor
-from skbayesnn.compose import Pipeline, make_pipeline
-from skbayesnn.model_selection import AllData, EvidenceSearch, evidence_score
+from skbayesnn.compose import make_pipeline
+from skbayesnn.model_selection import evidence_score
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-1, 1, (40, 2))
@@ -56,17 +55,6 @@ def test_evidence(pipeline):
     assert pipeline.log_evidence_ == evidence_score(pipeline) == pipeline[-1].log_evidence_
     assert np.isnan(pipeline.log_evidence_std_) == np.isnan(pipeline[-1].log_evidence_std_)
     assert repr(pipeline.evidence_report_) == repr(pipeline[-1].evidence_report_)
-
-
-def test_searches():
-    model = make_pipeline(PolynomialFeatures(), clone(LINEAR))
-    grid = {"polynomialfeatures__degree": [1, 2]}
-    for search in (
-        EvidenceSearch(model, grid),
-        GridSearchCV(model, grid, scoring=evidence_score, cv=AllData()),
-    ):
-        assert search.fit(X, Y).best_params_ == {"polynomialfeatures__degree": 2}
-        assert isinstance(search.best_estimator_, Pipeline)
 
 
 def test_only_what_the_last_step_has():

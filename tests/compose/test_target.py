@@ -8,7 +8,7 @@ from scipy.stats import lognorm
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
@@ -21,7 +21,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, Prior
 from skbayesnn.compose import TransformedTargetRegressor
 from skbayesnn.metrics import log_density_scorer, neg_crps_scorer
-from skbayesnn.model_selection import AllData, EvidenceSearch, compare, evidence_score
+from skbayesnn.model_selection import EvidenceSearch, compare, evidence_score
 
 pytestmark = pytest.mark.usefixtures("laplace")
 
@@ -153,10 +153,6 @@ class TestEvidence:
         assert search.best_index_ == 1
         assert search.best_score_ == pytest.approx(fit_log(LINEAR).log_evidence_)
         assert_array_equal(search.predict_interval(GRID), fit_log(LINEAR).predict_interval(GRID))
-        grid = GridSearchCV(
-            model, {"transformer": transformers}, scoring=evidence_score, cv=AllData()
-        )
-        assert grid.fit(X, Y).best_index_ == 1
         table = compare(search.estimators_)
         assert table["model"][0] == "1"
         assert table["n_weights"][0] == 2

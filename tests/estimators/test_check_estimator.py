@@ -12,19 +12,13 @@ from skbayesnn import (
     HMCMLPRegressor,
     Solver,
 )
-from tests.tools import set_limits
+from tests.tools import BRIEF, set_limits
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn.exceptions.ConvergenceWarning", "ignore::sklearn.exceptions.SkipTestWarning"
 )
 SHORT = {"n_restarts": 1, "solver": Solver(max_iter=30)}
-FEW = {
-    "sampler": "langevin",
-    "n_chains": 2,
-    "n_warmup": 10,
-    "n_draws": 10,
-    "measure_evidence": False,
-}
+FEW = BRIEF | {"sampler": "langevin"}
 SMALL = [
     EvidenceMLPRegressor((2,), **SHORT),
     EvidenceMLPClassifier((2,), **SHORT),

@@ -23,6 +23,7 @@ from skbayesnn.metrics import (
     quantile_calibration_error,
 )
 from skbayesnn.model_selection import EvidenceSearch
+from tests.tools import BRIEF
 
 pytestmark = [
     pytest.mark.usefixtures("laplace"),
@@ -34,13 +35,7 @@ FOR_REGRESSORS = {
     "neg_crps": neg_crps_scorer,
     "neg_calibration_error": neg_calibration_error_scorer,
 }
-FEW = {
-    "sampler": "langevin",
-    "n_chains": 2,
-    "n_warmup": 20,
-    "n_draws": 20,
-    "measure_evidence": False,
-}
+FEW = BRIEF | {"sampler": "langevin", "n_draws": 20}
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-2.0, 2.0, (60, 2))
 Y = np.sin(2 * X[:, 0]) + X[:, 1] + 0.2 * RNG.standard_normal(60)
@@ -48,11 +43,11 @@ TRAIN, TEST = slice(0, 40), slice(40, 60)
 LABELS = np.where(Y > 0.7, "high", np.where(Y < -0.7, "low", "middle"))
 REGRESSORS = [
     EvidenceMLPRegressor((3,), n_restarts=2, combine="equal", random_state=0),
-    HMCMLPRegressor((3,), random_state=0, **FEW),
+    HMCMLPRegressor((3,), **FEW),
 ]
 CLASSIFIERS = [
     EvidenceMLPClassifier((2,), n_restarts=1, random_state=0),
-    HMCMLPClassifier((2,), random_state=0, **FEW),
+    HMCMLPClassifier((2,), **FEW),
 ]
 
 
