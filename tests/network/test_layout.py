@@ -23,13 +23,6 @@ def test_weights_lie_row_by_row_with_the_biases_last():
     np.testing.assert_array_equal(second, [[9], [10], [11], [12]])
 
 
-def test_without_units():
-    network = Network((2, 3, 4, 5), "relu")
-    assert network.without_units(0, [1]) == Network((2, 2, 4, 5), "relu")
-    assert network.without_units(1, [0, 3]) == Network((2, 3, 2, 5), "relu")
-    assert network == Network((2, 3, 4, 5), "relu")
-
-
 @pytest.mark.parametrize("n_rows", [0, 1, 7, 100, 1000])
 @pytest.mark.parametrize("width", [0, 1, 10, 99, 10_000])
 def test_row_blocks_cover_all_rows_and_bound_memory(monkeypatch, n_rows, width):

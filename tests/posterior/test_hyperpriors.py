@@ -1,7 +1,5 @@
 """Priors of precisions: their densities by quadrature, and in the energy of samplers."""
 
-import copy
-import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -78,12 +76,6 @@ def test_several_are_as_each_alone():
     assert_array_equal(joined.log_normaliser, several.log_normaliser)
 
 
-@each
-def test_they_are_values(prior):
-    assert pickle.loads(pickle.dumps(prior)) == copy.deepcopy(prior) == prior
-    assert hash(prior) == hash(copy.copy(prior))
-
-
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -93,18 +85,13 @@ def test_they_are_values(prior):
         (lambda: Gamma(-1.0, 1.0), "shape of Gamma must be positive"),
         (lambda: Gamma(1.0, np.inf), "rate of Gamma must be positive and finite"),
         (lambda: Gamma(1e4, 1e-6), "beyond its bounds"),
+        (lambda: LogUniform("0.1"), "must be a number"),
+        (lambda: Gamma(np.ones(2), 1.0), "must be a number"),
     ],
 )
 def test_bad_values(make, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(TypeError if "number" in message else ValueError, match=message):
         make()
-
-
-def test_numbers_are_wanted():
-    with pytest.raises(TypeError, match="must be a number"):
-        LogUniform("0.1")
-    with pytest.raises(TypeError, match="must be a number"):
-        Gamma(np.ones(2), 1.0)
 
 
 # --- in the energy of samplers --------------------------------------------------------------------
