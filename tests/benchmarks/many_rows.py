@@ -1,11 +1,17 @@
-"""Many rows, beside histogram boosting: density, error, coverage, processor seconds.
+"""Many rows and large networks: density, error, coverage, processor seconds.
 
-Regression on the first splits of sets with published results (`SKBAYESNN_DATA` names the folder),
-and on rows that are made here; classes and many inputs are made here. The log density of boosting
-in regression is that of one noise level, the best one for the *test* rows.
+Default fits beside histogram boosting: regression on the first splits of sets with published
+results (`SKBAYESNN_DATA` names the folder), and on rows that are made here; classes and many inputs
+are made here. The log density of boosting in regression is that of one noise level, the best one
+for the *test* rows.
+
+One start of large networks beside scikit-learn's network of the same layers with early stopping,
+whose noise level is that of the training residuals: regression of a generated function of 10 or 20
+inputs, and scikit-learn's digits (1,437 training rows), for sizes on both sides of the limits of
+dense matrices, their dual form, and structured ones.
 
     SKBAYESNN_DATA=... python tests/benchmarks/many_rows.py
-    python tests/benchmarks/many_rows.py --only sines classes
+    python tests/benchmarks/many_rows.py --only sines classes digits_32 rows_100000
     python tests/benchmarks/many_rows.py --slope 1000 10000 100000 1000000
 """
 
@@ -17,9 +23,12 @@ from typing import NamedTuple
 
 import _data  # before numpy
 import numpy as np
-from sklearn.datasets import make_classification, make_friedman1
+from sklearn.datasets import load_digits, make_classification, make_friedman1
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
-from sklearn.metrics import log_loss
+from sklearn.model_selection import train_test_split
+from sklearn.neural_network import MLPClassifier, MLPRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor
 
@@ -82,18 +91,47 @@ def few():
     return X[:40], y[:40], X[40:], y[40:]
 
 
-def boosting(classes):
-    """Gradient boosting with defaults."""
-    kind = HistGradientBoostingClassifier if classes else HistGradientBoostingRegressor
-    return kind(random_state=0)
+def ridges(n, n_features, n_test=2000):
+    """Thirty ridges in random directions, and noise of standard deviation 0.2."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n + n_test, n_features))
+    directions = rng.standard_normal((n_features, 30)) / np.sqrt(n_features)
+    f = np.sin(2.0 * X @ directions) @ rng.standard_normal(30) / np.sqrt(15)
+    y = f + 0.2 * rng.standard_normal(len(f))
+    return X[:n], y[:n], X[n:], f[n:] + 0.2 * rng.standard_normal(n_test)
+
+
+def digits():
+    """Training and test rows of the digits."""
+    rows = load_digits(return_X_y=True)
+    X, X_test, y, y_test = train_test_split(*rows, train_size=1437, random_state=0)
+    return X, y, X_test, y_test
 
 
 class Case(NamedTuple):
-    """Data of a comparison."""
+    """Data of a comparison; one start, and the neighbour is a network of the same layers."""
 
     rows: object
     classes: bool = False
     hidden: object = "auto"
+    one_start: bool = False
+
+    def model(self):
+        """Our estimator."""
+        kind = EvidenceMLPClassifier if self.classes else EvidenceMLPRegressor
+        options = {"n_restarts": 1} if self.one_start else {}
+        if self.one_start and not self.classes:
+            options["noise"] = "constant"
+        return kind(self.hidden, random_state=0, **options)
+
+    def neighbour(self):
+        """Scikit-learn's network with early stopping, or gradient boosting with defaults."""
+        if self.one_start:
+            kind = MLPClassifier if self.classes else MLPRegressor
+            network = kind(self.hidden, early_stopping=True, max_iter=1000, random_state=0)
+            return make_pipeline(StandardScaler(), network)
+        kind = HistGradientBoostingClassifier if self.classes else HistGradientBoostingRegressor
+        return kind(random_state=0)
 
 
 CASES = {
@@ -112,30 +150,40 @@ CASES = {
     "600 x 810, linear": Case(partial(made_classes, 600, 810, 10), classes=True, hidden=()),
     "3,000 x 440": Case(wide, hidden=(20,)),
     "40 x 2,000": Case(few),
-}
+    "rows_100000": Case(partial(ridges, 100_000, 10), hidden=(100,), one_start=True),
+    "dense_2201": Case(partial(ridges, 20_000, 20), hidden=(100,), one_start=True),
+    "over_3000": Case(partial(ridges, 20_000, 20), hidden=(200,), one_start=True),
+    "over_8000": Case(partial(ridges, 20_000, 20), hidden=(500,), one_start=True),
+    "dual_4401": Case(partial(ridges, 1000, 20), hidden=(200,), one_start=True),
+} | {f"digits_{n}": Case(digits, True, (n,), one_start=True) for n in (16, 32, 64, 128)}
 
 
 def compare(name, case):
     """Print the lines of the table of one case."""
     X, y, X_test, y_test = case.rows()
-    kind = EvidenceMLPClassifier if case.classes else EvidenceMLPRegressor
     start = process_time()
-    model = kind(case.hidden, random_state=0).fit(X, y)
+    model = case.model().fit(X, y)
     line = class_line if case.classes else regression_line
     line(name, model, process_time() - start, X_test, y_test)
     start = process_time()
-    boosted = boosting(case.classes).fit(X, y)
+    other = case.neighbour().fit(X, y)
     seconds = process_time() - start
     if case.classes:
-        loss, wrong = (
-            log_loss(y_test, boosted.predict_proba(X_test)),
-            1 - boosted.score(X_test, y_test),
-        )
+        loss, wrong = loss_of(other.predict_proba(X_test), y_test), 1 - other.score(X_test, y_test)
         found = f"-{loss:.3f} | {100 * wrong:.1f} %"
     else:
-        rms = np.sqrt(np.mean((boosted.predict(X_test) - y_test) ** 2))
-        found = f"{-0.5 * np.log(2 * np.pi * np.e * rms**2):.3f} | {rms:.4f}"
-    print(f"| {name} | boosting | {found} | | {seconds:.1f} |", flush=True)
+        squares = np.mean((other.predict(X_test) - y_test) ** 2)
+        variance = np.mean((other.predict(X) - y) ** 2) if case.one_start else squares
+        density = -0.5 * (np.log(2 * np.pi * variance) + squares / variance)
+        found = f"{density:.3f} | {np.sqrt(squares):.4f}"
+    called = "network" if case.one_start else "boosting"
+    print(f"| {name} | {called} | {found} | | {seconds:.1f} |", flush=True)
+
+
+def loss_of(probabilities, y):
+    """Log loss in nats per row; classes are numbered from 0."""
+    own = probabilities[np.arange(len(y)), y]
+    return -np.mean(np.log(np.maximum(own, 1e-300)))
 
 
 def regression_line(name, model, seconds, X, y):
@@ -153,8 +201,8 @@ def regression_line(name, model, seconds, X, y):
 
 def class_line(name, model, seconds, X, y):
     """Print log losses, moderated and not, and the share of wrong classes."""
-    plain = log_loss(y, model.predict_proba(X, moderated=False))
-    loss, wrong = log_loss(y, model.predict_proba(X)), 1 - model.score(X, y)
+    plain = loss_of(model.predict_proba(X, moderated=False), y)
+    loss, wrong = loss_of(model.predict_proba(X), y), 1 - model.score(X, y)
     print(
         f"| {name} | {model.hidden_layer_sizes_} | -{loss:.3f} (not moderated -{plain:.3f}) | "
         f"{100 * wrong:.1f} % | | {seconds:.1f} |",
