@@ -23,6 +23,7 @@ from skbayesnn.metrics import (
     neg_crps_scorer,
     quantile_calibration_error,
 )
+from tests.estimators.common import assert_left_out_like_refits, grid_of_lines
 
 FIXED = {"prior": Prior(precision=0.7), "standardize": False, "random_state": 0}
 LAPLACE = {"measure_evidence": False, "random_state": 0}
@@ -46,15 +47,13 @@ def fit(noise, rows, kind=EvidenceMLPRegressor, hidden=(), **parameters):
 def grid_of_weights(rows, size=None, n=161):
     """Weights on a grid, and the log of prior times likelihood times the area of a cell."""
     X, y, exposure = rows
-    w, b = np.linspace(-1, 3, n), np.linspace(-0.5, 2, n)
-    W, B = (some.ravel() for some in np.meshgrid(w, b))
+    W, B, prior = grid_of_lines((-1, 3), (-0.5, 2), n, 0.7)
     mean = exposure * np.exp(W[:, None] * X[:, 0] + B[:, None])
     if size is None:
         likelihood = stats.poisson.logpmf(y, mean).sum(axis=1)
     else:
         likelihood = stats.nbinom.logpmf(y, size, size / (size + mean)).sum(axis=1)
-    prior = stats.norm.logpdf(W, 0, 0.7**-0.5) + stats.norm.logpdf(B, 0, 0.7**-0.5)
-    return W, B, likelihood + prior + np.log((w[1] - w[0]) * (b[1] - b[0]))
+    return W, B, likelihood + prior
 
 
 def test_mode_is_that_of_poisson_regression():
@@ -132,15 +131,13 @@ def test_sampler_of_one_weight_by_quadrature():
 @pytest.mark.parametrize(("noise", "tol"), [("poisson", 0.03), ("negative_binomial", 0.1)])
 def test_left_out_rows_against_fits_without_them(noise, tol):
     """The dispersion of the fits without a row is another."""
-    rows = make_rows(n=40, dispersion=0.5)
-    hyper = {"noise": noise, "measure_evidence": False, **FIXED}
-    full = EvidenceMLPRegressor((), **hyper).fit(*rows[:2], exposure=rows[2])
-    for i in range(0, 40, 8):
-        X, y, exposure = (np.delete(some, i, axis=0) for some in rows)
-        other = EvidenceMLPRegressor((), **hyper).fit(X, y, exposure=exposure)
-        left = other.predict_distribution(rows[0][[i]], exposure=rows[2][[i]])
-        expected = left.logpmf(rows[1][[i]])[0]
-        assert full.leave_one_out_log_density_[i] == pytest.approx(expected, abs=tol)
+    rows, hyper = make_rows(n=40, dispersion=0.5), {"measure_evidence": False, **FIXED}
+
+    def log_density(rest, left):
+        at = fit(noise, rest, **hyper).predict_distribution(left[0], exposure=left[2])
+        return at.logpmf(left[1])[0]
+
+    assert_left_out_like_refits(fit(noise, rows, **hyper), rows, range(0, 40, 8), tol, log_density)
 
 
 def test_exposure_is_an_offset():

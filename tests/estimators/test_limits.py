@@ -12,9 +12,11 @@ from scipy.special import log_ndtr, logsumexp
 from skbayesnn import EvidenceMLPRegressor, HMCMLPRegressor, Noise, Prior
 from skbayesnn.estimators import conformal_interval
 from skbayesnn.predictive._noise import CensoredNoise
+from tests.estimators.common import assert_left_out_like_refits, grid_of_lines
 
 FIXED = {"prior": Prior(precision=0.7), "standardize": False, "random_state": 0}
 LAPLACE = {"measure_evidence": False, "random_state": 0}
+RANGES = (-0.5, 2.5), (-0.5, 1.5)  # of slopes and intercepts
 
 
 def make_rows(n=80, low=-0.5, high=1.5, seed=0):
@@ -36,11 +38,8 @@ def log_likelihood(rows, w, b, sd):
 
 def grid(rows, sd, n=121):
     """Lines on a grid, and the log of prior times likelihood times the area of a cell."""
-    w, b = np.linspace(-0.5, 2.5, n), np.linspace(-0.5, 1.5, n)
-    W, B = (some.ravel() for some in np.meshgrid(w, b))
-    prior = stats.norm.logpdf(W, 0, 0.7**-0.5) + stats.norm.logpdf(B, 0, 0.7**-0.5)
-    area = np.log((w[1] - w[0]) * (b[1] - b[0]))
-    return W, B, log_likelihood(rows, W, B, sd) + prior + area
+    W, B, prior = grid_of_lines(*RANGES, n, 0.7)
+    return W, B, log_likelihood(rows, W, B, sd) + prior
 
 
 def fit(rows, kind=EvidenceMLPRegressor, hidden=(), **parameters):
@@ -98,14 +97,13 @@ DEGREES = np.array([2.5, 5.0, 10.0, 20.0, 40.0])  # of equal prior probability
 
 def grid_of_heavy_tails(rows, nu, sd, n=41):
     """As `grid`, with Student-t noise of given standard deviation."""
-    W, B, _ = grid(rows, 1.0, n)
+    W, B, prior = grid_of_lines(*RANGES, n, 0.7)
     X, y, sides = rows
     scale = sd * np.sqrt((nu - 2.0) / nu)
     z = (y - W[:, None] * X[:, 0] - B[:, None]) / scale
     law = stats.t(nu)
     logs = np.where(sides == 0, law.logpdf(z) - np.log(scale), law.logcdf(-sides * z)).sum(axis=1)
-    prior = stats.norm.logpdf(W, 0, 0.7**-0.5) + stats.norm.logpdf(B, 0, 0.7**-0.5)
-    return W, B, logs + prior + np.log(np.diff(np.unique(W))[0] * np.diff(np.unique(B))[0])
+    return W, B, logs + prior
 
 
 def test_student_t_noise_by_quadrature():
@@ -139,13 +137,16 @@ def test_student_t_noise_by_quadrature():
 
 def test_left_out_rows_against_fits_without_them():
     rows = make_rows(n=50)
-    full = fit(rows, noise=0.5, **FIXED | LAPLACE)
-    for i in [*np.flatnonzero(rows[2])[::4], 0, 20]:
-        other = fit([np.delete(some, i, axis=0) for some in rows], noise=0.5, **FIXED | LAPLACE)
-        at, (y, side) = other.predict_distribution(rows[0][[i]]), (rows[1][[i]], rows[2][i])
-        below = at.cdf(y)
-        expected = at.logpdf(y) if side == 0 else np.log(below if side < 0 else 1.0 - below)
-        assert full.leave_one_out_log_density_[i] == pytest.approx(expected[0], abs=0.01)
+    options = {"noise": 0.5, **FIXED, **LAPLACE}
+
+    def log_density(rest, left):
+        at, side = fit(rest, **options).predict_distribution(left[0]), left[2][0]
+        below = at.cdf(left[1])
+        log_limit = np.log(below if side < 0 else 1.0 - below)
+        return (at.logpdf(left[1]) if side == 0 else log_limit)[0]
+
+    which = [*np.flatnonzero(rows[2])[::4], 0, 20]
+    assert_left_out_like_refits(fit(rows, **options), rows, which, 0.01, log_density)
 
 
 def test_limits_have_no_units():
