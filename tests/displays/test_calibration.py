@@ -11,7 +11,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor
-from skbayesnn.compose import TransformedTargetRegressor
 from skbayesnn.displays import CalibrationDisplay
 
 pytestmark = [
@@ -82,13 +81,6 @@ def test_classifiers_are_refused():
 def test_bad_input(draw, message):
     with pytest.raises(ValueError, match=message):
         draw()
-
-
-def test_transformed_targets_have_their_own_distribution():
-    model = TransformedTargetRegressor(EvidenceMLPRegressor(()), func=np.exp, inverse_func=np.log)
-    model.fit(X[TRAIN], Y[TRAIN, 0])
-    display = CalibrationDisplay.from_estimator(model, X[TEST], Y[TEST, 0])
-    assert_array_equal(display.pit[:, 0], model.predict_distribution(X[TEST]).cdf(Y[TEST, 0]))
 
 
 def test_rivals_in_the_same_axes(readable):

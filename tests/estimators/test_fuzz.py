@@ -142,19 +142,8 @@ def check(case):
         assert np.all(np.isfinite(answer))
 
 
-@given(cases())
-@settings(max_examples=40, deadline=None, derandomize=True)
-def test_a_clear_error_or_finite_answers(case):
-    check(case)
-
-
-@pytest.mark.slow
-@given(cases())
-@settings(
-    max_examples=300,
-    deadline=None,
-    derandomize=True,
-    suppress_health_check=[HealthCheck.too_slow],
-)
-def test_many_of_them(case):
-    check(case)
+@pytest.mark.parametrize("n_cases", [40, pytest.param(300, marks=pytest.mark.slow)])
+def test_a_clear_error_or_finite_answers(n_cases):
+    options = {"deadline": None, "derandomize": True}
+    options["suppress_health_check"] = [HealthCheck.too_slow]
+    settings(max_examples=n_cases, **options)(given(cases())(check))()

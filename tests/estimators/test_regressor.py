@@ -364,25 +364,18 @@ def test_networks_that_learn_nothing_are_one_minimum():
     assert often.log_evidence_ == pytest.approx(once.log_evidence_, abs=1e-2)
 
 
-@pytest.mark.parametrize(("hidden", "n_outputs"), [((), 1), ((3,), 2)], ids=str)
+@pytest.mark.parametrize(("hidden", "n_outputs"), [((), 1), ((3,), 2), ("auto", 1)], ids=str)
 def test_constant_targets(hidden, n_outputs):
     X, _ = make_rows()
     y = np.full((50, n_outputs), 1e6 + 0.1)
     with pytest.warns(UserWarning, match=r"All targets .*equal 1e\+06, so how y depends"):
         model = fit(X=X, y=y, hidden_layer_sizes=hidden)
     assert model.noise_model_ == "constant"
+    assert hidden != "auto" or model.hidden_layer_sizes_ == ()  # no network is needed
     mean, std = model.predict(GRID, return_std=True)
     assert_allclose(mean, y[:9], rtol=1e-9)
     assert np.all(np.isfinite(std))
     assert np.all(np.isfinite(model.predict_interval(GRID)))
-
-
-def test_constant_targets_need_no_network():
-    X, _ = make_rows()
-    with pytest.warns(UserWarning, match="All targets equal 7.3, so"):
-        model = EvidenceMLPRegressor(random_state=0).fit(X, np.full(50, 7.3))
-    assert model.hidden_layer_sizes_ == ()
-    assert model.noise_model_ == "constant"
 
 
 @pytest.mark.parametrize("prior", ["single", "layer", "ard"])

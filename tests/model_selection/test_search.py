@@ -128,15 +128,8 @@ class TestPrediction:
         assert search.score(X, Y) == best.score(X, Y) > 0.8
 
     def test_classifier(self, classifier):
-        best = classifier.best_estimator_
-        names = (
-            "predict",
-            "predict_proba",
-            "predict_log_proba",
-            "decision_function",
-            "predict_std",
-        )
-        for method in names:
+        best, probabilities = classifier.best_estimator_, ("predict_proba", "predict_log_proba")
+        for method in ("predict", *probabilities, "decision_function", "predict_std"):
             assert_array_equal(getattr(classifier, method)(GRID), getattr(best, method)(GRID))
         assert_array_equal(classifier.classes_, ["in", "out"])
         assert classifier.score(X, LABELS) == best.score(X, LABELS) > 0.7
