@@ -53,6 +53,14 @@ def assert_near(actual, desired, tol=1e-8):
     assert np.max(np.abs(actual - desired), initial=0.0) <= tol * scale
 
 
+def assert_same(actual, desired, tol=1e-12):
+    """Arrays are equal up to rounding on the scale of the largest entry of each, at least 1."""
+    for one, other in zip(actual, desired, strict=True):
+        assert np.shape(one) == np.shape(other)
+        scale = max(1.0, np.max(np.abs(other), initial=0.0))
+        np.testing.assert_allclose(one, other, rtol=0, atol=tol * scale)
+
+
 def draw_weights(network, X, rng, lead=()):
     """Random weights; for relu no hidden unit is near its kink at any row of ``X``."""
     while True:

@@ -28,6 +28,7 @@ from tests.posterior.joints import INDEPENDENT, make_joint
 from tests.tools import (
     ALL_LIKELIHOODS,
     LIKELIHOODS,
+    assert_same,
     make_problem,
     without_core,
 )
@@ -62,14 +63,6 @@ def both(likelihood, hidden, **options):
     """A posterior with the compiled core and one without, weights and precisions."""
     posterior, theta, hyper = make_problem(likelihood, hidden, **options)
     return posterior, without_core(posterior), theta, hyper
-
-
-def assert_same(actual, desired, tol=1e-12):
-    """Equal up to rounding on the scale of the largest entry of every array."""
-    for one, other in zip(actual, desired, strict=True):
-        assert np.shape(one) == np.shape(other)
-        scale = max(1.0, np.max(np.abs(other), initial=0.0))
-        np.testing.assert_allclose(one, other, rtol=0, atol=tol * scale)
 
 
 def assert_agree(likelihood, hidden, **options):

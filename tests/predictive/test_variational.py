@@ -105,12 +105,18 @@ def test_moderated_outputs_of_separable_classes_are_those_of_the_posterior():
     assert error(case.member) > 3.0 * error(closest)
 
 
-def test_stationary_with_several_classes_and_hidden_units(to_convergence):
+@pytest.fixture
+def case():
+    """Three classes, hidden units, and weighted rows."""
     rng = np.random.default_rng(1)
     X = rng.standard_normal((25, 2))
     y = np.eye(3)[np.argmax(X @ rng.standard_normal((2, 3)) * 3.0, axis=1)]
-    weight = rng.integers(1, 4, len(X)).astype(float)
-    found = closest_gaussian(*at_minimum(X, y, 0.5, hidden=(3,), weight=weight))
+    return at_minimum(X, y, 0.5, hidden=(3,), weight=rng.integers(1, 4, 25).astype(float))
+
+
+def test_stationary_with_several_classes_and_hidden_units(to_convergence, case):
+    found, posterior = closest_gaussian(*case), case.posterior
+    X, y, weight = posterior.X, posterior.y, posterior.sample_weight
     mean, J = found.linearised(X)
     probability, slopes = softmax_slopes(mean, found.precision.project(J))
     precision = np.einsum("n,nck,ncd,ndl->kl", weight, J, slopes, J, optimize=True)
@@ -172,13 +178,6 @@ def test_many_classes_are_left_out_as_few_are(improved, monkeypatch):
 
 class TestLargeNetworks:
     """Of these the output layer alone gets a Gaussian, given the hidden units."""
-
-    @pytest.fixture
-    def case(self):
-        rng = np.random.default_rng(1)
-        X = rng.standard_normal((25, 2))
-        y = np.eye(3)[np.argmax(X @ rng.standard_normal((2, 3)) * 3.0, axis=1)]
-        return at_minimum(X, y, 0.5, hidden=(3,), weight=rng.integers(1, 4, 25).astype(float))
 
     @staticmethod
     def large(case):

@@ -131,20 +131,23 @@ def test_damped(precision, damping):
     assert_allclose(precision.log_det, np.linalg.slogdet(A)[1], rtol=1e-13)  # as it was
 
 
-@pytest.mark.parametrize("rough", [False, True])
-def test_covariances_of_outputs(precision, rough):
+def traced():
+    """A network of as many weights at five rows."""
     rng = np.random.default_rng(3)
     theta, X = rng.standard_normal(K), rng.standard_normal((5, 3))
-    trace = forward(Network((3, 3, 2)), theta, X, order=1)
+    return forward(Network((3, 3, 2)), theta, X, order=1)
+
+
+@pytest.mark.parametrize("rough", [False, True])
+def test_covariances_of_outputs(precision, rough):
+    trace = traced()
     J = jacobian(trace)
     find = precision.rough_output_covariances if rough else precision.output_covariances
     assert_allclose(find(trace), J @ INVERSE @ np.swapaxes(J, 1, 2), rtol=1e-9, atol=1e-12)
 
 
 def test_covariances_of_outputs_with_free_weights_of_the_last_layer():
-    rng = np.random.default_rng(3)
-    theta, X = rng.standard_normal(K), rng.standard_normal((5, 3))
-    trace, last = forward(Network((3, 3, 2)), theta, X, order=1), slice(12, None)
+    trace, last = traced(), slice(12, None)
     J = jacobian(trace)[..., last]
     inverse = np.linalg.inv(A[last, last])
     expected = J @ inverse @ np.swapaxes(J, 1, 2)
@@ -154,9 +157,7 @@ def test_covariances_of_outputs_with_free_weights_of_the_last_layer():
 
 
 def test_variances_of_outputs_less_their_mean(precision):
-    rng = np.random.default_rng(3)
-    theta, X = rng.standard_normal(K), rng.standard_normal((5, 3))
-    trace = forward(Network((3, 3, 2)), theta, X, order=1)
+    trace = traced()
     J = jacobian(trace)
     J = J - J.mean(axis=1, keepdims=True)
     expected = np.diagonal(J @ INVERSE @ np.swapaxes(J, 1, 2), axis1=1, axis2=2)

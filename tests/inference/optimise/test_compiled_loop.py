@@ -19,7 +19,7 @@ from skbayesnn.posterior import (
     instructions,
 )
 from tests.inference.common import free_all, method_of
-from tests.tools import LIKELIHOODS, make_problem, without_core
+from tests.tools import LIKELIHOODS, assert_same, make_problem, without_core
 
 if instructions() is None:
     pytest.skip("the compiled core is switched off or missing", allow_module_level=True)
@@ -60,7 +60,7 @@ def after_steps(posterior, theta, hyper, name, n_steps, **options):
     return lower(posterior, DampedSteps(), rule, search, n_steps, **options)
 
 
-def assert_same(actual, desired, tol):
+def assert_same_searches(actual, desired, tol):
     """Both searches are at one place, with the same memory."""
     assert actual.n_iter == desired.n_iter
     assert (actual.done, actual.converged) == (desired.done, desired.converged)
@@ -80,10 +80,7 @@ def assert_same(actual, desired, tol):
         pairs.append(tuple(solved))
     if desired.memory is not None:
         pairs += zip(actual.memory, desired.memory, strict=True)
-    for one, other in pairs:
-        assert np.shape(one) == np.shape(other)
-        scale = max(1.0, np.max(np.abs(other), initial=0.0))
-        np.testing.assert_allclose(one, other, rtol=0, atol=tol * scale)
+    assert_same(*zip(*pairs, strict=True), tol=tol)
 
 
 @each_kind
@@ -97,7 +94,7 @@ def test_first_steps_are_those_of_numpy(kind, hidden, name):
             after_steps(which, theta, hyper, name, n_steps)
             for which in (posterior, without_core(posterior))
         ]
-        assert_same(*found, tol)
+        assert_same_searches(*found, tol)
 
 
 @each_kind
@@ -136,7 +133,7 @@ def test_tau_of_a_part_of_the_rows():
             found.setdefault(early, []).append(search)
             assert len(rule.part.X) == (10 if early else 40)
             assert rule.part.n_rows == pytest.approx(which.n_rows)
-        assert_same(*found[early], ROUGH)
+        assert_same_searches(*found[early], ROUGH)
     factors = [found[early][0].memory.tau_factor for early in (True, False)]
     assert not np.array_equal(*factors)
     np.testing.assert_allclose(*factors, rtol=0.5)
@@ -152,7 +149,7 @@ def test_a_search_that_ends_at_a_saddle_point_has_not_converged():
         after_steps(which, theta, hyper, "exact", 200)
         for which in (posterior, without_core(posterior))
     ]
-    assert_same(*ends, FINE)
+    assert_same_searches(*ends, FINE)
     assert ends[0].done
     assert not ends[0].converged
     assert not ends[0].point.precision.definite
