@@ -11,12 +11,11 @@ Run with::
 
 import argparse
 from contextlib import ExitStack
-from time import process_time
 from unittest.mock import patch
 
 import _data  # noqa: F401, one thread
 import numpy as np
-from reporting import counted_warnings, print_table
+from reporting import print_table, timed_fit
 from sklearn.datasets import load_iris, load_wine, make_friedman1
 
 from skbayesnn import HMCMLPClassifier, HMCMLPRegressor, samplers
@@ -87,10 +86,7 @@ NAMES += ("linear wine", "linear iris")
 def fitted(name, seed):
     """Fit one sampler; a row of results."""
     X, y, model = rows(name)
-    cpu = process_time()
-    with counted_warnings():
-        model.set_params(random_state=seed).fit(X, y)
-    cpu = process_time() - cpu
+    model, cpu = timed_fit(model.set_params(random_state=seed), X, y)
     f = parts_of(model)[0].outputs(standardised(model, X))
     f = f.reshape(model.n_chains, -1, *f.shape[1:])
     if f.shape[-1] > 1 and isinstance(model, HMCMLPClassifier):

@@ -10,12 +10,10 @@ The folder holds ``ripley_synth.npz``, ``ripley_pima.npz`` and ``cls_seeds.npz``
 """
 
 import argparse
-import warnings
-from time import process_time
 
 import _data  # before numpy
 import numpy as np
-from reporting import print_table
+from reporting import print_table, timed_fit
 from sklearn.datasets import load_iris, load_wine
 
 from skbayesnn import HMCMLPClassifier
@@ -40,15 +38,13 @@ def main():
     parser.add_argument("--sets", nargs="+", default=["iris", "wine", *FILES])
     parser.add_argument("--seeds", type=int, default=6)
     args = parser.parse_args()
-    warnings.simplefilter("ignore")
     rows = []
     for name in args.sets:
         X, y = load(name)
         means, variances, seconds, found = [], [], [], []
         for seed in range(args.seeds):
-            begin = process_time()
-            model = HMCMLPClassifier(random_state=seed).fit(X, y)
-            seconds.append(process_time() - begin)
+            model, took = timed_fit(HMCMLPClassifier(random_state=seed), X, y)
+            seconds.append(took)
             result, posterior = model._result, model._result.posed.posterior
             theta = result.draws.theta.reshape(-1, posterior.network.n_weights)
             f = outputs(posterior.network, theta, posterior.X)

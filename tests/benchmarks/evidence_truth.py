@@ -12,12 +12,11 @@ what is missed lowers an estimate. ``--references`` prints new ones by large pop
 
 import argparse
 import csv
-import time
-import warnings
 from pathlib import Path
 
 import _data  # noqa: F401, one thread
 import numpy as np
+from reporting import timed_fit
 from scipy.special import expit
 
 from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor
@@ -152,20 +151,11 @@ def estimator(name, seed=0, **options):
     return kind(hidden, random_state=seed, **options), X, y
 
 
-def fitted(model, X, y):
-    """The model after its fit, and the processor time that took."""
-    began = time.process_time()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        model.fit(X, y)
-    return model, time.process_time() - began
-
-
 def print_references():
     """Evidences by large populations, beside the kept ones."""
     schedule = Schedule(n_chains=256, n_moves=4, effective=0.9)
     for name, (truth, error) in references().items():
-        model, _ = fitted(*estimator(name, measure_evidence=True))
+        model, _ = timed_fit(*estimator(name, measure_evidence=True))
         fit, rng = model._result, np.random.default_rng(1)
         joint = fit.drawn[0].joint
         eta = fit.drawn[0].position[:, joint.n_sampled : joint.dimension]
@@ -201,7 +191,7 @@ def against_references(seeds):
     )
     for name in PROBLEMS:
         for seed in seeds:
-            model, took = fitted(*estimator(name, seed))
+            model, took = timed_fit(*estimator(name, seed))
             report = model.evidence_report_
             (truth, error), std = known[name], report.log_evidence_std
             gap, laplace = report.log_evidence - truth, report.laplace_log_evidence - truth

@@ -16,13 +16,12 @@ dense matrices, their dual form, and structured ones.
 """
 
 import argparse
-import warnings
 from functools import partial
-from time import process_time
 from typing import NamedTuple
 
 import _data  # before numpy
 import numpy as np
+from reporting import timed_fit
 from sklearn.datasets import load_digits, make_classification, make_friedman1
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.model_selection import train_test_split
@@ -161,13 +160,9 @@ CASES = {
 def compare(name, case):
     """Print the lines of the table of one case."""
     X, y, X_test, y_test = case.rows()
-    start = process_time()
-    model = case.model().fit(X, y)
     line = class_line if case.classes else regression_line
-    line(name, model, process_time() - start, X_test, y_test)
-    start = process_time()
-    other = case.neighbour().fit(X, y)
-    seconds = process_time() - start
+    line(name, *timed_fit(case.model(), X, y), X_test, y_test)
+    other, seconds = timed_fit(case.neighbour(), X, y)
     if case.classes:
         loss, wrong = loss_of(other.predict_proba(X_test), y_test), 1 - other.score(X_test, y_test)
         found = f"-{loss:.3f} | {100 * wrong:.1f} %"
@@ -216,9 +211,7 @@ def slope(sizes, hidden):
     for n in sizes:
         X, y, *_ = sines(n)
         model = EvidenceMLPRegressor(hidden, noise="constant", n_restarts=1, random_state=0)
-        start = process_time()
-        model.fit(X, y)
-        seconds.append(process_time() - start)
+        seconds.append(timed_fit(model, X, y)[1])
         print(f"{n} rows, {hidden}: {seconds[-1]:.1f} s", flush=True)
     print(f"slope {np.polyfit(np.log(sizes), np.log(seconds), 1)[0]:.2f}")
 
@@ -234,6 +227,5 @@ if __name__ == "__main__":
     else:
         print("| rows | chosen | log density | error | in 95 % | seconds |")
         print("|---|---|---|---|---|---|")
-        warnings.simplefilter("ignore")
         for name in given.only:
             compare(name, CASES[name])

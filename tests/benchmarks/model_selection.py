@@ -15,11 +15,10 @@ Run with::
 """
 
 import argparse
-from time import process_time
 
 import _data  # before numpy
 import numpy as np
-from reporting import counted_warnings, mean_and_error, print_table
+from reporting import counted_warnings, mean_and_error, print_table, timed_fit
 from sklearn.datasets import load_diabetes
 from sklearn.model_selection import GridSearchCV, train_test_split
 
@@ -57,10 +56,7 @@ def search_rows(args):
             }
             row = {"data": name, "split": index}
             for label, search in searches.items():
-                start = process_time()
-                with counted_warnings():
-                    search.fit(X, y)
-                row[f"{label} s"] = process_time() - start
+                _, row[f"{label} s"] = timed_fit(search, X, y)
                 row[f"{label} LL"] = log_density(search.best_estimator_, X_test, y_test)
                 sizes = search.best_params_["hidden_layer_sizes"]
                 row[f"{label} choice"] = f"{sizes[0]} {search.best_params_['prior']}"

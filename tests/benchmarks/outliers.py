@@ -11,11 +11,10 @@ inputs, the noise model, and processor seconds of the fit. Run with::
 
 import argparse
 import itertools
-import warnings
-from time import process_time
 
 import _data  # noqa: F401, one thread
 import numpy as np
+from reporting import timed_fit
 
 from skbayesnn import EvidenceMLPRegressor
 
@@ -54,14 +53,11 @@ def main():
     parser.add_argument("--seeds", type=int, nargs="+", default=[0])
     parser.add_argument("--fits", nargs="+", choices=FITS, default=list(FITS))
     given = parser.parse_args()
-    warnings.simplefilter("ignore")
     print(f"{'rows':>6} {'share':>5} {'size':>6} seed {'fit':10} {'error':>8} {'s':>6} noise")
     for task in itertools.product(given.rows, given.shares, given.sizes, given.seeds):
         X, y, X_test = generated(*task)
         for name in given.fits:
-            begun = process_time()
-            model = FITS[name]().fit(X, y)
-            seconds = process_time() - begun
+            model, seconds = timed_fit(FITS[name](), X, y)
             error = np.sqrt(np.mean((model.predict(X_test) - signal(X_test)) ** 2))
             numbers = "{:6d} {:5.2f} {:6.0f} {:4d}".format(*task)
             chosen = model.noise_model_

@@ -7,11 +7,10 @@ of its best minimum, and of a Gaussian process. Run with::
 """
 
 import argparse
-from time import process_time
 
 import _data  # noqa: F401, one thread
 from problems import robot_arm_error, training_set
-from reporting import counted_warnings, mean_and_error, print_table
+from reporting import mean_and_error, print_table, timed_fit
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, WhiteKernel
 
@@ -32,11 +31,9 @@ def robot(index, width):
     }
     errors = {}
     for name, model in models.items():
-        start = process_time()
-        with counted_warnings():
-            model.fit(X, y)
+        _, seconds = timed_fit(model, X, y)
         errors[name] = float(robot_arm_error(model.predict(X_test), y_test))
-        errors[f"{name}, CPU s"] = process_time() - start
+        errors[f"{name}, CPU s"] = seconds
     return errors | {"R-hat": models["sampling"].diagnostics_.r_hat}
 
 

@@ -8,11 +8,10 @@ the data; seconds are those of the processor, on one BLAS thread. Run with::
 """
 
 import argparse
-from time import process_time
 
 import _data  # noqa: F401, one thread
 import numpy as np
-from reporting import mean_and_error, print_table, write_csv
+from reporting import mean_and_error, print_table, timed_fit, write_csv
 from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
 from sklearn.gaussian_process import GaussianProcessRegressor
@@ -51,9 +50,8 @@ def main():
         errors, seconds = [], []
         for seed in range(args.splits):
             X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=seed)
-            model, start = models()[name], process_time()
-            model.fit(X_train, y_train)
-            seconds.append(process_time() - start)
+            model, took = timed_fit(models()[name], X_train, y_train)
+            seconds.append(took)
             errors.append(np.sqrt(np.mean((model.predict(X_test) - y_test) ** 2)))
             numbers = {"RMSE": float(errors[-1]), "fit_s": seconds[-1]}
             fits.append({"split": seed, "model": name, **numbers})
