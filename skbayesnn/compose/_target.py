@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from skbayesnn._docs import LinkToSite, documented
 from skbayesnn._typing import Estimator
-from skbayesnn.compose._distribution import TransformedDistribution, as_targets, monotone_map
+from skbayesnn.compose._distribution import MonotoneMap, TransformedDistribution, as_targets
 from skbayesnn.estimators import EvidenceMLPRegressor
 from skbayesnn.estimators._pipeline import (
     final_step,
@@ -174,7 +174,7 @@ class TransformedTargetRegressor(
             fit_params = {**fit_params, name: sample_weight}
         weight = passed_weights(fit_params, len(y))
         transformer = self._fitted_transformer(y, weight)
-        mapping = monotone_map(transformer, y[weight > 0], one_dimensional)
+        mapping = MonotoneMap(transformer, y[weight > 0], one_dimensional)
         t = mapping.forward(y)
         regressor.fit(X, mapping.shaped(t), **fit_params)
         self.regressor_, self.transformer_ = regressor, transformer
@@ -286,9 +286,11 @@ class TransformedTargetRegressor(
     @property
     def evidence_report_(self):
         """Report on the evidence of the regressor, as a density of ``y``."""
+        return self._report()
+
+    def _report(self, log_slopes=0.0):
         check_is_fitted(self)
-        report = final_step(self.regressor_).evidence_report_
-        return report.of_transformed_targets(self._total_log_slope)
+        return final_step(self.regressor_)._report(log_slopes + self._total_log_slope)
 
     def __sklearn_tags__(self):
         """Return the tags of the regressor."""

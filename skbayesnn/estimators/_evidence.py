@@ -239,11 +239,23 @@ class EvidenceMLP(BayesianMLP):
     @property
     def evidence_report_(self):
         """Report on the evidence and the predictions, see `EvidenceReport`."""
+        return self._report()
+
+    def _report(self, log_slopes=None):
+        """Make the report; ``log_slopes`` is the sum over the rows, if targets were transformed.
+
+        Evidences are then densities of the original targets. Noise levels and ``gpe``, which would
+        be in units of the transformed ones, are left out.
+        """
         check_is_fitted(self)
         found, result = self._laplace, self._result
-        posterior, scale = result.posed.posterior, result.problem.log_scale
+        posterior, noise_std_of, more = result.posed.posterior, self._noise_std_of, 0.0
+        noise_std = getattr(self, "noise_std_", None)
+        if log_slopes is not None:
+            noise_std_of, noise_std, more = lambda minimum: None, None, log_slopes
+        scale = result.problem.log_scale + more
         minima = [replace(m, terms=replace(m.terms, target_scale=scale)) for m in found.minima]
-        reports = report_minima(result, minima, found.shares, self._noise_std_of)
+        reports = report_minima(result, minima, found.shares, noise_std_of)
         n_drawn, beside, network = 0, Counter(), self._best.network
         if self._predicts_by_draws:
             n_drawn, network = len(self._ensemble.member_weights), posterior.network
@@ -252,11 +264,10 @@ class EvidenceMLP(BayesianMLP):
                 if isinstance(part, Draws):
                     beside[part.network.hidden_layer_sizes] += part.size
         chosen = len(result.growth) > 1 or len(result.noise_log_evidences) > 1
-        noise_std = getattr(self, "noise_std_", None)
         return EvidenceReport(
-            log_evidence=result.log_evidence,
+            log_evidence=result.log_evidence + more,
             log_evidence_std=result.log_evidence_std,
-            laplace_log_evidence=found.fit.log_evidence,
+            laplace_log_evidence=found.fit.log_evidence + more,
             verdict=overall(reports[0].verdict, self._predictions, chosen and not result.drawn),
             minima=reports,
             n_targets=n_targets_of(posterior),
@@ -267,7 +278,7 @@ class EvidenceMLP(BayesianMLP):
             noise_std=None if noise_std is None else np.atleast_1d(noise_std),
             degrees_of_freedom=getattr(self, "degrees_of_freedom_", np.inf),
             noise_p_values=result.noise_p_values,
-            noise_log_evidences=result.noise_log_evidences,
+            noise_log_evidences={k: v + more for k, v in result.noise_log_evidences.items()},
             informed=not posterior.groups.centred,
             predictions=self._predictions,
             noise=result.noise,
