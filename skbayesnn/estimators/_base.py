@@ -182,10 +182,12 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
                 checked = waiting.joined(checked)
             rows = self._canonical(*checked)
             self._check_domain(rows, attributes)
-            trouble = trouble or self._trouble_with_targets(rows)
+            if rows.look is not None:
+                trouble = trouble or rows.look.trouble(rows.y)
+                if rows.look.hides_structure and hidden_layer_sizes == "auto":
+                    hidden_layer_sizes = ()
             if earlier is None and self.standardize:
                 trouble = trouble or self._trouble_with_inputs(rows)
-            hidden_layer_sizes = self._possible_layers(rows, hidden_layer_sizes)
             problem = self._pose(rows, hidden_layer_sizes, earlier)
             if not _are_enough(rows, problem, hidden_layer_sizes):
                 if batch is None or earlier is not None:
@@ -374,14 +376,6 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
             f"Few rows have values far from all others in these columns of X: {found}. The other "
             "rows set the units. Check these values, or take logarithms if they span decades."
         ), UserWarning
-
-    def _trouble_with_targets(self, rows):
-        """A warning about the targets of canonical rows, or ``None``."""
-        return None
-
-    def _possible_layers(self, rows, hidden_layer_sizes):
-        """Hidden layers to fit to canonical rows."""
-        return hidden_layer_sizes
 
     def _trouble_with_predictions(self):
         """A warning that left-out rows are predicted badly, or ``None``."""

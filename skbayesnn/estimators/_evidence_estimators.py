@@ -8,7 +8,6 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
 from skbayesnn._docs import documented
 from skbayesnn._typing import Estimator, LayerSizes, RandomState
@@ -125,7 +124,6 @@ class EvidenceMLPRegressor(RegressionFit, EvidenceMLP):
         return self._noise_weights()[1]
 
     def _noise_weights(self):
-        check_is_fitted(self)
         noise = self._best.noise
         if noise is None:
             raise AttributeError(

@@ -260,11 +260,6 @@ class RegressionFit(Regression):
         may_repeat = self._has_limits or self._noise._is_of_counts
         return rows._replace(look=FirstLook.of(rows, may_repeat))
 
-    def _possible_layers(self, rows, hidden_layer_sizes):
-        """Hidden layers to fit: none instead of ``"auto"`` where all structure is hidden."""
-        hidden = rows.look.hides_structure and hidden_layer_sizes == "auto"
-        return () if hidden else hidden_layer_sizes
-
     def _noise_hyperpriors(self, least, likelihood, free):
         """Hyperpriors of the noise levels, with larger lower bounds where outputs have some."""
         priors = list(hyperpriors_of_noise(self._noise, free))
@@ -272,9 +267,6 @@ class RegressionFit(Regression):
             if priors[level] == LogUniform():
                 priors[level] = LogUniform(max(LogUniform().lower, float(lower)))
         return tuple(priors)
-
-    def _trouble_with_targets(self, rows):
-        return rows.look.trouble(rows.y)
 
     def _noise_model(self, problem):
         """Noise model to fit; known errors or gross outliers leave a single choice."""
