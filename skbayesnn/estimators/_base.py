@@ -25,8 +25,7 @@ from skbayesnn.estimators.inputs._callbacks import (
     reporting_to_callbacks,
     with_callbacks,
 )
-from skbayesnn.estimators.inputs._combinations import check_combinations
-from skbayesnn.estimators.inputs._parameters import check_parameters
+from skbayesnn.estimators.inputs._parameters import check_combinations, check_parameters
 from skbayesnn.estimators.inputs._prior import (
     check_hyperpriors,
     hyperpriors_of_groups,

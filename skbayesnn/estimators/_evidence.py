@@ -16,8 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skbayesnn.estimators._base import BayesianMLP
 from skbayesnn.estimators._weights import GaussianPosterior
-from skbayesnn.estimators.inputs._combinations import PARTIAL_FIT, refusal
-from skbayesnn.estimators.inputs._parameters import check
+from skbayesnn.estimators.inputs._parameters import PARTIAL_FIT, check, refusal
 from skbayesnn.estimators.inputs._sequential import LEARNT, Earlier, Waiting
 from skbayesnn.estimators.inputs._settings import Solver
 from skbayesnn.estimators.reports._minimum import (

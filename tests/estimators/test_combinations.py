@@ -13,7 +13,7 @@ from skbayesnn import (
     HMCMLPRegressor,
     Prior,
 )
-from skbayesnn.estimators.inputs._combinations import (
+from skbayesnn.estimators.inputs._parameters import (
     CENSORED,
     MEASUREMENTS,
     PARTIAL_FIT,

@@ -11,15 +11,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from skbayesnn._data import Scaling, standardised, standardised_variances
 from skbayesnn._docs import documented
-from skbayesnn.estimators.inputs._combinations import (
+from skbayesnn.estimators.inputs._parameters import (
     CENSORED,
     FIXED_NOISE,
     GAMMA_NOISE,
     MEASUREMENTS,
     check_combinations,
     choices_of,
+    fixed_values,
+    layer_sizes,
 )
-from skbayesnn.estimators.inputs._parameters import fixed_values, layer_sizes
 from skbayesnn.estimators.inputs._prior import hyperpriors_of_noise
 from skbayesnn.estimators.inputs._rows import (
     Spike,
