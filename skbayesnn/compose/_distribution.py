@@ -10,11 +10,11 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils import check_array
 
 from skbayesnn._docs import documented
 from skbayesnn._typing import Array, RandomState
 from skbayesnn.estimators.inputs._parameters import probabilities
+from skbayesnn.estimators.inputs._rows import targets_of_rows
 from skbayesnn.estimators.predictions._distribution import NUMBERS, Distribution
 
 ROUND_TRIP = 1e-6  # round-trip error of a value, relative to the range of the values
@@ -107,7 +107,8 @@ class TransformedDistribution(Distribution):
 
     def cdf(self, y: ArrayLike) -> Array:
         """Compute the probability of a target no larger than ``y``, which may be any numbers."""
-        y, known = self._checked(y), self.map
+        known = self.map
+        y = targets_of_rows(y, len(self), len(known.spread))
         inside = (y >= known.smallest) & (y < known.largest)
         t = known.forward(np.where(inside, y, known.example))
         below = self.inner.cdf(known.shaped(t)).reshape(t.shape)
@@ -127,7 +128,7 @@ class TransformedDistribution(Distribution):
 
     def _transformed(self, y):
         """Transform targets; return ``t`` and log slopes, both ``(n, n_outputs)``."""
-        t = self.map.forward(self._checked(y))
+        t = self.map.forward(targets_of_rows(y, len(self), len(self.map.spread)))
         slopes = self.map.log_slope(t)
         wrong = ~np.isfinite(slopes).all(axis=1)
         if np.any(wrong):
@@ -136,22 +137,6 @@ class TransformedDistribution(Distribution):
                 "so there is no density."
             )
         return t, slopes
-
-    def _checked(self, y):
-        """Check targets: return ``(n, n_outputs)`` with the number of outputs of the model."""
-        n_outputs = len(self.map.spread)
-        y = np.full((len(self), n_outputs), y) if np.ndim(y) == 0 else as_targets(y)[0]
-        if y.shape[1] != n_outputs:
-            raise ValueError(f"y has {y.shape[1]} outputs, the model was fitted with {n_outputs}.")
-        return y
-
-
-def as_targets(y):
-    """Convert targets to numbers of shape (n, n_outputs), with a flag for shape (n,)."""
-    if y is None:
-        raise ValueError("fit requires y to be passed, but the target y is None.")
-    y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
-    return (y[:, None], True) if y.ndim == 1 else (y, False)
 
 
 @contextmanager

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from contextlib import contextmanager
-from functools import partial
 from importlib.metadata import version
 from typing import Any, Self
 
@@ -28,10 +27,8 @@ from skbayesnn.estimators.inputs._callbacks import (
 from skbayesnn.estimators.inputs._parameters import check_combinations, check_parameters
 from skbayesnn.estimators.inputs._prior import (
     check_hyperpriors,
-    hyperpriors_of_groups,
-    informed,
     out_of_bounds,
-    precision_factors,
+    with_prior,
 )
 from skbayesnn.estimators.inputs._rows import checked_weights, trouble_with_weights, validated
 from skbayesnn.estimators.inputs._sequential import earlier_of_prior
@@ -106,6 +103,7 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
     """
 
     _limits = Limits()
+    _gamma = None  # well-determined weights of every group, as far as they are known
     _outliers = None  # which rows of the problem have grossly wrong targets, if that was asked
 
     @property
@@ -259,9 +257,8 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
         )
         y, y_scaling, likelihood = self._targets(rows, of_y)
         names = getattr(self, "feature_names_in_", None)
-        self._X_scaling, self._y_scaling, prior = X_scaling, y_scaling, self._prior
+        self._X_scaling, self._y_scaling = X_scaling, y_scaling
         self.n_outputs_ = y.shape[1]
-        n_rows = rows.weight.sum() if prior._has_relevances else np.inf
         problem = Problem(
             X,
             y,
@@ -269,22 +266,13 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
             likelihood,
             activation=self.activation,
             output_bias=bool(self.fit_intercept),
-            prior="layer" if isinstance(prior.kind, BaseEstimator) else prior.kind,
+            prior="layer" if isinstance(self._prior.kind, BaseEstimator) else self._prior.kind,
             feature_names=None if names is None else list(names),
-            weight_precision=partial(precision_factors, prior.precision, ()),
-            hyperprior=partial(hyperpriors_of_groups, prior.hyperprior or {}, n_rows),
             **self._noise_options(y_scaling, likelihood, rows),
             limits=self._limits,
             deadline=Deadline.after(self.max_time),
         )
-        if not isinstance(problem.prior, str):
-            n_weights = problem.network(hidden_layer_sizes).n_weights
-            if np.shape(prior.kind) != (n_weights,):
-                raise ValueError(
-                    f"prior given as an array needs one group label for each of the {n_weights} "
-                    f"weights; got shape {np.shape(prior.kind)}."
-                )
-        return informed(self, problem, hidden_layer_sizes, earlier)
+        return with_prior(self, problem, hidden_layer_sizes, earlier)
 
     def _log_scales(self, rows):
         """Log of the standardised over the given density of every row, here none."""
@@ -379,11 +367,6 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
     def _trouble_with_predictions(self):
         """A warning that left-out rows are predicted badly, or ``None``."""
         return None
-
-    @property
-    def _gamma(self):
-        """Well-determined weights of every group, as far as they are known."""
-        return np.zeros(len(self.weight_precisions_))
 
     def _units(self, network):
         """Conversion of weights from standardised units to those of X and y."""

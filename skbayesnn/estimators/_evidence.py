@@ -284,7 +284,7 @@ class EvidenceMLP(BayesianMLP):
 
     @property
     def _gamma(self):
-        return super()._gamma if self._predicts_by_draws else self._best.gamma
+        return None if self._predicts_by_draws else self._best.gamma
 
     @property
     def posterior_(self):

@@ -179,22 +179,25 @@ def _matrix(given, k, name):
     return precision
 
 
-def informed(estimator, problem, hidden_layer_sizes, earlier):
-    """Add a general Gaussian prior to the problem, if one is given or was learnt."""
+def with_prior(estimator, problem, hidden_layer_sizes, earlier):
+    """Add the prior of the weights to the problem: of groups, or as it is given or was learnt."""
     prior = estimator._prior
+    n_rows = problem.sample_weight.sum() if prior._has_relevances else np.inf
+    factor, hyperprior, settled = prior.precision, prior.hyperprior, ()
+    if not isinstance(problem.prior, str):
+        n_weights = problem.network(hidden_layer_sizes).n_weights
+        if np.shape(prior.kind) != (n_weights,):
+            raise ValueError(
+                f"prior given as an array needs one group label for each of the {n_weights} "
+                f"weights; got shape {np.shape(prior.kind)}."
+            )
     if earlier is not None:
-        factor = earlier.factor
-        problem = replace(
-            problem,
-            groups=earlier.learnt.prior,
-            hyperprior=partial(hyperpriors_of_groups, earlier.hyperprior or {}, np.inf),
-            noise_hyperprior=_noise_after(estimator, problem, earlier.learnt.noise),
-        )
+        factor, hyperprior, n_rows = earlier.factor, earlier.hyperprior, np.inf
+        noise = _noise_after(estimator, problem, earlier.learnt.noise)
+        problem = replace(problem, groups=earlier.learnt.prior, noise_hyperprior=noise)
         settled = tuple(problem.groups.names)
-    elif prior.mean is None and prior.base_precision is None:
-        return problem
-    else:
-        network, factor = problem.network(hidden_layer_sizes), prior.precision
+    elif prior.mean is not None or prior.base_precision is not None:
+        network = problem.network(hidden_layer_sizes)
         to_user = estimator._units(network).weights
         groups, settled = given_prior(prior, network, problem.feature_names, to_user)
         problem = replace(problem, groups=groups)
@@ -205,14 +208,18 @@ def informed(estimator, problem, hidden_layer_sizes, earlier):
                 "prior.base_precision is numerically singular in the units of the fit. Use a "
                 "larger one, or other units of X and y."
             )
-    most, n_weights = problem.limits.dense, len(problem.groups.labels)
-    if problem.groups.coupled and n_weights > most:
+    groups, most = problem.groups, problem.limits.dense
+    if groups is not None and groups.coupled and len(groups.labels) > most:
         raise ValueError(
             f"prior.base_precision with elements off its diagonal, which standardize=True brings "
             f"about, needs whole matrices. They are formed for up to {most} weights; this "
-            f"network has {n_weights}."
+            f"network has {len(groups.labels)}."
         )
-    return replace(problem, weight_precision=partial(precision_factors, factor, settled))
+    return replace(
+        problem,
+        weight_precision=partial(precision_factors, factor, settled),
+        hyperprior=partial(hyperpriors_of_groups, hyperprior or {}, n_rows),
+    )
 
 
 def _noise_after(estimator, problem, learnt):
@@ -240,7 +247,8 @@ def out_of_bounds(estimator):
         noise = np.atleast_1d(estimator.noise_std_)[inferred]
         levels = free.beta_prior[of_output[inferred]]
     own, names = free.alpha_prior, np.array(posterior.groups.names)
-    low = free.alpha & (sd <= own.lower / AT_BOUND) & (estimator._gamma[: len(sd)] > WANTED)
+    low = free.alpha & (sd <= own.lower / AT_BOUND)
+    low &= False if estimator._gamma is None else estimator._gamma[: len(sd)] > WANTED
     for bounds, weights, noises in (
         ("upper", free.alpha & (sd >= AT_BOUND * own.upper), noise >= AT_BOUND * levels.upper),
         ("lower", low, noise <= levels.lower / AT_BOUND),
