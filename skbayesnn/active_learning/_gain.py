@@ -170,8 +170,7 @@ def _gains_by_draws(model, question, X):
             noise = np.broadcast_to(draws.noise.variances(X[rows]), f.shape)
             gains.append(_total_of_regression(f, noise))
         elif question.kind == "total":
-            shares = np.full(len(f), 1.0 / len(f))
-            gains.append(total_information(class_probabilities(f), shares))
+            gains.append(total_information(class_probabilities(f)))
         else:
             both = class_probabilities(f), np.concatenate(p_points, axis=1)
             gains.append(averaged(drawn_information(*both), question))

@@ -121,13 +121,13 @@ def slopes(mean, S):
     return slopes / np.sqrt(np.maximum(probability, SMALLEST))[:, :, None]
 
 
-def total_information(p, shares):
+def total_information(p):
     """Information ``H[E p] - E H[p]`` of classes (Houlsby et al. 2011, equation 2): ``(n,)``.
 
-    Their probabilities ``(m, n, n_classes)`` are averaged with ``shares`` ``(m,)``.
+    Their probabilities are ``(m, n, n_classes)`` for ``m`` drawn networks.
     """
-    mean = np.maximum(np.tensordot(shares, p, 1), SMALLEST)
-    return np.maximum(shares @ np.sum(rel_entr(p, mean), axis=2), 0.0)
+    mean = np.maximum(p.mean(axis=0), SMALLEST)
+    return np.maximum(np.mean(np.sum(rel_entr(p, mean), axis=2), axis=0), 0.0)
 
 
 def _binary_marginal(mean, S, C, interest):

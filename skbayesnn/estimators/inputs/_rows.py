@@ -231,18 +231,18 @@ def trouble_with_weights(sample_weight):
 
 
 class Spike(NamedTuple):
-    """Value that many rows or gross outliers have, and whether it is the lowest or highest one.
+    """Value that many rows or gross outliers have.
 
-    ``two_values``: there is only one other value. ``agreement``: share of nearest neighbours that
-    also have the value, from 0 by chance to 1. ``is_outlier``: `gross_outliers` have the value.
-    ``scatter``: standard deviation at given inputs over the one of all targets, if the value occurs
-    anywhere. ``kurtosis``: kurtosis of the targets.
+    ``place``: "lowest", "highest" or "most common" of all values. ``two_values``: there is only one
+    other value. ``agreement``: share of nearest neighbours that also have the value, from 0 by
+    chance to 1. ``is_outlier``: `gross_outliers` have the value. ``scatter``: standard deviation at
+    given inputs over the one of all targets, if the value occurs anywhere. ``kurtosis``: kurtosis
+    of the targets.
     """
 
     value: float
     share: float
-    lowest: bool
-    highest: bool
+    place: str
     two_values: bool
     agreement: float
     is_outlier: bool
@@ -258,14 +258,14 @@ class Spike(NamedTuple):
         if same is None:
             return None
         value, others = y[same][0], y[~same]
+        place = "highest" if value > others.max() else "most common"
         share = np.average(same, weights=weight)
         z = Scaling.standard(y[:, None], weight).transform(y[:, None])[:, 0]
         distances = np.average((z - z[same][0]) ** 2, weights=weight * ~same)
         return cls(
             float(value),
             float(share),
-            bool(value < others.min()),
-            bool(value > others.max()),
+            "lowest" if value < others.min() else place,
             bool(others.min() == others.max()),
             agreement(X, same),
             bool(np.all(outliers[same])),
@@ -311,12 +311,11 @@ class Spike(NamedTuple):
                 "or a fault. Leave these rows out. Otherwise they are taken for outliers where "
                 "noise is 'auto' or 'student_t'."
             )
-        place = "lowest" if self.lowest else "highest" if self.highest else "most common"
         tried = (
             "constant noise and linear models are" if self.hides_structure else "constant noise is"
         )
         return (
-            f"{share}, the {place} value. No "
+            f"{share}, the {self.place} value. No "
             f"continuous distribution describes this, so only {tried} tried. If it is a "
             "limit, pass censored to fit. Otherwise learn with a classifier which rows have "
             f"y = {self.value:g}, and fit a regressor to the others."
