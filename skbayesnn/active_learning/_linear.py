@@ -39,8 +39,9 @@ SHARES = norm.pdf(NODES) * (NODES[1] - NODES[0])
 
 def regression_gain(question, S, C, interest):
     """Gains ``(n,)`` of targets, or ``(n, n_points)`` for the kind ``"marginal"``."""
-    if question.kind == "total":
-        return _total(S)
+    if question.kind == "total":  # 1/2 log det(1 + S) (4.9)
+        one = S.shape[-1] == 1
+        return 0.5 * (np.log1p(S[:, 0, 0]) if one else np.linalg.slogdet(noisy(S))[1])
     left = unit_scale(noisy(S))
     if question.kind == "joint":
         return _shared(left @ C)  # C: with a basis (4.12)
@@ -52,13 +53,6 @@ def regression_gain(question, S, C, interest):
 def averaged(marginal, question):
     """Average marginal gains over the points (4.13), unless they are asked for."""
     return marginal if question.kind == "marginal" else marginal @ question.weight
-
-
-def _total(S):
-    """Total gain ``1/2 log det(1 + S)`` (MacKay 1992, equation 4.9), shape (n,)."""
-    if S.shape[-1] == 1:
-        return 0.5 * np.log1p(S[:, 0, 0])
-    return 0.5 * np.linalg.slogdet(noisy(S))[1]
 
 
 def noisy(S):

@@ -221,8 +221,13 @@ class MonotoneMap:
         best, error = np.full(t.shape, np.nan), np.full(t.shape, np.inf)
         previous = best
         for halvings in range(N_STEPS):
-            slope = self._difference(t, FIRST_STEP * 0.5**halvings * self.spread)
-            with np.errstate(invalid="ignore"):
+            step, total = FIRST_STEP * 0.5**halvings * self.spread, 0.0
+            with np.errstate(over="ignore", invalid="ignore"):
+                for count, factor in enumerate(STENCIL, 1):
+                    ahead, behind = t + count * step, t - count * step
+                    total = total + factor * (self.inverse(ahead) - self.inverse(behind))
+                inside = (ahead <= self.upper) & (behind >= self.lower)
+                slope = np.where(inside, total / step, np.nan)
                 change = np.abs(slope - previous)
                 better = change < error  # False where nan
             best, error = np.where(better, slope, best), np.where(better, change, error)
@@ -230,16 +235,6 @@ class MonotoneMap:
         with np.errstate(divide="ignore", invalid="ignore"):
             smooth = (best != 0.0) & (error <= NO_SLOPE * np.abs(best))
             return np.where(smooth, -np.log(np.abs(best)), np.nan)
-
-    def _difference(self, t, step):
-        """Difference quotient of ``dg/dt``; ``nan`` where the steps leave the interval."""
-        total = 0.0
-        with np.errstate(over="ignore", invalid="ignore"):
-            for count, factor in enumerate(STENCIL, 1):
-                ahead, behind = t + count * step, t - count * step
-                total = total + factor * (self.inverse(ahead) - self.inverse(behind))
-            inside = (ahead <= self.upper) & (behind >= self.lower)
-            return np.where(inside, total / step, np.nan)
 
     def _check_inverse(self, y, t):
         """Raise unless ``g(T(y)) = y`` and ``T(g(t)) = t``, each output by itself."""

@@ -81,9 +81,6 @@ class CalibrationDisplay(Display):
 
         Parameters
         ----------
-        estimator : fitted regressor, or Pipeline that ends in one
-            Estimator of this package, or any regressor with ``predict(X, return_std=True)``, whose
-            predictions are taken as Gaussian.
         X : array-like of shape (n_samples, n_features)
             Inputs that were not used in training.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)

@@ -97,9 +97,6 @@ class PredictiveDisplay(Display):
 
         Parameters
         ----------
-        estimator : fitted regressor, or Pipeline that ends in one
-            Estimator of this package, or any other with ``predict(X, return_std=True)``, whose
-            standard deviation is drawn as one band.
         X : array-like of shape (n_samples, n_features)
             Rows that define the range of the input and the values of the others (medians; most
             frequent ones of categories).

@@ -187,12 +187,13 @@ class HMCMLP(BayesianMLP):
     def networks_(self):
         """Drawn networks, in the units of X and y."""
         check_is_fitted(self)
-        return OnDemand(len(self._draws.theta), self._drawn_network)
+        draws, size = self._draws, self._draws.size
 
-    def _drawn_network(self, index):
-        draws = self._draws
-        theta, share = draws.theta[index].astype(float), 1.0 / len(draws.theta)
-        return self._as_network(draws.network, theta, share, np.nan)
+        def network(index):
+            theta = draws.theta[index].astype(float)
+            return self._as_network(draws.network, theta, 1.0 / size, np.nan)
+
+        return OnDemand(size, network)
 
     @property
     def posterior_(self):

@@ -127,13 +127,12 @@ class ComparisonTable(dict):
     """
 
     def __repr__(self):
-        columns = [[name, *map(_text, values)] for name, values in self.items()]
+        columns = [
+            [name, *(value if isinstance(value, str) else f"{value:.6g}" for value in values)]
+            for name, values in self.items()
+        ]
         words = [i for i, v in enumerate(self.values()) if any(isinstance(x, str) for x in v)]
         return "\n".join(aligned(list(zip(*columns, strict=True)), words))
-
-
-def _text(value):
-    return value if isinstance(value, str) else f"{value:.6g}"
 
 
 def posterior_probabilities(log_evidences):

@@ -54,7 +54,10 @@ def choices_of(estimator):
         (GROWN, isinstance(sizes, str) and sizes == "auto"),
         (NO_INTERCEPT, not estimator.fit_intercept),
         (MEASURED, hasattr(estimator, "combine") and estimator.measure_evidence is True),
-        (FIXED_NOISE, noise is not None and noise._is_known),
+        (
+            FIXED_NOISE,
+            noise is not None and not (isinstance(noise.std, str) and noise.std == "auto"),
+        ),
         (GAMMA_NOISE, Gamma in map(type, levels)),
     ):
         if is_made:

@@ -239,8 +239,14 @@ class PredictiveDistribution(Distribution):
             )
 
         def of_standardised(targets):
-            given = self.scaling.inverse(targets).reshape(-1, targets.shape[-1])
-            return _applied(function, self._shaped(given)).reshape(targets.shape)
+            given = self._shaped(self.scaling.inverse(targets).reshape(-1, targets.shape[-1]))
+            values = np.asarray(function(given), dtype=float)
+            if values.shape != given.shape or not np.all(np.isfinite(values)):
+                raise ValueError(
+                    "function must return finite numbers, an array of the shape that it is given; "
+                    f"given {given.shape}, it returned {values.shape}."
+                )
+            return values.reshape(targets.shape)
 
         mean, variance = ensemble.function_moments(self.X, of_standardised, self.errors)
         return self._shaped(mean), self._shaped(np.sqrt(variance))
@@ -353,14 +359,3 @@ class CountDistribution(PredictiveDistribution):
                 stacklevel=3,
             )
         return super()._targets(y)
-
-
-def _applied(function, targets):
-    """Apply a function of targets; raise unless it keeps their shape and is finite."""
-    values = np.asarray(function(targets), dtype=float)
-    if values.shape != targets.shape or not np.all(np.isfinite(values)):
-        raise ValueError(
-            "function must return finite numbers, an array of the shape that it is given; "
-            f"given {targets.shape}, it returned {values.shape}."
-        )
-    return values
