@@ -152,12 +152,13 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
         return self._learn(X, y, sample_weight)
 
     @with_callbacks
-    def _learn(self, X, y, *of_rows, earlier=None, batch=None):
-        """Fit, after the data of an `Earlier` fit (by default of the estimator given as ``prior``).
+    def _learn(self, X, y, *of_rows, batch=None):
+        """Fit, perhaps after the data of an `Earlier` fit.
 
         ``of_rows`` are the further arguments of `fit`: sample weights, and known errors, exposures
         or limits. A call of `partial_fit` passes attributes to be set in ``batch``.
         """
+        earlier = None if batch is None else self._before_batch()
         with reporting_to_callbacks(self, X, y), _all_or_nothing(self):
             check_hyperpriors(self._prior, self._noise)
             hidden_layer_sizes = check_parameters(self)

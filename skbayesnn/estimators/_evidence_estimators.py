@@ -108,10 +108,7 @@ class EvidenceMLPRegressor(RegressionFit, EvidenceMLP):
         exposure : float or array-like of shape (n_samples,), optional
             Exposures of the counts of this batch, as for `fit`.
         """
-        earlier = self._before_batch()
-        return self._learn(
-            X, y, sample_weight, measurement_std, exposure, earlier=earlier, batch={}
-        )
+        return self._learn(X, y, sample_weight, measurement_std, exposure, batch={})
 
     @property
     def noise_coefs_(self):
@@ -235,4 +232,4 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
                 f"classes={np.unique(classes)!r} is not the same as on the first call to "
                 f"partial_fit: {self.classes_!r}."
             )
-        return self._learn(X, y, sample_weight, earlier=self._before_batch(), batch=known)
+        return self._learn(X, y, sample_weight, batch=known)

@@ -240,9 +240,13 @@ class RegressionFit(Regression):
             )
         variances = _variances(errors, y_scaling, likelihood, free, values)
         least = look.least_noise(y_scaling.scale) * self.standardize
+        priors = list(hyperpriors_of_noise(self._noise, free))
+        for level, lower in zip(likelihood.levels, least, strict=True):
+            if priors[level] == LogUniform():
+                priors[level] = LogUniform(max(LogUniform().lower, float(lower)))
         return {
             "noise_precision": (free, ratio**-2.0),
-            "noise_hyperprior": self._noise_hyperpriors(least, likelihood, free),
+            "noise_hyperprior": tuple(priors),
             "known": rows.known if self._has_limits else variances,
             "noise_hidden_layer_sizes": layer_sizes(self._noise),
             "laws": ONLY_CONSTANT if look.found_spikes or look.constant.any() else None,
@@ -260,14 +264,6 @@ class RegressionFit(Regression):
         rows = super()._canonical(*checked)
         may_repeat = self._has_limits or self._noise._is_of_counts
         return rows._replace(look=FirstLook.of(rows, may_repeat))
-
-    def _noise_hyperpriors(self, least, likelihood, free):
-        """Hyperpriors of the noise levels, with larger lower bounds where outputs have some."""
-        priors = list(hyperpriors_of_noise(self._noise, free))
-        for level, lower in zip(likelihood.levels, least, strict=True):
-            if priors[level] == LogUniform():
-                priors[level] = LogUniform(max(LogUniform().lower, float(lower)))
-        return tuple(priors)
 
     def _noise_model(self, problem):
         """Noise model to fit; known errors or gross outliers leave a single choice."""
