@@ -325,7 +325,7 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
         explains whatever else is wrong.
         """
         trouble = about_rows or self._trouble_with_time() or self._trouble()
-        trouble = trouble or self._trouble_with_units() or self._trouble_with_predictions()
+        trouble = trouble or out_of_bounds(self) or self._trouble_with_predictions()
         if trouble is not None:
             message, category = trouble
             warnings.warn(message, category, stacklevel=5)
@@ -342,16 +342,6 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
     def _was_cut_short(self):
         """Return True if anything was left out for want of time."""
         return self._result.problem.deadline.passed
-
-    def _trouble_with_units(self):
-        """A warning that precisions lie at their bounds for the units of X and y, or ``None``."""
-        what = None if self.standardize else out_of_bounds(self)
-        if what is None:
-            return None
-        return (
-            f"{what}, because X and y are not standardised. Use standardize=True or other units, "
-            "or other bounds by a hyperprior."
-        ), UserWarning
 
     def _trouble_with_inputs(self, rows):
         """A warning that some rows have inputs far from all others, or ``None``."""

@@ -24,14 +24,13 @@ def check_hyperpriors(prior, noise):
             "prior.hyperprior must be None, or a dict from names of weight groups to LogUniform or "
             f"Gamma; got {given!r}."
         )
-    named = {f"prior.hyperprior[{name!r}]": [one] for name, one in (given or {}).items()}
-    named["noise.hyperprior"] = [] if noise is None else noise._hyperpriors
-    for name, priors in named.items():
-        for one in priors:
-            if not isinstance(one, LogUniform | Gamma):
-                raise TypeError(
-                    f"{name} must be a LogUniform or Gamma of skbayesnn.posterior, got {one!r}."
-                )
+    named = [(f"prior.hyperprior[{name!r}]", one) for name, one in (given or {}).items()]
+    named += [("noise.hyperprior", one) for one in ([] if noise is None else noise._hyperpriors)]
+    for name, one in named:
+        if not isinstance(one, LogUniform | Gamma):
+            raise TypeError(
+                f"{name} must be a LogUniform or Gamma of skbayesnn.posterior, got {one!r}."
+            )
 
 
 def hyperpriors_of_groups(given, n_rows, names, free):
@@ -233,10 +232,19 @@ def _noise_after(estimator, problem, learnt):
 
 
 def out_of_bounds(estimator):
-    """Describe a bound of the precisions that restricts the fit; ``None`` if no bound does.
+    """A warning about a bound of the precisions that restricts the fit, or ``None``.
 
     It may where data are not standardised.
     """
+    if estimator.standardize:
+        return None
+
+    def because_of_units(what):
+        return (
+            f"{what}, because X and y are not standardised. Use standardize=True or other units, "
+            "or other bounds by a hyperprior."
+        ), UserWarning
+
     problem, (posterior, settings) = estimator._result.problem, estimator._result.posed
     free = settings.free
     sd = estimator.weight_precisions_[: len(free.alpha)] ** -0.5  # noise network last
@@ -256,7 +264,7 @@ def out_of_bounds(estimator):
         reached = ["the noise"] * sum(noises) + [f"the prior of {name}" for name in names[weights]]
         if reached:
             values = *getattr(levels, bounds)[noises], *getattr(own, bounds)[weights]
-            return (
+            return because_of_units(
                 f"The standard deviation of {reached[0]} is at its {bounds} bound of {values[0]:g}"
             )
     spread, needed = np.max(np.std(problem.X, axis=0)), 1.0
@@ -264,7 +272,7 @@ def out_of_bounds(estimator):
         needed = np.max(np.std(problem.y, axis=0))
     widest = np.max(own.upper[free.alpha], initial=0.0)
     if np.any(free.alpha) and 0 < spread * widest < TOO_LITTLE * needed:
-        return (
+        return because_of_units(
             "The columns of X vary by so little that no weights within the bounds of their "
             "prior make a difference"
         )
