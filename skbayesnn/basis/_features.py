@@ -40,8 +40,11 @@ Technology, chapter 2; "Bayesian interpolation", Neural Computation 4.
 class BasisFeatures(LinkToSite, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Transformer from inputs to values of basis functions.
 
-    A subclass provides ``_check_parameters()``, ``_learn(X)``, ``_values(X)`` of shape
-    (n_samples, n_features_out) and ``_names(input_names)``.
+    A subclass provides ``_check_parameters()``, ``_learn(X)``, and functions of one input, which
+    are applied to every input, side by side, so that a linear model on them is additive in the
+    inputs: ``_functions(X)`` of shape (n_samples, n_features, n_functions) and their ``_labels()``.
+    Other functions have ``_values(X)`` of shape (n_samples, n_features_out) and
+    ``_names(input_names)``.
     """
 
     def __init_subclass__(cls):
@@ -91,14 +94,6 @@ class BasisFeatures(LinkToSite, OneToOneFeatureMixin, TransformerMixin, BaseEsti
         inputs = super().get_feature_names_out(input_features)  # as checked by scikit-learn
         return np.array(self._names(inputs), dtype=object)
 
-
-class ColumnFeatures(BasisFeatures):
-    """Basis functions of one input, applied to every input, side by side.
-
-    A linear model on them is additive in the inputs. A subclass provides ``_functions(X)`` of shape
-    (n_samples, n_features, n_functions) and ``_labels()`` of the functions.
-    """
-
     def _values(self, X):
         return self._functions(X).reshape(len(X), -1)
 
@@ -114,7 +109,7 @@ def middle_and_reach(X):
 
 
 @dataclass(eq=False, repr=False)
-class LegendreFeatures(ColumnFeatures):
+class LegendreFeatures(BasisFeatures):
     """Legendre polynomials on the interval of the training data.
 
     Every input is mapped to [-1, 1] by its smallest and largest training value. The polynomials are
@@ -180,7 +175,7 @@ class LegendreFeatures(ColumnFeatures):
 
 
 @dataclass(eq=False, repr=False)
-class HermiteFunctionFeatures(ColumnFeatures):
+class HermiteFunctionFeatures(BasisFeatures):
     """Hermite functions: Hermite polynomials times a Gaussian, orthonormal on the line.
 
     With the physicists' polynomials ``H_i`` and ``z = (x - center) / scale`` they are
