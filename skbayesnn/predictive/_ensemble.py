@@ -1,6 +1,7 @@
 """Ensembles of networks: the predictive distribution of targets at any input."""
 
 from dataclasses import dataclass, replace
+from operator import attrgetter
 
 import numpy as np
 from numpy.polynomial.hermite_e import hermegauss
@@ -281,20 +282,9 @@ class Rescaled(Part):
     columns: slice
     scaling: Scaling
 
-    @property
-    def network(self):
-        """Network of the part."""
-        return self.part.network
-
-    @property
-    def doubles_per_row(self):
-        """Memory per row to predict, in doubles."""
-        return self.part.doubles_per_row
-
-    @property
-    def noise(self):
-        """Noise of the part, in its own units."""
-        return self.part.noise
+    network = property(attrgetter("part.network"), doc="Network of the part.")
+    noise = property(attrgetter("part.noise"), doc="Noise of the part, in its own units.")
+    doubles_per_row = property(attrgetter("part.doubles_per_row"), doc="Memory per row in doubles.")
 
     def noise_covariances(self, X):
         return self._rescaled(self.part.noise_covariances(X[:, self.columns]))
