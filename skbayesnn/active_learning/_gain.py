@@ -13,7 +13,6 @@ from sklearn.base import is_classifier
 from skbayesnn._docs import documented
 from skbayesnn._threads import blas_threads
 from skbayesnn._typing import Array, Estimator
-from skbayesnn.active_learning._formulas import averaged, drawn_information, total_information
 from skbayesnn.active_learning._inputs import (
     EVIDENCE,
     QUESTION,
@@ -22,7 +21,14 @@ from skbayesnn.active_learning._inputs import (
     pose,
     resolve,
 )
-from skbayesnn.active_learning._linear import Candidates, LinearModel, prior_model
+from skbayesnn.active_learning._linear import (
+    Candidates,
+    LinearModel,
+    averaged,
+    drawn_information,
+    prior_model,
+    total_information,
+)
 from skbayesnn.estimators.inputs._parameters import count
 from skbayesnn.network import row_blocks
 from skbayesnn.predictive import class_probabilities
@@ -164,8 +170,7 @@ def _gains_by_draws(model, question, X):
             noise = np.broadcast_to(draws.noise.variances(X[rows]), f.shape)
             gains.append(_total_of_regression(f, noise))
         elif question.kind == "total":
-            shares = np.full(len(f), 1.0 / len(f))
-            gains.append(total_information(class_probabilities(f), shares))
+            gains.append(total_information(class_probabilities(f)))
         else:
             both = class_probabilities(f), np.concatenate(p_points, axis=1)
             gains.append(averaged(drawn_information(*both), question))

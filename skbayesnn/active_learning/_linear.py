@@ -1,7 +1,13 @@
-"""Posteriors in function space: outputs that are linear in a standard normal vector.
+"""Expected information gains of linear models (MacKay 1992, chapters 4 and 5).
 
-Every gain of this package is a function of variances and covariances of outputs. In whitened
-coordinates these are products of vectors: with ``A = L L^T`` the covariance of two outputs of
+Gains need the means ``(n, p)`` and covariances ``S`` ``(n, p, p)`` of the ``p`` outputs at
+candidates, ``S_u`` at points of interest, and ``C`` ``(n, p, n_points * p)`` between both, without
+noise. For regression all are in units of the noise at each input, see `LinearModel`: targets have
+the covariance ``S + 1``. For classification they are those of activations, and gains about points
+of interest are those about the class there.
+
+Outputs are linear in a standard normal vector. In these whitened coordinates variances and
+covariances are products of vectors: with ``A = L L^T`` the covariance of two outputs of
 sensitivities ``g`` and ``h`` is ``g^T A^-1 h = (L^-1 g)^T (L^-1 h)``. The outputs of ``m`` drawn
 networks have the same form: their deviations from the mean, divided by ``m^(1/2)``.
 """
@@ -10,18 +16,189 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import expit, softmax
+from scipy.special import expit, rel_entr, softmax, xlog1py
+from scipy.stats import norm
 
-from skbayesnn.active_learning._formulas import (
-    classification_gain,
-    noisy,
-    regression_gain,
-    slopes,
-    unit_scale,
-)
+from skbayesnn.basis._features import hermite
 from skbayesnn.inference import DensePrecision, DualPrecision
 from skbayesnn.network import row_blocks
-from skbayesnn.predictive import Part
+from skbayesnn.predictive import (
+    Part,
+    covariance_root,
+    normal_points,
+    sigmoid_information,
+    softmax_information,
+    softmax_slopes,
+)
+
+SMALLEST = np.finfo(float).tiny
+N_TERMS = 128  # of Mehler's expansion
+NODES = np.linspace(-13.0, 13.0, 1301)  # of the trapezoidal rule for standard normal numbers
+SHARES = norm.pdf(NODES) * (NODES[1] - NODES[0])
+
+
+def regression_gain(question, S, C, interest):
+    """Gains ``(n,)`` of targets, or ``(n, n_points)`` for the kind ``"marginal"``."""
+    if question.kind == "total":  # 1/2 log det(1 + S) (4.9)
+        one = S.shape[-1] == 1
+        return 0.5 * (np.log1p(S[:, 0, 0]) if one else np.linalg.slogdet(noisy(S))[1])
+    left = unit_scale(noisy(S))
+    if question.kind == "joint":
+        return _shared(left @ C)  # C: with a basis (4.12)
+    if question.kind == "q_optimal":  # sum_u P_u (g^T A^-1 g_u)^2 / (nu^2 + s^2)
+        return np.sum((left @ C) ** 2, axis=(1, 2))
+    return averaged(_shared(_two_sided(left, C, interest.right)), question)  # (4.10)
+
+
+def averaged(marginal, question):
+    """Average marginal gains over the points (4.13), unless they are asked for."""
+    return marginal if question.kind == "marginal" else marginal @ question.weight
+
+
+def noisy(S):
+    """Covariances of targets, their noise included."""
+    return S + np.eye(S.shape[-1])
+
+
+def unit_scale(S):
+    """Whitening matrices ``L^-1`` with ``S = L L^T``, ``(n, p, p)``."""
+    return np.linalg.inv(np.linalg.cholesky(S))
+
+
+def _two_sided(left, C, right):
+    """Products ``left C right^T`` of pairs, from ``(n, p, p)``, ``C`` and ``(m, p, p)``.
+
+    The result has the shape (n, m, p, p).
+    """
+    C = (left @ C).reshape(*C.shape[:2], *right.shape[:2]).swapaxes(1, 2)
+    return C * right if C.shape[2] == 1 else C @ np.swapaxes(right, 1, 2)
+
+
+def _shared(R):
+    """Information ``-1/2 log det(1 - R R^T)`` from correlations of shape (..., p, m)."""
+    if R.shape[-2] == 1:
+        rest = 1.0 - np.einsum("...m,...m->...", R[..., 0, :], R[..., 0, :])
+    else:
+        rest = np.linalg.det(np.eye(R.shape[-2]) - R @ np.swapaxes(R, -1, -2))
+    return -0.5 * np.log(np.clip(rest, SMALLEST, 1.0))
+
+
+def classification_gain(question, mean, S, C, interest):
+    """Gains of classes, of the shapes of `regression_gain`."""
+    if question.method == "exact":
+        if question.kind != "total":
+            marginal = _binary_marginal if mean.shape[1] == 1 else _categorical_marginal
+            return averaged(marginal(mean, S, C, interest), question)
+        if mean.shape[1] == 1:
+            return sigmoid_information(mean[:, 0], S[:, 0, 0])
+        return softmax_information(mean, S)
+    left = slopes(mean, S)
+    if question.kind == "total":  # (5.22) with activations in place of a class
+        return 0.5 * np.einsum("nij,njk,nik->n", left, S, left)
+    R = _two_sided(left, C, interest.right)
+    return averaged(0.5 * np.sum(R * R, axis=(2, 3)), question)  # (5.22)
+
+
+def slopes(mean, S):
+    """Responses of class probabilities to activations, divided by the probabilities' roots.
+
+    To first order in the covariance ``C`` of the activations, that of the probabilities of two
+    inputs is ``E[p'] C E[p_u']^T``. With two classes ``E[p'] = kappa f'(kappa a)`` by MacKay's
+    approximation of the moderated output, else an average over quasi-random points. The shape is
+    (n, p, p).
+    """
+    if mean.shape[1] == 1:
+        kappa = 1.0 / np.sqrt(1.0 + np.pi * S[:, 0, 0] / 8.0)  # (5.8)
+        a = kappa * mean[:, 0]
+        return (kappa * np.sqrt(expit(a) * expit(-a)))[:, None, None]
+    probability, slopes = softmax_slopes(mean, S)
+    return slopes / np.sqrt(np.maximum(probability, SMALLEST))[:, :, None]
+
+
+def total_information(p):
+    """Information ``H[E p] - E H[p]`` of classes (Houlsby et al. 2011, equation 2): ``(n,)``.
+
+    Their probabilities are ``(m, n, n_classes)`` for ``m`` drawn networks.
+    """
+    mean = np.maximum(p.mean(axis=0), SMALLEST)
+    return np.maximum(np.mean(np.sum(rel_entr(p, mean), axis=2), axis=0), 0.0)
+
+
+def _binary_marginal(mean, S, C, interest):
+    """Mutual information of two binary targets (MacKay 1992, equations 5.15-5.17).
+
+    The covariance of the sigmoids of correlated activations is Mehler's expansion ``sum_(k > 0)
+    rho^k f_k g_k`` with coefficients ``f_k = E[sigmoid(mean + sd z) h_k(z)]`` of orthonormal
+    Hermite polynomials, by the trapezoidal rule. Its largest errors, at correlations of 1 or -1:
+    1e-10 at standard deviations of 3, 2e-7 at 5, 1e-4 at 10, 2e-3 at 20, and 0.01 for steps.
+    """
+    basis = np.stack(list(hermite(SHARES, NODES, N_TERMS)), axis=1)
+
+    def coefficients(mean, sd):  # the first is the moderated output
+        blocks = row_blocks(len(mean), len(NODES))
+        return np.concatenate([expit(mean[rows] + sd[rows] * NODES) @ basis for rows in blocks])
+
+    sd, sd_interest = np.sqrt(S[:, 0]), np.sqrt(interest.S[:, 0])
+    first, second = coefficients(mean, sd), coefficients(interest.mean, sd_interest)
+    gains = np.empty((len(mean), len(second)))
+    for rows in row_blocks(len(mean), 32 * len(second)):
+        rho = C[rows, 0] / np.maximum(sd[rows] * sd_interest.T, SMALLEST)
+        rho = np.clip(rho, -1.0, 1.0)
+        covariance, power = np.zeros_like(rho), np.ones_like(rho)
+        for k in range(1, N_TERMS):
+            power *= rho
+            covariance += power * np.outer(first[rows, k], second[:, k])
+        moderated = first[rows, 0], second[:, 0]  # probabilities of the second class
+        p, q = (np.stack([1.0 - each, each], axis=-1) for each in moderated)
+        signs = np.array([[1.0, -1.0], [-1.0, 1.0]])
+        gains[rows] = class_information(p, q, covariance[..., None, None] * signs)
+    return gains
+
+
+def _categorical_marginal(mean, S, C, interest):
+    """Mutual information of two classes, by an average over quasi-random activations."""
+    p = mean.shape[1]
+    points = normal_points(2 * p)
+    factor = np.linalg.cholesky(points.T @ points / len(points))
+    points = np.linalg.solve(factor, points.T).T  # unit sample covariance: weak gains are exact
+    first, second = points[:, :p], points[:, p:]
+
+    def row(mean, S, C):
+        """Gains of one candidate, ``(n_points,)``, from conditional activations at the points."""
+        values, vectors = np.linalg.eigh(S)
+        root = np.sqrt(np.where(values > 1e-12 * values[-1], values, 0.0))
+        inverse = np.divide(1.0, root, out=np.zeros_like(root), where=root > 0)
+        follows = C.T.reshape(-1, p, p) @ (vectors * inverse)
+        rest = covariance_root(interest.S - follows @ np.swapaxes(follows, 1, 2))
+        a = mean + first @ (vectors * root).T
+        a_interest = interest.mean[:, None] + first @ np.swapaxes(follows, 1, 2)
+        a_interest += second @ np.swapaxes(rest, 1, 2)
+        return drawn_information(softmax(a[:, None], -1), softmax(a_interest.swapaxes(0, 1), -1))[0]
+
+    return np.stack([row(*one) for one in zip(mean, S, C, strict=True)])
+
+
+def drawn_information(p, q):
+    """Mutual information of classes ``(n, n_points)`` by averages over ``m`` drawn activations.
+
+    Given are their probabilities, ``(m, n, n_classes)`` and ``(m, n_points, n_classes)``.
+    """
+    mean_p, mean_q = p.mean(axis=0), q.mean(axis=0)
+    covariance = (p - mean_p).reshape(len(p), -1).T @ (q - mean_q).reshape(len(q), -1) / len(p)
+    covariance = covariance.reshape(*mean_p.shape, *mean_q.shape).swapaxes(1, 2)
+    return class_information(mean_p, mean_q, covariance)
+
+
+def class_information(p, q, covariance):
+    """Mutual information, in nats, of classes ``(n, n_points)``; small values do not cancel.
+
+    Given are their probabilities ``(n, n_classes)`` and ``(n_points, n_classes)``, and their
+    covariances ``(n, n_points, n_classes, n_classes)``.
+    """
+    product = np.maximum(p[:, None, :, None] * q[:, None, :], SMALLEST)
+    x = np.maximum(covariance / product, -1.0)
+    return np.maximum(np.sum(product * (xlog1py(1.0 + x, x) - x), axis=(2, 3)), 0.0)
+
 
 LEAST_CURVATURE = 1e-12  # smaller eigenvalues of the curvature of a class count as zero
 LEAST_RANK = 1e-10  # singular values, relative to the largest, that count as zero

@@ -306,7 +306,15 @@ class _Search:
                     f"acquisition must return {len(X)} numbers, one per row; it returned "
                     f"{values!r}."
                 )
-            return mean, values - self._log_cost(X)
+            if self.cost is None:
+                return mean, values
+            cost = np.asarray(self.cost(X), dtype=float)
+            if cost.shape != (len(X),) or not np.all((cost > 0) & np.isfinite(cost)):
+                raise ValueError(
+                    f"cost must return {len(X)} positive numbers, one per row; it returned "
+                    f"{cost!r}."
+                )
+            return mean, values - np.log(cost)
 
         return score
 
@@ -324,15 +332,6 @@ class _Search:
             total = weights @ (before + mean**2) - (weights @ mean) ** 2
             share[rows] = 1.0 - weights @ fall / np.maximum(total, np.finfo(float).tiny)
         return np.clip(share, 0.0, 1.0)
-
-    def _log_cost(self, X):
-        """Logarithm of the costs; 0 without costs."""
-        cost = np.ones(len(X)) if self.cost is None else np.asarray(self.cost(X), dtype=float)
-        if cost.shape != (len(X),) or not np.all((cost > 0) & np.isfinite(cost)):
-            raise ValueError(
-                f"cost must return {len(X)} positive numbers, one per row; it returned {cost!r}."
-            )
-        return np.log(cost)
 
     def within(self, bounds, pool, score, chosen, rng):
         """Find the best row within bounds, which is possible and no repeat.

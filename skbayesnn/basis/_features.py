@@ -40,20 +40,21 @@ Technology, chapter 2; "Bayesian interpolation", Neural Computation 4.
 class BasisFeatures(LinkToSite, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Transformer from inputs to values of basis functions.
 
-    A subclass provides ``_check_parameters()``, ``_learn(X)``, ``_values(X)`` of shape
-    (n_samples, n_features_out) and ``_names(input_names)``.
+    A subclass provides ``_check_parameters()``, ``_learn(X)``, and functions of one input, which
+    are applied to every input, side by side, so that a linear model on them is additive in the
+    inputs: ``_functions(X)`` of shape (n_samples, n_features, n_functions) and their ``_labels()``.
+    Other functions have ``_values(X)`` of shape (n_samples, n_features_out) and
+    ``_names(input_names)``.
     """
 
     def __init_subclass__(cls):
         documented(COLUMNS)(cls)
 
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
-        """Place the basis functions over the training inputs.
+        """Place the basis functions over the training inputs, in any order or repetition.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs. Neither the order of the rows nor repetitions matter.
         y : None
             Ignored.
 
@@ -93,14 +94,6 @@ class BasisFeatures(LinkToSite, OneToOneFeatureMixin, TransformerMixin, BaseEsti
         inputs = super().get_feature_names_out(input_features)  # as checked by scikit-learn
         return np.array(self._names(inputs), dtype=object)
 
-
-class ColumnFeatures(BasisFeatures):
-    """Basis functions of one input, applied to every input, side by side.
-
-    A linear model on them is additive in the inputs. A subclass provides ``_functions(X)`` of shape
-    (n_samples, n_features, n_functions) and ``_labels()`` of the functions.
-    """
-
     def _values(self, X):
         return self._functions(X).reshape(len(X), -1)
 
@@ -116,7 +109,7 @@ def middle_and_reach(X):
 
 
 @dataclass(eq=False, repr=False)
-class LegendreFeatures(ColumnFeatures):
+class LegendreFeatures(BasisFeatures):
     """Legendre polynomials on the interval of the training data.
 
     Every input is mapped to [-1, 1] by its smallest and largest training value. The polynomials are
@@ -182,7 +175,7 @@ class LegendreFeatures(ColumnFeatures):
 
 
 @dataclass(eq=False, repr=False)
-class HermiteFunctionFeatures(ColumnFeatures):
+class HermiteFunctionFeatures(BasisFeatures):
     """Hermite functions: Hermite polynomials times a Gaussian, orthonormal on the line.
 
     With the physicists' polynomials ``H_i`` and ``z = (x - center) / scale`` they are
@@ -348,10 +341,14 @@ class RadialBasisFeatures(BasisFeatures):
         if self.centers is not None:
             self.centers_ = self._given_centers(X.shape[1])
         elif X.shape[1] == 1:
-            self.centers_ = _equally_spaced(X, self.n_centers)
+            low, high = X.min(), X.max()  # both are centres, or their middle is the only one
+            ends = [low, high] if self.n_centers > 1 else [0.5 * low + 0.5 * high]
+            self.centers_ = np.linspace(ends[0], ends[-1], self.n_centers)[:, None]
         else:
             self.centers_ = _farthest_rows(X, self.n_centers)
-        self.width_ = float(self.width) if isinstance(self.width, numbers.Real) else self._width()
+        spread = np.sqrt(np.sum(np.var(self.centers_, axis=0)))
+        automatic = 0.5 * spread if spread > 0 else 1.0
+        self.width_ = float(self.width if isinstance(self.width, numbers.Real) else automatic)
 
     def _given_centers(self, n_features):
         centers = np.array(self.centers, dtype=float)
@@ -364,23 +361,12 @@ class RadialBasisFeatures(BasisFeatures):
             raise ValueError("centers must be finite.")
         return centers
 
-    def _width(self):
-        spread = np.sqrt(np.sum(np.var(self.centers_, axis=0)))
-        return 0.5 * float(spread) if spread > 0 else 1.0
-
     def _values(self, X):
         values = cdist(X / self.width_, self.centers_ / self.width_, "sqeuclidean")
         return KERNELS[self.kernel](values) / self.width_
 
     def _names(self, inputs):
         return [f"radial{h}" for h in range(len(self.centers_))]
-
-
-def _equally_spaced(X, n_centers):
-    """Centres equally spaced over the range of a single input, both ends included."""
-    low, high = X.min(), X.max()
-    ends = [low, high] if n_centers > 1 else [0.5 * low + 0.5 * high]
-    return np.linspace(ends[0], ends[-1], n_centers)[:, None]
 
 
 def _farthest_rows(X, n_centers):

@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin, clone
 from sklearn.preprocessing import FunctionTransformer
-from sklearn.utils import get_tags
+from sklearn.utils import check_array, get_tags
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from skbayesnn._docs import LinkToSite, documented
 from skbayesnn._typing import Estimator
-from skbayesnn.compose._distribution import TransformedDistribution, as_targets, monotone_map
+from skbayesnn.compose._distribution import MonotoneMap, TransformedDistribution
 from skbayesnn.estimators import EvidenceMLPRegressor
 from skbayesnn.estimators._pipeline import (
     final_step,
@@ -168,13 +168,16 @@ class TransformedTargetRegressor(
             If the regressor gives no predictive distribution.
         """
         regressor = self._checked_regressor()
-        y, one_dimensional = as_targets(y)
+        if y is None:
+            raise ValueError("fit requires y to be passed, but the target y is None.")
+        y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
+        one_dimensional, y = y.ndim == 1, y[:, None] if y.ndim == 1 else y
         if sample_weight is not None:
             name = "__".join([*path_to_final_step(regressor), "sample_weight"])
             fit_params = {**fit_params, name: sample_weight}
         weight = passed_weights(fit_params, len(y))
         transformer = self._fitted_transformer(y, weight)
-        mapping = monotone_map(transformer, y[weight > 0], one_dimensional)
+        mapping = MonotoneMap(transformer, y[weight > 0], one_dimensional)
         t = mapping.forward(y)
         regressor.fit(X, mapping.shaped(t), **fit_params)
         self.regressor_, self.transformer_ = regressor, transformer
@@ -286,9 +289,11 @@ class TransformedTargetRegressor(
     @property
     def evidence_report_(self):
         """Report on the evidence of the regressor, as a density of ``y``."""
+        return self._report()
+
+    def _report(self, log_slopes=0.0):
         check_is_fitted(self)
-        report = final_step(self.regressor_).evidence_report_
-        return report.of_transformed_targets(self._total_log_slope)
+        return final_step(self.regressor_)._report(log_slopes + self._total_log_slope)
 
     def __sklearn_tags__(self):
         """Return the tags of the regressor."""

@@ -81,9 +81,6 @@ class CalibrationDisplay(Display):
 
         Parameters
         ----------
-        estimator : fitted regressor, or Pipeline that ends in one
-            Estimator of this package, or any regressor with ``predict(X, return_std=True)``, whose
-            predictions are taken as Gaussian.
         X : array-like of shape (n_samples, n_features)
             Inputs that were not used in training.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
@@ -158,7 +155,13 @@ class CalibrationDisplay(Display):
                 if len(axes) == 2:
                     bars = axes[1].hist(pit, N_BINS, range=(0, 1), histtype="step", **style)[2]
                     self.histograms_.append(bars)
-            self._label(*axes)
+            limits = {"xlim": (-0.04, 1.04), "ylim": (-0.04, 1.04), "aspect": "equal"}
+            labels = "coverage of central interval", "fraction of targets inside"
+            axes[0].set(xlabel=labels[0], ylabel=labels[1], **limits)
+            for histogram in axes[1:]:
+                xlabel = "predictive cdf at the target (PIT)"
+                histogram.set(xlim=(0, 1), xlabel=xlabel, ylabel="number of rows")
+                histogram.yaxis.get_major_locator().set_params(integer=True)
             self._legend(4)
         return self
 
@@ -173,13 +176,3 @@ class CalibrationDisplay(Display):
         for histogram in axes[1:]:
             histogram.axhline(n / N_BINS, color="gray", lw=0.8)
             histogram.axhspan(*binom.ppf(TAILS, n, 1.0 / N_BINS), zorder=0, **band)
-
-    @staticmethod
-    def _label(curves, histogram=None):
-        limits = {"xlim": (-0.04, 1.04), "ylim": (-0.04, 1.04)}
-        curves.set(xlabel="coverage of central interval", ylabel="fraction of targets inside")
-        curves.set(**limits, aspect="equal")
-        if histogram is not None:
-            xlabel = "predictive cdf at the target (PIT)"
-            histogram.set(xlim=(0, 1), xlabel=xlabel, ylabel="number of rows")
-            histogram.yaxis.get_major_locator().set_params(integer=True)

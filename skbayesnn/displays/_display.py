@@ -26,6 +26,9 @@ PLOT = """Displays and their methods.
 
 Parameters
 ----------
+estimator : fitted regressor, or Pipeline that ends in one
+    Estimator of this package, or any other with ``predict(X, return_std=True)``, whose predictions
+    are taken as Gaussian.
 ax : matplotlib Axes, or one per panel, optional
     Axes to draw in; by default in a new figure. In one Axes only the first panel is drawn.
 line_kw : dict, optional

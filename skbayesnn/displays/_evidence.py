@@ -197,12 +197,11 @@ class EvidenceDisplay(Display):
 
     def _draw_terms(self, axes, line_kw, hill):
         evidence, top = hill.log_evidence, np.nanargmax(hill.log_evidence)
-        lines = {
-            "log evidence": (evidence, "black"),
-            "misfit to the data": (hill.misfit, COLORS[0]),
-            "Occam factor": (evidence - hill.misfit, COLORS[1]),
-        }
-        for (name, (values, color)), marker in zip(lines.items(), MARKERS, strict=False):
+        for name, values, color, marker in (
+            ("log evidence", evidence, "black", MARKERS[0]),
+            ("misfit to the data", hill.misfit, COLORS[0], MARKERS[1]),
+            ("Occam factor", evidence - hill.misfit, COLORS[1], MARKERS[2]),
+        ):
             style = {"color": color, "marker": marker, "ms": 3, "lw": 1.0, "label": name} | line_kw
             (self.term_lines_[name],) = axes.plot(hill.position, values - values[top], **style)
         axes.set_ylabel("change from\nthe top (nats)")

@@ -97,9 +97,6 @@ class PredictiveDisplay(Display):
 
         Parameters
         ----------
-        estimator : fitted regressor, or Pipeline that ends in one
-            Estimator of this package, or any other with ``predict(X, return_std=True)``, whose
-            standard deviation is drawn as one band.
         X : array-like of shape (n_samples, n_features)
             Rows that define the range of the input and the values of the others (medians; most
             frequent ones of categories).
@@ -171,7 +168,13 @@ class PredictiveDisplay(Display):
         """
         with self._panels(ax, (1, 1), (3.5, 2.8)) as (axes,):
             self.bands_ = []
-            for std, color, name in self._parts():
+            parts = [(self.total_std, BANDS[0], "predictive")]
+            if self.epistemic_std is not None:
+                parts = [
+                    (self.total_std, BANDS[0], "weights and noise"),
+                    (self.epistemic_std, BANDS[1], "weights alone"),
+                ]
+            for std, color, name in parts:
                 style = {"color": color, "lw": 0, "label": f"{name}, ±{n_std:g} sd"}
                 low, high = self.mean - n_std * std, self.mean + n_std * std
                 self.bands_.append(axes.fill_between(self.x, low, high, **style))
@@ -193,13 +196,6 @@ class PredictiveDisplay(Display):
             )
             self._legend(2)
         return self
-
-    def _parts(self):
-        """List standard deviations with the colours and names of their bands."""
-        if self.epistemic_std is None:
-            return [(self.total_std, BANDS[0], "predictive")]
-        stds, names = (self.total_std, self.epistemic_std), ("weights and noise", "weights alone")
-        return zip(stds, BANDS, names, strict=True)
 
 
 def _target(y, output, n_outputs):

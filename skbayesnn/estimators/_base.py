@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from contextlib import contextmanager
-from functools import partial
 from importlib.metadata import version
 from typing import Any, Self
 
@@ -25,14 +24,11 @@ from skbayesnn.estimators.inputs._callbacks import (
     reporting_to_callbacks,
     with_callbacks,
 )
-from skbayesnn.estimators.inputs._combinations import check_combinations
-from skbayesnn.estimators.inputs._parameters import check_parameters
+from skbayesnn.estimators.inputs._parameters import check_combinations, check_parameters
 from skbayesnn.estimators.inputs._prior import (
     check_hyperpriors,
-    hyperpriors_of_groups,
-    informed,
     out_of_bounds,
-    precision_factors,
+    with_prior,
 )
 from skbayesnn.estimators.inputs._rows import checked_weights, trouble_with_weights, validated
 from skbayesnn.estimators.inputs._sequential import earlier_of_prior
@@ -107,6 +103,7 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
     """
 
     _limits = Limits()
+    _gamma = None  # well-determined weights of every group, as far as they are known
     _outliers = None  # which rows of the problem have grossly wrong targets, if that was asked
 
     @property
@@ -155,12 +152,13 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
         return self._learn(X, y, sample_weight)
 
     @with_callbacks
-    def _learn(self, X, y, *of_rows, earlier=None, batch=None):
-        """Fit, after the data of an `Earlier` fit (by default of the estimator given as ``prior``).
+    def _learn(self, X, y, *of_rows, batch=None):
+        """Fit, perhaps after the data of an `Earlier` fit.
 
         ``of_rows`` are the further arguments of `fit`: sample weights, and known errors, exposures
         or limits. A call of `partial_fit` passes attributes to be set in ``batch``.
         """
+        earlier = None if batch is None else self._before_batch()
         with reporting_to_callbacks(self, X, y), _all_or_nothing(self):
             check_hyperpriors(self._prior, self._noise)
             hidden_layer_sizes = check_parameters(self)
@@ -182,10 +180,12 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
                 checked = waiting.joined(checked)
             rows = self._canonical(*checked)
             self._check_domain(rows, attributes)
-            trouble = trouble or self._trouble_with_targets(rows)
+            if rows.look is not None:
+                trouble = trouble or rows.look.trouble(rows.y)
+                if rows.look.hides_structure and hidden_layer_sizes == "auto":
+                    hidden_layer_sizes = ()
             if earlier is None and self.standardize:
                 trouble = trouble or self._trouble_with_inputs(rows)
-            hidden_layer_sizes = self._possible_layers(rows, hidden_layer_sizes)
             problem = self._pose(rows, hidden_layer_sizes, earlier)
             if not _are_enough(rows, problem, hidden_layer_sizes):
                 if batch is None or earlier is not None:
@@ -258,9 +258,8 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
         )
         y, y_scaling, likelihood = self._targets(rows, of_y)
         names = getattr(self, "feature_names_in_", None)
-        self._X_scaling, self._y_scaling, prior = X_scaling, y_scaling, self._prior
+        self._X_scaling, self._y_scaling = X_scaling, y_scaling
         self.n_outputs_ = y.shape[1]
-        n_rows = rows.weight.sum() if prior._has_relevances else np.inf
         problem = Problem(
             X,
             y,
@@ -268,22 +267,13 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
             likelihood,
             activation=self.activation,
             output_bias=bool(self.fit_intercept),
-            prior="layer" if isinstance(prior.kind, BaseEstimator) else prior.kind,
+            prior="layer" if isinstance(self._prior.kind, BaseEstimator) else self._prior.kind,
             feature_names=None if names is None else list(names),
-            weight_precision=partial(precision_factors, prior.precision, ()),
-            hyperprior=partial(hyperpriors_of_groups, prior.hyperprior or {}, n_rows),
             **self._noise_options(y_scaling, likelihood, rows),
             limits=self._limits,
             deadline=Deadline.after(self.max_time),
         )
-        if not isinstance(problem.prior, str):
-            n_weights = problem.network(hidden_layer_sizes).n_weights
-            if np.shape(prior.kind) != (n_weights,):
-                raise ValueError(
-                    f"prior given as an array needs one group label for each of the {n_weights} "
-                    f"weights; got shape {np.shape(prior.kind)}."
-                )
-        return informed(self, problem, hidden_layer_sizes, earlier)
+        return with_prior(self, problem, hidden_layer_sizes, earlier)
 
     def _log_scales(self, rows):
         """Log of the standardised over the given density of every row, here none."""
@@ -335,7 +325,7 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
         explains whatever else is wrong.
         """
         trouble = about_rows or self._trouble_with_time() or self._trouble()
-        trouble = trouble or self._trouble_with_units() or self._trouble_with_predictions()
+        trouble = trouble or out_of_bounds(self) or self._trouble_with_predictions()
         if trouble is not None:
             message, category = trouble
             warnings.warn(message, category, stacklevel=5)
@@ -353,16 +343,6 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
         """Return True if anything was left out for want of time."""
         return self._result.problem.deadline.passed
 
-    def _trouble_with_units(self):
-        """A warning that precisions lie at their bounds for the units of X and y, or ``None``."""
-        what = None if self.standardize else out_of_bounds(self)
-        if what is None:
-            return None
-        return (
-            f"{what}, because X and y are not standardised. Use standardize=True or other units, "
-            "or other bounds by a hyperprior."
-        ), UserWarning
-
     def _trouble_with_inputs(self, rows):
         """A warning that some rows have inputs far from all others, or ``None``."""
         far = np.flatnonzero(far_columns(rows.X, rows.weight))
@@ -375,22 +355,9 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
             "rows set the units. Check these values, or take logarithms if they span decades."
         ), UserWarning
 
-    def _trouble_with_targets(self, rows):
-        """A warning about the targets of canonical rows, or ``None``."""
-        return None
-
-    def _possible_layers(self, rows, hidden_layer_sizes):
-        """Hidden layers to fit to canonical rows."""
-        return hidden_layer_sizes
-
     def _trouble_with_predictions(self):
         """A warning that left-out rows are predicted badly, or ``None``."""
         return None
-
-    @property
-    def _gamma(self):
-        """Well-determined weights of every group, as far as they are known."""
-        return np.zeros(len(self.weight_precisions_))
 
     def _units(self, network):
         """Conversion of weights from standardised units to those of X and y."""

@@ -16,8 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skbayesnn.estimators._base import BayesianMLP
 from skbayesnn.estimators._weights import GaussianPosterior
-from skbayesnn.estimators.inputs._combinations import PARTIAL_FIT, refusal
-from skbayesnn.estimators.inputs._parameters import check
+from skbayesnn.estimators.inputs._parameters import PARTIAL_FIT, check, refusal
 from skbayesnn.estimators.inputs._sequential import LEARNT, Earlier, Waiting
 from skbayesnn.estimators.inputs._settings import Solver
 from skbayesnn.estimators.reports._minimum import (
@@ -167,6 +166,8 @@ class EvidenceMLP(BayesianMLP):
 
         The first access searches for the minima.
         """
+        if not hasattr(self, "_search"):
+            check_is_fitted(self)
         found = self._search()
         self._search = None  # frees the precision matrices of all minima
         return found
@@ -189,61 +190,69 @@ class EvidenceMLP(BayesianMLP):
     @property
     def n_effective_weights_(self):
         """Effective number of weights at the best minimum."""
-        check_is_fitted(self)
         return float(np.sum(self._best.gamma))
 
     @property
     def n_iter_(self):
         """Largest number of training steps to a minimum."""
-        check_is_fitted(self)
         return max(m.n_iter for m in self._laplace.fit.minima)
 
     @property
     def networks_(self):
         """Networks at all minima, in the units of X and y."""
-        check_is_fitted(self)
-        scale = self._result.problem.log_scale
+        minima, scale = self._laplace.minima, self._result.problem.log_scale
         return [
             self._as_network(m.network, m.theta, float(share), m.log_evidence + scale)
-            for m, share in zip(self._laplace.minima, self._shares, strict=True)
+            for m, share in zip(minima, self._shares, strict=True)
         ]
 
     @property
     def coefs_(self):
         """Weights of the best minimum, in the units of X and y."""
-        return self._best_weights()[0]
+        return self._best_weights[0]
 
     @property
     def intercepts_(self):
         """Biases of the best minimum, in the units of X and y."""
-        return self._best_weights()[1]
+        return self._best_weights[1]
 
+    @property
     def _best_weights(self):
-        check_is_fitted(self)
         return self._in_user_units(self._best.network, self._best.theta)
 
     @property
     def coefs_std_(self):
         """Error bars of ``coefs_``, by Laplace's approximation."""
-        return self._best_deviations()[0]
+        return self._best_deviations[0]
 
     @property
     def intercepts_std_(self):
         """Error bars of ``intercepts_``, by Laplace's approximation."""
-        return self._best_deviations()[1]
+        return self._best_deviations[1]
 
+    @property
     def _best_deviations(self):
-        check_is_fitted(self)
         return self._units(self._best.network).split(self._posterior_of(0).std)
 
     @property
     def evidence_report_(self):
         """Report on the evidence and the predictions, see `EvidenceReport`."""
-        check_is_fitted(self)
+        return self._report()
+
+    def _report(self, log_slopes=None):
+        """Make the report; ``log_slopes`` is the sum over the rows, if targets were transformed.
+
+        Evidences are then densities of the original targets. Noise levels and ``gpe``, which would
+        be in units of the transformed ones, are left out.
+        """
         found, result = self._laplace, self._result
-        posterior, scale = result.posed.posterior, result.problem.log_scale
+        posterior, noise_std_of, shift = result.posed.posterior, self._noise_std_of, 0.0
+        noise_std = getattr(self, "noise_std_", None)
+        if log_slopes is not None:
+            noise_std_of, noise_std, shift = lambda minimum: None, None, log_slopes
+        scale = result.problem.log_scale + shift
         minima = [replace(m, terms=replace(m.terms, target_scale=scale)) for m in found.minima]
-        reports = report_minima(result, minima, found.shares, self._noise_std_of)
+        reports = report_minima(result, minima, found.shares, noise_std_of)
         n_drawn, beside, network = 0, Counter(), self._best.network
         if self._predicts_by_draws:
             n_drawn, network = len(self._ensemble.member_weights), posterior.network
@@ -252,11 +261,10 @@ class EvidenceMLP(BayesianMLP):
                 if isinstance(part, Draws):
                     beside[part.network.hidden_layer_sizes] += part.size
         chosen = len(result.growth) > 1 or len(result.noise_log_evidences) > 1
-        noise_std = getattr(self, "noise_std_", None)
         return EvidenceReport(
-            log_evidence=result.log_evidence,
+            log_evidence=result.log_evidence + shift,
             log_evidence_std=result.log_evidence_std,
-            laplace_log_evidence=found.fit.log_evidence,
+            laplace_log_evidence=found.fit.log_evidence + shift,
             verdict=overall(reports[0].verdict, self._predictions, chosen and not result.drawn),
             minima=reports,
             n_targets=n_targets_of(posterior),
@@ -267,7 +275,7 @@ class EvidenceMLP(BayesianMLP):
             noise_std=None if noise_std is None else np.atleast_1d(noise_std),
             degrees_of_freedom=getattr(self, "degrees_of_freedom_", np.inf),
             noise_p_values=result.noise_p_values,
-            noise_log_evidences=result.noise_log_evidences,
+            noise_log_evidences={k: v + shift for k, v in result.noise_log_evidences.items()},
             informed=not posterior.groups.centred,
             predictions=self._predictions,
             noise=result.noise,
@@ -276,12 +284,11 @@ class EvidenceMLP(BayesianMLP):
 
     @property
     def _gamma(self):
-        return super()._gamma if self._predicts_by_draws else self._best.gamma
+        return None if self._predicts_by_draws else self._best.gamma
 
     @property
     def posterior_(self):
         """Gaussian posteriors of the weights around all distinct minima."""
-        check_is_fitted(self)
         return OnDemand(len(self._shares), self._posterior_of)
 
     def _posterior_of(self, index):

@@ -8,7 +8,6 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
 from skbayesnn._docs import documented
 from skbayesnn._typing import Estimator, LayerSizes, RandomState
@@ -109,10 +108,7 @@ class EvidenceMLPRegressor(RegressionFit, EvidenceMLP):
         exposure : float or array-like of shape (n_samples,), optional
             Exposures of the counts of this batch, as for `fit`.
         """
-        earlier = self._before_batch()
-        return self._learn(
-            X, y, sample_weight, measurement_std, exposure, earlier=earlier, batch={}
-        )
+        return self._learn(X, y, sample_weight, measurement_std, exposure, batch={})
 
     @property
     def noise_coefs_(self):
@@ -125,7 +121,6 @@ class EvidenceMLPRegressor(RegressionFit, EvidenceMLP):
         return self._noise_weights()[1]
 
     def _noise_weights(self):
-        check_is_fitted(self)
         noise = self._best.noise
         if noise is None:
             raise AttributeError(
@@ -237,4 +232,4 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
                 f"classes={np.unique(classes)!r} is not the same as on the first call to "
                 f"partial_fit: {self.classes_!r}."
             )
-        return self._learn(X, y, sample_weight, earlier=self._before_batch(), batch=known)
+        return self._learn(X, y, sample_weight, batch=known)

@@ -187,12 +187,13 @@ class HMCMLP(BayesianMLP):
     def networks_(self):
         """Drawn networks, in the units of X and y."""
         check_is_fitted(self)
-        return OnDemand(len(self._draws.theta), self._drawn_network)
+        draws, size = self._draws, self._draws.size
 
-    def _drawn_network(self, index):
-        draws = self._draws
-        theta, share = draws.theta[index].astype(float), 1.0 / len(draws.theta)
-        return self._as_network(draws.network, theta, share, np.nan)
+        def network(index):
+            theta = draws.theta[index].astype(float)
+            return self._as_network(draws.network, theta, 1.0 / size, np.nan)
+
+        return OnDemand(size, network)
 
     @property
     def posterior_(self):
@@ -325,12 +326,13 @@ class HMCMLP(BayesianMLP):
         for rows in row_blocks(len(kept), draws.doubles_per_row):
             X, y = problem.X[kept[rows]], problem.y[kept[rows]]
             parts.append(self._rows_to_inference_data(draws.outputs(X), X, y, rng))
-        log_likelihood, predicted, observed = (
-            {name: np.concatenate([part[name] for part in some], axis=-1) for name in some[0]}
-            for some in zip(*parts, strict=True)
-        )
+        logs, drawn, observed = (np.concatenate(some, axis=1) for some in zip(*parts, strict=True))
+        names = list(enumerate(self._target_names(drawn.shape[-1])))
         return {
-            "log_likelihood": {n: by_chain(v, shape) for n, v in log_likelihood.items()},
-            "posterior_predictive": {n: by_chain(v, shape) for n, v in predicted.items()},
-            "observed_data": observed,
+            "log_likelihood": {"y": by_chain(logs, shape)},
+            "posterior_predictive": {name: by_chain(drawn[..., i], shape) for i, name in names},
+            "observed_data": {name: observed[0, :, i] for i, name in names},
         }
+
+    def _target_names(self, n_outputs):
+        return ["y"] if n_outputs == 1 else [f"y{i}" for i in range(n_outputs)]

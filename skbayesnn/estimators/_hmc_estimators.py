@@ -88,9 +88,6 @@ class HMCMLPRegressor(RegressionFit, HMCMLP):
     def _noise_of_networks(self):
         return self._draws.noise
 
-    def _target_names(self, n_outputs):
-        return ["y"] if n_outputs == 1 else [f"y{i}" for i in range(n_outputs)]
-
     def _noise_to_inference_data(self):
         draws, shape = self._result.draws, self._result.draws.energy.shape
         if self._counts:
@@ -107,15 +104,14 @@ class HMCMLPRegressor(RegressionFit, HMCMLP):
         return named
 
     def _rows_to_inference_data(self, f, X, y, rng):
-        """Log likelihood, drawn targets and targets of some rows; all in units of y."""
-        noise, scaling, names = self._draws.noise, self._y_scaling, self._target_names(y.shape[1])
+        """Log likelihoods, drawn targets and targets of some rows, all in units of y.
+
+        Their shapes are (n_draws, n), (n_draws, n, n_outputs) and (1, n, n_outputs).
+        """
+        noise, scaling = self._draws.noise, self._y_scaling
         log_likelihood = noise.log_density(y - f, None, X) - np.sum(np.log(scaling.scale))
-        drawn = np.moveaxis(scaling.inverse(f + noise.draw(X, f.shape, rng)), -1, 0)
-        return (
-            {"y": log_likelihood},
-            dict(zip(names, drawn, strict=True)),
-            dict(zip(names, scaling.inverse(y).T, strict=True)),
-        )
+        drawn = scaling.inverse(f + noise.draw(X, f.shape, rng))
+        return log_likelihood, drawn, scaling.inverse(y)[None]
 
 
 @documented(SAMPLERS, ESTIMATORS)
@@ -174,4 +170,4 @@ class HMCMLPClassifier(Classification, HMCMLP):
         of_class = np.take_along_axis(p, observed[None, :, None], axis=-1)[..., 0]
         below = np.cumsum(p[..., :-1], axis=-1)
         drawn = np.sum(rng.uniform(size=(*p.shape[:-1], 1)) > below, axis=-1)
-        return {"y": np.log(np.maximum(of_class, TINY))}, {"y": drawn}, {"y": observed}
+        return np.log(np.maximum(of_class, TINY)), drawn[..., None], observed[None, :, None]

@@ -79,19 +79,15 @@ class WeightUnits:
         network = self.network
         layers = [w.copy() for w in network.layers(np.sqrt(precision.variances()))]
         layers[0][: network.layer_sizes[0]] /= self.X_scaling.scale[:, None]
-        if network.has_biases(0):
-            layers[0][-1] = self._first_biases(precision)
+        if network.has_biases(0):  # which depend on the weights of the inputs
+            shifts = np.append(-self.X_scaling.shift / self.X_scaling.scale, 1.0)
+            fan_in, units = network.shapes[0]
+            to_bias = np.zeros((units, 1, network.n_weights))
+            for unit in range(units):
+                to_bias[unit, 0, np.arange(fan_in) * units + unit] = shifts
+            layers[0][-1] = np.sqrt(precision.project(to_bias)[:, 0, 0])
         layers[-1] *= self.y_scaling.scale
         return network.pack(layers)
-
-    def _first_biases(self, precision):
-        """Standard deviations of the first layer's biases, in units of X."""
-        shifts = np.append(-self.X_scaling.shift / self.X_scaling.scale, 1.0)
-        fan_in, units = self.network.shapes[0]
-        to_bias = np.zeros((units, 1, self.network.n_weights))
-        for unit in range(units):
-            to_bias[unit, 0, np.arange(fan_in) * units + unit] = shifts
-        return np.sqrt(precision.project(to_bias)[:, 0, 0])
 
     def split(self, theta):
         """Split weights ``(k,)`` into ``(coefs, intercepts)`` as in scikit-learn.

@@ -148,19 +148,14 @@ def quantile_calibration_error(pit: ArrayLike, *, sample_weight: ArrayLike | Non
     pit = finite(pit, "pit")
     if np.any((pit < 0) | (pit > 1)):
         raise ValueError("pit must lie between 0 and 1: it holds probabilities.")
-    share = checked_weights(sample_weight, len(pit))
-    share = share / share.sum()
-    columns = pit.reshape(len(pit), -1).T
-    return float(np.mean([_area_from_diagonal(column, share) for column in columns]))
-
-
-def _area_from_diagonal(pit, share):
-    """Area ``integral of |F(q) - q| dq`` for the weighted empirical distribution ``F``."""
-    order = np.argsort(pit)
-    knots = np.concatenate([[0.0], pit[order], [1.0]])
-    height = np.concatenate([[0.0], np.cumsum(share[order])])  # of F between the knots
-    left, right = knots[:-1] - height, knots[1:] - height
-    return 0.5 * np.sum(right * np.abs(right) - left * np.abs(left))
+    share, areas = checked_weights(sample_weight, len(pit)), []
+    for column in pit.reshape(len(pit), -1).T:  # integral of |F(q) - q|, F: empirical distribution
+        order = np.argsort(column)
+        knots = np.concatenate([[0.0], column[order], [1.0]])
+        height = np.concatenate([[0.0], np.cumsum(share[order] / share.sum())])  # between the knots
+        left, right = knots[:-1] - height, knots[1:] - height
+        areas.append(0.5 * np.sum(right * np.abs(right) - left * np.abs(left)))
+    return float(np.mean(areas))
 
 
 def finite(values, name):

@@ -127,13 +127,12 @@ class ComparisonTable(dict):
     """
 
     def __repr__(self):
-        columns = [[name, *map(_text, values)] for name, values in self.items()]
+        columns = [
+            [name, *(value if isinstance(value, str) else f"{value:.6g}" for value in values)]
+            for name, values in self.items()
+        ]
         words = [i for i, v in enumerate(self.values()) if any(isinstance(x, str) for x in v)]
         return "\n".join(aligned(list(zip(*columns, strict=True)), words))
-
-
-def _text(value):
-    return value if isinstance(value, str) else f"{value:.6g}"
 
 
 def posterior_probabilities(log_evidences):
@@ -156,6 +155,11 @@ def describe(model):
     n_weights = sum(w.size for w in weights) or np.nan
     gamma = getattr(network, "n_effective_weights_", np.nan)
     densities = getattr(last, "leave_one_out_log_density_", np.nan)
+    verdict, diagnostics = "", getattr(network, "diagnostics_", None)
+    if report is not None:
+        verdict = report.verdict
+    elif diagnostics is not None:
+        verdict = f"chains have {'' if diagnostics.converged else 'not '}converged"
     return {
         "log_evidence": evidence_score(model),
         "log_evidence_std": float(getattr(last, "log_evidence_std_", np.nan)),
@@ -165,17 +169,8 @@ def describe(model):
         "n_weights": n_weights,
         "n_effective_weights": gamma,
         "effective_fraction": gamma / n_weights,
-        "verdict": _verdict(network, report),
+        "verdict": verdict,
     }
-
-
-def _verdict(model, report):
-    if report is not None:
-        return report.verdict
-    diagnostics = getattr(model, "diagnostics_", None)
-    if diagnostics is None:
-        return ""
-    return "chains have converged" if diagnostics.converged else "chains have not converged"
 
 
 def compare(models: Mapping[str, Estimator] | Sequence[Estimator]) -> ComparisonTable:

@@ -1,6 +1,7 @@
 """Ensembles of networks: the predictive distribution of targets at any input."""
 
 from dataclasses import dataclass, replace
+from operator import attrgetter
 
 import numpy as np
 from numpy.polynomial.hermite_e import hermegauss
@@ -102,17 +103,11 @@ class Ensemble:
 
     def quantiles(self, X, probabilities, errors=None):
         """Quantiles of targets, an array ``(n, p)`` per probability; ``errors`` as in `moments`."""
-        return self._by_rows(
-            lambda X, errors: mixture_quantiles(self._marginals(X, errors), probabilities),
-            X,
-            errors,
-        )
+        return self._over_marginals(lambda some: mixture_quantiles(some, probabilities), X, errors)
 
     def entropy(self, X, errors=None):
         """Differential entropies of targets ``(n, p)``; ``errors`` as in `moments`."""
-        return self._by_rows(
-            lambda X, errors: mixture_entropy(self._marginals(X, errors)), X, errors
-        )
+        return self._over_marginals(mixture_entropy, X, errors)
 
     @property
     def with_moments(self):
@@ -135,21 +130,19 @@ class Ensemble:
         `with_moments`.
         """
 
-        def moments(X, errors):
-            marginals = self._marginals(X, errors)
+        def moments(marginals):
             mean = mean_over(marginals, function)
             return mean, mean_over(marginals, lambda y: (function(y) - mean) ** 2)
 
-        return self._by_rows(moments, X, errors)
+        return self._over_marginals(moments, X, errors)
 
     def cdf(self, X, y, errors=None):
         """Probability of targets no larger than ``y``, ``(n, p)``; ``errors`` as for `moments`."""
-        return self._by_rows(
-            lambda X, y, errors: sum(mixture.cdf(y) for mixture in self._marginals(X, errors)),
-            X,
-            y,
-            errors,
-        )
+
+        def cdf(marginals, y):
+            return sum(mixture.cdf(y) for mixture in marginals)
+
+        return self._over_marginals(cdf, X, errors, y)
 
     def log_density(self, X, y, errors=None):
         """Log density of targets, jointly over outputs, ``(n,)``; ``errors`` as in `moments`."""
@@ -165,12 +158,10 @@ class Ensemble:
         if self.n_outputs == 1:
             return self.log_density(X, y, errors)[:, None]
 
-        def log_density(X, y, errors):
-            return logsumexp(
-                [mixture.log_density(y) for mixture in self._marginals(X, errors)], axis=0
-            )
+        def log_density(marginals, y):
+            return logsumexp([mixture.log_density(y) for mixture in marginals], axis=0)
 
-        return self._by_rows(log_density, X, y, errors)
+        return self._over_marginals(log_density, X, errors, y)
 
     def draw(self, X, rng, size, noisy=False):
         """Draw functions from the posterior, or targets if ``noisy``: ``(size, n, p)``."""
@@ -236,15 +227,23 @@ class Ensemble:
         """Weighted mean over the networks, the first axis."""
         return np.tensordot(self.member_weights, values, 1)
 
-    def _marginals(self, X, errors):
-        """Marginals of targets; known errors require Gaussian `Marginals`."""
-        pairs = zip(self.parts, self.weights, strict=True)
-        marginals = [mixture for part, weights in pairs for mixture in part.marginals(X, weights)]
-        if errors is None:
-            return marginals
-        return [
-            mixture._replace(scales=np.sqrt(mixture.scales**2 + errors)) for mixture in marginals
-        ]
+    def _over_marginals(self, function, X, errors, *arrays):
+        """Apply a function of `Marginals`, and of further arrays, to blocks of rows.
+
+        Known errors require Gaussian laws.
+        """
+
+        def of_rows(X, errors, *arrays):
+            pairs = zip(self.parts, self.weights, strict=True)
+            marginals = [some for part, weights in pairs for some in part.marginals(X, weights)]
+            if errors is not None:
+                scales = [np.sqrt(some.scales**2 + errors) for some in marginals]
+                marginals = [
+                    some._replace(scales=s) for some, s in zip(marginals, scales, strict=True)
+                ]
+            return function(marginals, *arrays)
+
+        return self._by_rows(of_rows, X, errors, *arrays)
 
     def _threads(self):
         return blas_threads(max(part.network.n_weights for part in self.parts))
@@ -283,20 +282,9 @@ class Rescaled(Part):
     columns: slice
     scaling: Scaling
 
-    @property
-    def network(self):
-        """Network of the part."""
-        return self.part.network
-
-    @property
-    def doubles_per_row(self):
-        """Memory per row to predict, in doubles."""
-        return self.part.doubles_per_row
-
-    @property
-    def noise(self):
-        """Noise of the part, in its own units."""
-        return self.part.noise
+    network = property(attrgetter("part.network"), doc="Network of the part.")
+    noise = property(attrgetter("part.noise"), doc="Noise of the part, in its own units.")
+    doubles_per_row = property(attrgetter("part.doubles_per_row"), doc="Memory per row in doubles.")
 
     def noise_covariances(self, X):
         return self._rescaled(self.part.noise_covariances(X[:, self.columns]))

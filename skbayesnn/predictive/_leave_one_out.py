@@ -67,7 +67,13 @@ class LeftOut(NamedTuple):
             else:
                 mean, spread = (values[:, rows] for values in given_hidden)
                 each = draws.noise.widened(y[rows], mean, spread, X[rows], some)
-            found.append(_reweighted(*each))
+            logs, f, cdf, variances = each
+            # average over networks, with the inverse likelihoods as weights
+            weights = softmax(-logs, axis=0)[..., None]
+            mean = np.sum(weights * f, axis=0)
+            variance = np.sum(weights * (variances + (f - mean) ** 2), axis=0)
+            log_density = np.log(len(logs)) - logsumexp(-logs, axis=0)
+            found.append((log_density, mean, np.sum(weights * cdf, axis=0), np.sqrt(variance)))
         return cls(*map(np.concatenate, zip(*found, strict=True)))
 
 
@@ -81,15 +87,6 @@ def _of_certain(draws, X, y, known):
     logs = np.log(np.maximum(np.sum(p * y, axis=-1), np.finfo(float).tiny))
     nothing = np.zeros_like(f)
     return logs, f, nothing, nothing
-
-
-def _reweighted(logs, f, cdf, variances):
-    """Average predictions of rows over networks, with the inverse likelihoods as weights."""
-    weights = softmax(-logs, axis=0)[..., None]
-    log_density = np.log(len(logs)) - logsumexp(-logs, axis=0)
-    mean, cdf = np.sum(weights * f, axis=0), np.sum(weights * cdf, axis=0)
-    variance = np.sum(weights * (variances + (f - mean) ** 2), axis=0)
-    return LeftOut(log_density, mean, cdf, np.sqrt(variance))
 
 
 def left_out(member, posterior, beta):

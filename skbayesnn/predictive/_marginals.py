@@ -83,10 +83,6 @@ class StudentTLaw:
 NORMAL = NormalLaw()
 
 
-def _normal_density(z):
-    return np.exp(-0.5 * z * z) / SQRT_2PI
-
-
 class Marginals(NamedTuple):
     """Predictive distributions of single targets: a location-scale mixture of one law."""
 
@@ -228,7 +224,7 @@ def _solved(components, probability, x, low, high, narrow):
         with np.errstate(all="ignore"):
             score = ndtri(F)
             missing = ndtri(probability) - score
-            new = at + missing * _normal_density(score) / density
+            new = at + missing * (np.exp(-0.5 * score * score) / SQRT_2PI) / density
             inside = (new >= low[left]) & (new <= high[left])
             found = inside & (np.abs(missing) ** 3 <= CLOSE * last[left] ** 2)
         last[left] = np.where(inside, np.minimum(np.abs(missing), 1.0), 0.0)

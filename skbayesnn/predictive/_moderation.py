@@ -15,6 +15,8 @@ from skbayesnn.network import row_blocks
 from skbayesnn.posterior.kernels._compiled import compiled_softmax_moments
 
 SOFTMAX_POINTS = 1024
+HERMITE_NODES, HERMITE_WEIGHTS = roots_hermitenorm(64)  # averages over the standard normal
+HERMITE_WEIGHTS = HERMITE_WEIGHTS / HERMITE_WEIGHTS.sum()
 MANY_CLASSES, FEW_POINTS = 50, 64  # beyond: independent activations, mirrored pairs of points
 SOFTMAX_CACHE = 8  # fraction of a block of rows whose points fit into the processor's cache
 
@@ -61,16 +63,9 @@ def _average(function, mean, variance, wide=None):
     return result.reshape(shape)
 
 
-@lru_cache(maxsize=1)
-def _hermite():
-    nodes, weights = roots_hermitenorm(64)
-    return nodes, weights / weights.sum()
-
-
 def _narrow(function, mean, sd):
     """Expectation by Gauss-Hermite quadrature, of a function smooth on the Gaussian's scale."""
-    nodes, weights = _hermite()
-    return function(mean[:, None] + sd[:, None] * nodes) @ weights
+    return function(mean[:, None] + sd[:, None] * HERMITE_NODES) @ HERMITE_WEIGHTS
 
 
 def _wide(function, mean, sd):

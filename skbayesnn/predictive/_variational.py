@@ -82,7 +82,8 @@ def _closest(member, posterior, settings, hyper):
         present = replace(member, precision=precision, shift=shift)
         mean, covariance = _activations(present, X)
         probability, target = activation_moments(mean, covariance)
-        turn = posterior.sample_weight @ _squared_norm((target - slopes) @ covariance)
+        turned = (target - slopes) @ covariance
+        turn = posterior.sample_weight @ np.einsum("nij,nji->n", turned, turned)
         slopes = slopes + share * (target - slopes)
         gradient, precision = linear_model(probability - t, slopes)
         gradient = gradient + groups.product(shift, hyper.alpha)
@@ -129,8 +130,3 @@ class _Sites(Likelihood):
         lead, weight = outputs.shape[:-2], targets.weight[:, None]
         gradient, curvature = targets.y * weight, targets.factors * weight[..., None]
         return tuple(np.broadcast_to(a, (*lead, *a.shape)) for a in (gradient, curvature))
-
-
-def _squared_norm(matrices):
-    """Trace ``Tr(M M)`` of matrices ``(n, p, p)``."""
-    return np.einsum("nij,nji->n", matrices, matrices)

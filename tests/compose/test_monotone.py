@@ -7,7 +7,7 @@ from scipy.special import expit, logit
 from sklearn.decomposition import PCA
 from sklearn.preprocessing import FunctionTransformer, PowerTransformer, StandardScaler
 
-from skbayesnn.compose._distribution import monotone_map
+from skbayesnn.compose._distribution import MonotoneMap
 
 RNG = np.random.default_rng(0)
 POSITIVE = np.exp(RNG.standard_normal((50, 1)))
@@ -32,7 +32,7 @@ def functions(forward, inverse):
 @pytest.mark.parametrize("name", CLOSED_FORMS)
 def test_slopes(name):
     y, forward, inverse, expected = CLOSED_FORMS[name]
-    mapping = monotone_map(functions(forward, inverse), y)
+    mapping = MonotoneMap(functions(forward, inverse), y)
     tol = 1e-6 if name == "units" else 1e-9  # numbers of 1e8 have 1e-8 of rounding
     assert_allclose(mapping.log_slope(forward(y)), expected(y) + 0 * y, rtol=0, atol=tol)
     assert_allclose(mapping.inverse(mapping.forward(y)), y, rtol=1e-12)
@@ -43,32 +43,32 @@ def test_slopes_of_power_transformers(method):
     transformer = PowerTransformer(method, standardize=False).fit(POSITIVE)
     power = transformer.lambdas_[0]
     origin = 0.0 if method == "box-cox" else 1.0
-    mapping = monotone_map(transformer, POSITIVE)
+    mapping = MonotoneMap(transformer, POSITIVE)
     slopes = mapping.log_slope(mapping.forward(POSITIVE))
     assert_allclose(slopes, (power - 1) * np.log(POSITIVE + origin), rtol=0, atol=1e-9)
 
 
 def test_ends():
     y = 1 + NUMBERS**2
-    root = monotone_map(functions(np.sqrt, np.square), y)
+    root = MonotoneMap(functions(np.sqrt, np.square), y)
     assert abs(root.lower[0]) < 1e-5
     assert root.upper[0] == np.inf
     assert_allclose(root.inverse(np.array([[-3.0], [2.0]])), [[0.0], [4.0]], atol=1e-10)
-    inverse = monotone_map(functions(np.reciprocal, np.reciprocal), y)
+    inverse = MonotoneMap(functions(np.reciprocal, np.reciprocal), y)
     assert 0 < inverse.lower[0] < 1e-9
     assert not inverse.increasing[0]
     box_cox = PowerTransformer("box-cox", standardize=False).fit(y)
     bound = -1 / box_cox.lambdas_[0]
-    mapping = monotone_map(box_cox, y)
+    mapping = MonotoneMap(box_cox, y)
     assert bound > 0  # of a negative power: no target has a larger value
     assert mapping.upper[0] == pytest.approx(bound, abs=1e-5)
     assert np.isfinite(mapping.inverse(np.array([[bound + 1.0]]))).all()
-    linear = monotone_map(StandardScaler().fit(y), y)
+    linear = MonotoneMap(StandardScaler().fit(y), y)
     assert (linear.lower[0], linear.upper[0]) == (-np.inf, np.inf)
 
 
 def test_slopes_that_do_not_exist_are_nan():
-    mapping = monotone_map(functions(np.sqrt, np.square), np.array([[0.0], [1.0], [4.0]]))
+    mapping = MonotoneMap(functions(np.sqrt, np.square), np.array([[0.0], [1.0], [4.0]]))
     assert np.isnan(mapping.log_slope(np.array([[0.0], [1.0]]))).tolist() == [[True], [False]]
 
 
@@ -82,4 +82,4 @@ def test_slopes_that_do_not_exist_are_nan():
 )
 def test_what_is_refused(transformer, y, message):
     with pytest.raises(ValueError, match=message):
-        monotone_map(transformer.fit(y), y)
+        MonotoneMap(transformer.fit(y), y)

@@ -21,7 +21,7 @@ from skbayesnn import (
     Sampler,
     Solver,
 )
-from skbayesnn.estimators.inputs._combinations import (
+from skbayesnn.estimators.inputs._parameters import (
     CENSORED,
     MEASUREMENTS,
     PARTIAL_FIT,

@@ -38,9 +38,9 @@ def fit(y, **options):
 
 def test_what_a_spike_is():
     zeros, ceiling = spike(ZEROS), spike(CEILING)
-    assert (zeros.value, zeros.lowest, zeros.highest) == (0.0, True, False)
+    assert (zeros.value, zeros.place) == (0.0, "lowest")
     assert abs(zeros.share - np.mean(ZEROS == 0)) < 1e-12
-    assert ceiling.highest
+    assert ceiling.place == "highest"
     assert ceiling.value == CEILING.max()
     assert spike((SMOOTH > 1).astype(float)).two_values
     one = np.r_[SMOOTH[:-1], 5.0]  # weights count rows

@@ -24,14 +24,13 @@ def check_hyperpriors(prior, noise):
             "prior.hyperprior must be None, or a dict from names of weight groups to LogUniform or "
             f"Gamma; got {given!r}."
         )
-    named = {f"prior.hyperprior[{name!r}]": [one] for name, one in (given or {}).items()}
-    named["noise.hyperprior"] = [] if noise is None else noise._hyperpriors
-    for name, priors in named.items():
-        for one in priors:
-            if not isinstance(one, LogUniform | Gamma):
-                raise TypeError(
-                    f"{name} must be a LogUniform or Gamma of skbayesnn.posterior, got {one!r}."
-                )
+    named = [(f"prior.hyperprior[{name!r}]", one) for name, one in (given or {}).items()]
+    named += [("noise.hyperprior", one) for one in ([] if noise is None else noise._hyperpriors)]
+    for name, one in named:
+        if not isinstance(one, LogUniform | Gamma):
+            raise TypeError(
+                f"{name} must be a LogUniform or Gamma of skbayesnn.posterior, got {one!r}."
+            )
 
 
 def hyperpriors_of_groups(given, n_rows, names, free):
@@ -179,22 +178,25 @@ def _matrix(given, k, name):
     return precision
 
 
-def informed(estimator, problem, hidden_layer_sizes, earlier):
-    """Add a general Gaussian prior to the problem, if one is given or was learnt."""
+def with_prior(estimator, problem, hidden_layer_sizes, earlier):
+    """Add the prior of the weights to the problem: of groups, or as it is given or was learnt."""
     prior = estimator._prior
+    n_rows = problem.sample_weight.sum() if prior._has_relevances else np.inf
+    factor, hyperprior, settled = prior.precision, prior.hyperprior, ()
+    if not isinstance(problem.prior, str):
+        n_weights = problem.network(hidden_layer_sizes).n_weights
+        if np.shape(prior.kind) != (n_weights,):
+            raise ValueError(
+                f"prior given as an array needs one group label for each of the {n_weights} "
+                f"weights; got shape {np.shape(prior.kind)}."
+            )
     if earlier is not None:
-        factor = earlier.factor
-        problem = replace(
-            problem,
-            groups=earlier.learnt.prior,
-            hyperprior=partial(hyperpriors_of_groups, earlier.hyperprior or {}, np.inf),
-            noise_hyperprior=_noise_after(estimator, problem, earlier.learnt.noise),
-        )
+        factor, hyperprior, n_rows = earlier.factor, earlier.hyperprior, np.inf
+        noise = _noise_after(estimator, problem, earlier.learnt.noise)
+        problem = replace(problem, groups=earlier.learnt.prior, noise_hyperprior=noise)
         settled = tuple(problem.groups.names)
-    elif prior.mean is None and prior.base_precision is None:
-        return problem
-    else:
-        network, factor = problem.network(hidden_layer_sizes), prior.precision
+    elif prior.mean is not None or prior.base_precision is not None:
+        network = problem.network(hidden_layer_sizes)
         to_user = estimator._units(network).weights
         groups, settled = given_prior(prior, network, problem.feature_names, to_user)
         problem = replace(problem, groups=groups)
@@ -205,14 +207,18 @@ def informed(estimator, problem, hidden_layer_sizes, earlier):
                 "prior.base_precision is numerically singular in the units of the fit. Use a "
                 "larger one, or other units of X and y."
             )
-    most, n_weights = problem.limits.dense, len(problem.groups.labels)
-    if problem.groups.coupled and n_weights > most:
+    groups, most = problem.groups, problem.limits.dense
+    if groups is not None and groups.coupled and len(groups.labels) > most:
         raise ValueError(
             f"prior.base_precision with elements off its diagonal, which standardize=True brings "
             f"about, needs whole matrices. They are formed for up to {most} weights; this "
-            f"network has {n_weights}."
+            f"network has {len(groups.labels)}."
         )
-    return replace(problem, weight_precision=partial(precision_factors, factor, settled))
+    return replace(
+        problem,
+        weight_precision=partial(precision_factors, factor, settled),
+        hyperprior=partial(hyperpriors_of_groups, hyperprior or {}, n_rows),
+    )
 
 
 def _noise_after(estimator, problem, learnt):
@@ -226,10 +232,19 @@ def _noise_after(estimator, problem, learnt):
 
 
 def out_of_bounds(estimator):
-    """Describe a bound of the precisions that restricts the fit; ``None`` if no bound does.
+    """A warning about a bound of the precisions that restricts the fit, or ``None``.
 
     It may where data are not standardised.
     """
+    if estimator.standardize:
+        return None
+
+    def because_of_units(what):
+        return (
+            f"{what}, because X and y are not standardised. Use standardize=True or other units, "
+            "or other bounds by a hyperprior."
+        ), UserWarning
+
     problem, (posterior, settings) = estimator._result.problem, estimator._result.posed
     free = settings.free
     sd = estimator.weight_precisions_[: len(free.alpha)] ** -0.5  # noise network last
@@ -240,7 +255,8 @@ def out_of_bounds(estimator):
         noise = np.atleast_1d(estimator.noise_std_)[inferred]
         levels = free.beta_prior[of_output[inferred]]
     own, names = free.alpha_prior, np.array(posterior.groups.names)
-    low = free.alpha & (sd <= own.lower / AT_BOUND) & (estimator._gamma[: len(sd)] > WANTED)
+    low = free.alpha & (sd <= own.lower / AT_BOUND)
+    low &= False if estimator._gamma is None else estimator._gamma[: len(sd)] > WANTED
     for bounds, weights, noises in (
         ("upper", free.alpha & (sd >= AT_BOUND * own.upper), noise >= AT_BOUND * levels.upper),
         ("lower", low, noise <= levels.lower / AT_BOUND),
@@ -248,7 +264,7 @@ def out_of_bounds(estimator):
         reached = ["the noise"] * sum(noises) + [f"the prior of {name}" for name in names[weights]]
         if reached:
             values = *getattr(levels, bounds)[noises], *getattr(own, bounds)[weights]
-            return (
+            return because_of_units(
                 f"The standard deviation of {reached[0]} is at its {bounds} bound of {values[0]:g}"
             )
     spread, needed = np.max(np.std(problem.X, axis=0)), 1.0
@@ -256,7 +272,7 @@ def out_of_bounds(estimator):
         needed = np.max(np.std(problem.y, axis=0))
     widest = np.max(own.upper[free.alpha], initial=0.0)
     if np.any(free.alpha) and 0 < spread * widest < TOO_LITTLE * needed:
-        return (
+        return because_of_units(
             "The columns of X vary by so little that no weights within the bounds of their "
             "prior make a difference"
         )

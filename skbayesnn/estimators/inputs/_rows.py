@@ -14,7 +14,7 @@ import numpy as np
 from scipy.spatial import KDTree
 from scipy.stats import norm
 from sklearn.utils import check_array, check_random_state
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_consistent_length, validate_data
 
 from skbayesnn._data import Scaling
 from skbayesnn._typing import Array, RandomState
@@ -58,6 +58,17 @@ def numeric(y):
     if not np.all(np.isfinite(y)):
         raise ValueError("Input y contains NaN or infinity.")
     return y[:, None] if y.ndim == 1 else y
+
+
+def targets_of_rows(y, n_rows, n_outputs):
+    """Convert targets of rows, or one number for all, to numbers ``(n_rows, n_outputs)``."""
+    y = numeric(y)
+    if y.ndim == 0:
+        y = np.full((n_rows, n_outputs), y)
+    check_consistent_length(range(n_rows), y)
+    if y.shape[1] != n_outputs:
+        raise ValueError(f"y has {y.shape[1]} outputs, the model was fitted with {n_outputs}.")
+    return y
 
 
 def _is_word(cell):
@@ -136,13 +147,7 @@ def checked_weights(sample_weight: Any, n_rows: int, name: str = "sample_weight"
 
 def checked_errors(measurement_std, shape):
     """Known measurement errors of all targets, ``(n_samples, n_outputs)``, which is ``shape``."""
-    errors = floats(measurement_std, "measurement_std")
-    n, n_outputs = shape
-    if errors.shape not in ((), (n,), (n, 1), (n, n_outputs)):
-        raise ValueError(
-            f"measurement_std must be one number, or have shape ({n},) or ({n}, {n_outputs}): a "
-            f"standard deviation for every row; got {errors.shape}."
-        )
+    errors = _of_rows(measurement_std, "measurement_std", shape)
     if not np.all(np.isfinite(errors)):
         raise ValueError(
             "measurement_std contains NaN or infinity. Leave out rows whose error is not known, or "
@@ -150,22 +155,28 @@ def checked_errors(measurement_std, shape):
         )
     if np.any(errors < 0):
         raise ValueError("measurement_std must not be negative: it holds standard deviations.")
-    errors = errors[:, None] if errors.ndim == 1 else errors
-    return np.broadcast_to(errors, shape)
+    return errors
+
+
+def _of_rows(given, name, shape):
+    """Expand one number, one per row or one per target to ``shape``, ``(n, n_outputs)``."""
+    values, (n, n_outputs) = floats(given, name), shape
+    if values.shape not in ((), (n,), (n, 1), shape):
+        several = f" or ({n}, {n_outputs})" if n_outputs > 1 else ""
+        raise ValueError(
+            f"{name} must be one number, or have shape ({n},){several}; got {values.shape}."
+        )
+    return np.broadcast_to(values[:, None] if values.ndim == 1 else values, shape)
 
 
 def checked_exposure(exposure, n_rows):
     """Exposures of all rows, ``(n_rows, 1)``, 1 if ``None``; raise unless they are positive."""
-    given = floats(1.0 if exposure is None else exposure, "exposure")
-    if given.shape not in ((), (n_rows,), (n_rows, 1)):
-        raise ValueError(
-            f"exposure must be one number, or have shape ({n_rows},); got {given.shape}."
-        )
+    given = _of_rows(1.0 if exposure is None else exposure, "exposure", (n_rows, 1))
     if not np.all(np.isfinite(given) & (given > 0)):
         raise ValueError(
             "exposure must be positive and finite. Leave out rows that were not observed."
         )
-    return np.broadcast_to(given.reshape(-1, 1), (n_rows, 1))
+    return given
 
 
 def check_counts(y):
@@ -220,18 +231,18 @@ def trouble_with_weights(sample_weight):
 
 
 class Spike(NamedTuple):
-    """Value that many rows or gross outliers have, and whether it is the lowest or highest one.
+    """Value that many rows or gross outliers have.
 
-    ``two_values``: there is only one other value. ``agreement``: share of nearest neighbours that
-    also have the value, from 0 by chance to 1. ``is_outlier``: `gross_outliers` have the value.
-    ``scatter``: standard deviation at given inputs over the one of all targets, if the value occurs
-    anywhere. ``kurtosis``: kurtosis of the targets.
+    ``place``: "lowest", "highest" or "most common" of all values. ``two_values``: there is only one
+    other value. ``agreement``: share of nearest neighbours that also have the value, from 0 by
+    chance to 1. ``is_outlier``: `gross_outliers` have the value. ``scatter``: standard deviation at
+    given inputs over the one of all targets, if the value occurs anywhere. ``kurtosis``: kurtosis
+    of the targets.
     """
 
     value: float
     share: float
-    lowest: bool
-    highest: bool
+    place: str
     two_values: bool
     agreement: float
     is_outlier: bool
@@ -247,14 +258,14 @@ class Spike(NamedTuple):
         if same is None:
             return None
         value, others = y[same][0], y[~same]
+        place = "highest" if value > others.max() else "most common"
         share = np.average(same, weights=weight)
         z = Scaling.standard(y[:, None], weight).transform(y[:, None])[:, 0]
         distances = np.average((z - z[same][0]) ** 2, weights=weight * ~same)
         return cls(
             float(value),
             float(share),
-            bool(value < others.min()),
-            bool(value > others.max()),
+            "lowest" if value < others.min() else place,
             bool(others.min() == others.max()),
             agreement(X, same),
             bool(np.all(outliers[same])),
@@ -300,12 +311,11 @@ class Spike(NamedTuple):
                 "or a fault. Leave these rows out. Otherwise they are taken for outliers where "
                 "noise is 'auto' or 'student_t'."
             )
-        place = "lowest" if self.lowest else "highest" if self.highest else "most common"
         tried = (
             "constant noise and linear models are" if self.hides_structure else "constant noise is"
         )
         return (
-            f"{share}, the {place} value. No "
+            f"{share}, the {self.place} value. No "
             f"continuous distribution describes this, so only {tried} tried. If it is a "
             "limit, pass censored to fit. Otherwise learn with a classifier which rows have "
             f"y = {self.value:g}, and fit a regressor to the others."

@@ -204,11 +204,6 @@ class Noise(Setting):
         return self.kind in COUNTS
 
     @property
-    def _is_known(self):
-        """True if a level is given."""
-        return not (isinstance(self.std, str) and self.std == "auto")
-
-    @property
     def _hyperpriors(self):
         """Given priors of the noise levels, as a list."""
         given = self.hyperprior

@@ -71,7 +71,13 @@ class CategoricalDistribution:
 
     def pmf(self, y: ArrayLike) -> Array:
         """Return the probability of classes."""
-        return self.probabilities[np.arange(len(self.probabilities)), self._codes(y)]
+        n = len(self.probabilities)
+        y = column_or_1d(np.full(n, y) if np.ndim(y) == 0 else y)
+        check_consistent_length(self.probabilities, y)
+        unknown = np.setdiff1d(y, self.classes)
+        if len(unknown):
+            raise ValueError(f"y holds classes that were not in the training data: {unknown}.")
+        return self.probabilities[np.arange(n), np.searchsorted(self.classes, y)]
 
     def logpmf(self, y: ArrayLike) -> Array:
         """Return the log probability of classes in nats, at least that of the smallest number."""
@@ -98,12 +104,3 @@ class CategoricalDistribution:
         below = np.cumsum(self.probabilities, axis=1)[:, :-1]
         drawn = np.sum(rng.uniform(size=(number, len(below), 1)) > below, axis=-1)
         return self.classes[drawn[0] if size is None else drawn]
-
-    def _codes(self, y):
-        """Positions of labels among the classes."""
-        y = column_or_1d(np.full(len(self.probabilities), y) if np.ndim(y) == 0 else y)
-        check_consistent_length(self.probabilities, y)
-        unknown = np.setdiff1d(y, self.classes)
-        if len(unknown):
-            raise ValueError(f"y holds classes that were not in the training data: {unknown}.")
-        return np.searchsorted(self.classes, y)

@@ -11,13 +11,12 @@ import numpy as np
 from numpy.polynomial.hermite_e import hermegauss
 from numpy.typing import ArrayLike
 from scipy.special import ndtr
-from sklearn.utils.validation import check_consistent_length
 
 from skbayesnn._data import Scaling
 from skbayesnn._docs import documented
 from skbayesnn._typing import Array, RandomState
 from skbayesnn.estimators.inputs._parameters import count, probabilities, tails
-from skbayesnn.estimators.inputs._rows import generator, numeric
+from skbayesnn.estimators.inputs._rows import generator, targets_of_rows
 from skbayesnn.predictive import CountEnsemble, Ensemble
 
 KINDS = ("total", "epistemic", "aleatoric")
@@ -240,8 +239,14 @@ class PredictiveDistribution(Distribution):
             )
 
         def of_standardised(targets):
-            given = self.scaling.inverse(targets).reshape(-1, targets.shape[-1])
-            return _applied(function, self._shaped(given)).reshape(targets.shape)
+            given = self._shaped(self.scaling.inverse(targets).reshape(-1, targets.shape[-1]))
+            values = np.asarray(function(given), dtype=float)
+            if values.shape != given.shape or not np.all(np.isfinite(values)):
+                raise ValueError(
+                    "function must return finite numbers, an array of the shape that it is given; "
+                    f"given {given.shape}, it returned {values.shape}."
+                )
+            return values.reshape(targets.shape)
 
         mean, variance = ensemble.function_moments(self.X, of_standardised, self.errors)
         return self._shaped(mean), self._shaped(np.sqrt(variance))
@@ -292,13 +297,7 @@ class PredictiveDistribution(Distribution):
                 "This model was fitted with noise.std=0: all noise is that of measurements. Give "
                 "measurement_std of these rows, too."
             )
-        y, n_outputs = numeric(y), self.ensemble.n_outputs
-        if y.ndim == 0:
-            y = np.full((len(self.X), n_outputs), y)
-        check_consistent_length(self.X, y)
-        if y.shape[1] != n_outputs:
-            raise ValueError(f"y has {y.shape[1]} outputs, the model was fitted with {n_outputs}.")
-        return self.scaling.transform(y)
+        return self.scaling.transform(targets_of_rows(y, len(self), self.ensemble.n_outputs))
 
     def _shaped(self, values):
         """Drop the axis of outputs if y had none."""
@@ -360,14 +359,3 @@ class CountDistribution(PredictiveDistribution):
                 stacklevel=3,
             )
         return super()._targets(y)
-
-
-def _applied(function, targets):
-    """Apply a function of targets; raise unless it keeps their shape and is finite."""
-    values = np.asarray(function(targets), dtype=float)
-    if values.shape != targets.shape or not np.all(np.isfinite(values)):
-        raise ValueError(
-            "function must return finite numbers, an array of the shape that it is given; "
-            f"given {targets.shape}, it returned {values.shape}."
-        )
-    return values

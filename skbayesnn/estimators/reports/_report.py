@@ -1,6 +1,6 @@
 """Reports on evidence fits."""
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -119,42 +119,6 @@ class EvidenceReport(Printed):
         if minima and any(field.name == name for field in fields(minima[0].terms)):
             return getattr(minima[0].terms, name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-
-    def of_transformed_targets(self, log_slopes):
-        """Convert to the report of a model whose targets were transformed before the fit.
-
-        Parameters
-        ----------
-        log_slopes : float
-            Sum of the logarithms of the slopes of the transformation at all training targets, which
-            is added to ``target_scale``.
-
-        Returns
-        -------
-        EvidenceReport
-            Report whose evidences and ``bic`` are densities of the original targets. The noise and
-            ``gpe`` are left out, because they are in units of the transformed targets.
-        """
-        minima = tuple(
-            replace(
-                minimum,
-                log_evidence=minimum.log_evidence + log_slopes,
-                terms=replace(minimum.terms, target_scale=minimum.terms.target_scale + log_slopes),
-                bic=minimum.bic + log_slopes,
-                gpe=np.nan,
-                noise_std=None,
-            )
-            for minimum in self.minima
-        )
-        noises = {name: value + log_slopes for name, value in self.noise_log_evidences.items()}
-        return replace(
-            self,
-            log_evidence=self.log_evidence + log_slopes,
-            laplace_log_evidence=self.laplace_log_evidence + log_slopes,
-            minima=minima,
-            noise_std=None,
-            noise_log_evidences=noises,
-        )
 
     def _summary(self):
         best = self.minima[0]

@@ -11,15 +11,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from skbayesnn._data import Scaling, standardised, standardised_variances
 from skbayesnn._docs import documented
-from skbayesnn.estimators.inputs._combinations import (
+from skbayesnn.estimators.inputs._parameters import (
     CENSORED,
     FIXED_NOISE,
     GAMMA_NOISE,
     MEASUREMENTS,
     check_combinations,
     choices_of,
+    fixed_values,
+    layer_sizes,
 )
-from skbayesnn.estimators.inputs._parameters import fixed_values, layer_sizes
 from skbayesnn.estimators.inputs._prior import hyperpriors_of_noise
 from skbayesnn.estimators.inputs._rows import (
     Spike,
@@ -239,9 +240,13 @@ class RegressionFit(Regression):
             )
         variances = _variances(errors, y_scaling, likelihood, free, values)
         least = look.least_noise(y_scaling.scale) * self.standardize
+        priors = list(hyperpriors_of_noise(self._noise, free))
+        for level, lower in zip(likelihood.levels, least, strict=True):
+            if priors[level] == LogUniform():
+                priors[level] = LogUniform(max(LogUniform().lower, float(lower)))
         return {
             "noise_precision": (free, ratio**-2.0),
-            "noise_hyperprior": self._noise_hyperpriors(least, likelihood, free),
+            "noise_hyperprior": tuple(priors),
             "known": rows.known if self._has_limits else variances,
             "noise_hidden_layer_sizes": layer_sizes(self._noise),
             "laws": ONLY_CONSTANT if look.found_spikes or look.constant.any() else None,
@@ -259,22 +264,6 @@ class RegressionFit(Regression):
         rows = super()._canonical(*checked)
         may_repeat = self._has_limits or self._noise._is_of_counts
         return rows._replace(look=FirstLook.of(rows, may_repeat))
-
-    def _possible_layers(self, rows, hidden_layer_sizes):
-        """Hidden layers to fit: none instead of ``"auto"`` where all structure is hidden."""
-        hidden = rows.look.hides_structure and hidden_layer_sizes == "auto"
-        return () if hidden else hidden_layer_sizes
-
-    def _noise_hyperpriors(self, least, likelihood, free):
-        """Hyperpriors of the noise levels, with larger lower bounds where outputs have some."""
-        priors = list(hyperpriors_of_noise(self._noise, free))
-        for level, lower in zip(likelihood.levels, least, strict=True):
-            if priors[level] == LogUniform():
-                priors[level] = LogUniform(max(LogUniform().lower, float(lower)))
-        return tuple(priors)
-
-    def _trouble_with_targets(self, rows):
-        return rows.look.trouble(rows.y)
 
     def _noise_model(self, problem):
         """Noise model to fit; known errors or gross outliers leave a single choice."""
