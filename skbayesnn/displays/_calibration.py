@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import binom
 from sklearn.base import is_regressor
-from sklearn.utils.validation import check_consistent_length
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from skbayesnn._typing import Array, Axes, Estimator
 from skbayesnn.displays._display import COLORS, NETWORKS, SKY, Display
-from skbayesnn.estimators._pipeline import predictor
+from skbayesnn.estimators._pipeline import final_step, predictor
 from skbayesnn.metrics._scorers import distribution, probability_integral
 
 DIAGONAL = "calibrated"
@@ -69,38 +69,49 @@ class CalibrationDisplay(Display):
     def from_estimator(
         cls,
         estimator: Estimator,
-        X: ArrayLike,
-        y: ArrayLike,
+        X: ArrayLike | None = None,
+        y: ArrayLike | None = None,
         *,
         exposure: ArrayLike | None = None,
         name: str | None = None,
         ax: Axes = None,
         **plot_options: Any,
     ) -> Self:
-        """Predict test data and draw the curves.
+        """Predict test data, or each training row from the others, and draw the curves.
 
         Parameters
         ----------
         estimator : fitted regressor, or Pipeline that ends in one
             Estimator of this package, or any regressor with ``predict(X, return_std=True)``, whose
             predictions are taken as Gaussian.
-        X : array-like of shape (n_samples, n_features)
-            Inputs that were not used in training.
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        X : array-like of shape (n_samples, n_features), optional
+            Inputs that were not used in training. Without ``X`` and ``y``, a regressor of this
+            package predicts its distinct training rows, each from the others, without refits
+            (leave-one-out PIT).
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
             Targets of ``X``.
         exposure : array-like of shape (n_samples,), optional
             Exposures of counts.
         name : str, optional
             Name of the estimator in the legend.
         """
-        check_consistent_length(X, y)
-        model, rows = predictor(estimator, X)
+        if X is None and y is None:
+            model = final_step(getattr(estimator, "best_estimator_", estimator))
+            model = getattr(model, "regressor_", model)  # a transformation keeps probabilities
+            rows = None
+        else:
+            check_consistent_length(X, y)
+            model, rows = predictor(estimator, X)
         if not is_regressor(model):
             raise TypeError(
                 "This display needs a regressor; for classifiers there is "
                 f"sklearn.calibration.CalibrationDisplay. Got {estimator!r}."
             )
-        pit = probability_integral(distribution(model, rows, exposure), y).reshape(len(y), -1)
+        if rows is None:
+            check_is_fitted(model)
+            pit = model._left_out.cdf
+        else:
+            pit = probability_integral(distribution(model, rows, exposure), y).reshape(len(y), -1)
         names = None
         if pit.shape[1] > 1:
             names = [f"{name}, y{i}" if name else f"y{i}" for i in range(pit.shape[1])]
