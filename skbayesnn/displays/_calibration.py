@@ -60,6 +60,8 @@ class CalibrationDisplay(Display):
     >>> model = EvidenceMLPRegressor((), random_state=0).fit(X[:40], y[:40])
     >>> CalibrationDisplay.from_estimator(model, X[40:], y[40:]).pit.shape
     (50, 1)
+    >>> CalibrationDisplay.from_estimator(model).pit.shape  # training rows, each left out
+    (40, 1)
     """
 
     pit: Array
@@ -95,10 +97,10 @@ class CalibrationDisplay(Display):
         name : str, optional
             Name of the estimator in the legend.
         """
-        if X is None and y is None:
+        left_out = X is None and y is None
+        if left_out:
             model = final_step(getattr(estimator, "best_estimator_", estimator))
             model = getattr(model, "regressor_", model)  # a transformation keeps probabilities
-            rows = None
         else:
             check_consistent_length(X, y)
             model, rows = predictor(estimator, X)
@@ -107,8 +109,10 @@ class CalibrationDisplay(Display):
                 "This display needs a regressor; for classifiers there is "
                 f"sklearn.calibration.CalibrationDisplay. Got {estimator!r}."
             )
-        if rows is None:
+        if left_out:
             check_is_fitted(model)
+            if getattr(model, "_has_limits", True) or not hasattr(model, "_left_out"):
+                raise TypeError("Pass X and y: leave-one-out predictions are not available.")
             pit = model._left_out.cdf
         else:
             pit = probability_integral(distribution(model, rows, exposure), y).reshape(len(y), -1)
