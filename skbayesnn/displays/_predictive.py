@@ -125,7 +125,7 @@ class PredictiveDisplay(Display):
         X = X if hasattr(X, "columns") else check_array(X, ensure_all_finite="allow-nan")
         names = feature_names(estimator, X)
         index = feature_index(feature, names)
-        x = np.linspace(*extent(column(X, index), names[index], margin), grid_resolution)
+        x = np.linspace(*feature_range(column(X, index), names[index], margin), grid_resolution)
         rows = slice_of_inputs(X, index, x, fixed, names)
         model, rows = predictor(estimator, rows)
         mean, std = (some.reshape(len(x), -1) for some in moments(model, rows))
@@ -171,7 +171,7 @@ class PredictiveDisplay(Display):
         """
         with self._panels(ax, (1, 1), (3.5, 2.8)) as (axes,):
             self.bands_ = []
-            for std, color, name in self._parts():
+            for std, color, name in self._bands():
                 style = {"color": color, "lw": 0, "label": f"{name}, ±{n_std:g} sd"}
                 low, high = self.mean - n_std * std, self.mean + n_std * std
                 self.bands_.append(axes.fill_between(self.x, low, high, **style))
@@ -194,7 +194,7 @@ class PredictiveDisplay(Display):
             self._legend(2)
         return self
 
-    def _parts(self):
+    def _bands(self):
         """List standard deviations with the colours and names of their bands."""
         if self.epistemic_std is None:
             return [(self.total_std, BANDS[0], "predictive")]
@@ -234,7 +234,7 @@ def column(X, index):
     return np.asarray(X[X.columns[index]] if hasattr(X, "columns") else X[:, index])
 
 
-def extent(values, name, margin):
+def feature_range(values, name, margin):
     """Range of a feature, widened by a fraction of it on either side."""
     try:
         values = np.asarray(values, dtype=float)
@@ -246,7 +246,7 @@ def extent(values, name, margin):
     return low - margin * (high - low), high + margin * (high - low)
 
 
-def typical(values):
+def typical_value(values):
     """Typical value: the median of numbers, the most frequent value of anything else."""
     if np.issubdtype(values.dtype, np.number):
         return np.nanmedian(values)
@@ -262,7 +262,7 @@ def slice_of_inputs(X, index, values, fixed, names):
     if index in fixed:
         raise ValueError(f"Feature {names[index]} cannot be fixed: it varies in this display.")
     columns = [
-        values if i == index else np.repeat(fixed.get(i, typical(column(X, i))), len(values))
+        values if i == index else np.repeat(fixed.get(i, typical_value(column(X, i))), len(values))
         for i in range(len(names))
     ]
     if hasattr(X, "columns"):
