@@ -19,7 +19,7 @@ SHORTEST = 1e-3  # seconds: max_time must be positive
 
 
 class Fit(NamedTuple):
-    """Outcome of a candidate: the model, or the error of its fit, or neither if it was not tried."""
+    """Outcome of a candidate: the model, or the error of its fit, or neither if not tried."""
 
     model: Any = None
     seconds: float = 0.0
