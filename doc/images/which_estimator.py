@@ -25,13 +25,15 @@ ARROWS = [  # (from, to, answer)
     ("final", "sample", "yes"),
 ]
 
-figure, axes = plt.subplots(figsize=(7.2, 3.7), layout="constrained")
+figure, axes = plt.subplots(figsize=(7.6, 3.9), layout="constrained")
 axes.set(xlim=(-0.9, 10.4), ylim=(-0.2, 4.1))
 axes.axis("off")
 drawn = {}
 for name, (x, y, text, colour) in BOXES.items():
     box = {"boxstyle": "round,pad=0.5", "facecolor": colour, "edgecolor": "0.35"}
-    drawn[name] = axes.text(x, y, text, ha="center", va="center", fontsize=8, color="0.1", bbox=box)
+    drawn[name] = axes.text(
+        x, y, text, ha="center", va="center", fontsize=9.5, color="0.1", bbox=box
+    )
 figure.draw_without_rendering()  # the boxes now have their sizes
 for start, end, answer in ARROWS:
     (x0, y0, *_), (x1, y1, *_) = BOXES[start], BOXES[end]
@@ -48,4 +50,4 @@ for start, end, answer in ARROWS:
     )
     middle = 0.5 * (x0 + x1), 0.5 * (y0 + y1)
     box = {"boxstyle": "round,pad=0.1", "facecolor": "white", "edgecolor": "none"}
-    axes.text(*middle, answer, ha="center", va="center", fontsize=8, color="0.1", bbox=box)
+    axes.text(*middle, answer, ha="center", va="center", fontsize=9.5, color="0.1", bbox=box)
