@@ -99,7 +99,8 @@ class CalibrationDisplay(Display):
         """
         left_out = X is None and y is None
         if left_out:
-            model = final_step(getattr(estimator, "best_estimator_", estimator))
+            best = getattr(estimator, "best_estimator_", estimator)
+            model = final_step(getattr(estimator, "predictor_", best))  # perhaps an average
             model = getattr(model, "regressor_", model)  # a transformation keeps probabilities
         else:
             check_consistent_length(X, y)

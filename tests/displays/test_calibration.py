@@ -14,6 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor, Prior
 from skbayesnn.compose import TransformedTargetRegressor
 from skbayesnn.displays import CalibrationDisplay
+from skbayesnn.model_selection import EvidenceSearch
 
 pytestmark = [
     pytest.mark.usefixtures("laplace"),
@@ -70,6 +71,16 @@ def test_samplers_predict_left_out_rows_less_well_than_their_training_rows():
     assert np.std(left_out) > np.std(
         CalibrationDisplay.from_estimator(model, X[TRAIN], Y[TRAIN, 0]).pit
     )
+
+
+def test_left_out_rows_of_searches():
+    grid = {"prior": ["layer", "ard"]}
+    search = EvidenceSearch(EvidenceMLPRegressor(()), grid).fit(X[TRAIN], Y[TRAIN, 0])
+    of_best = CalibrationDisplay.from_estimator(search.best_estimator_).pit
+    assert_array_equal(CalibrationDisplay.from_estimator(search).pit, of_best)
+    average = search.set_params(combine="equal").fit(X[TRAIN], Y[TRAIN, 0])
+    with pytest.raises(TypeError, match="Pass X and y"):
+        CalibrationDisplay.from_estimator(average)
 
 
 @pytest.mark.parametrize("model", [BayesianRidge(), EvidenceMLPRegressor(())])
