@@ -111,7 +111,8 @@ class CalibrationDisplay(Display):
                 f"sklearn.calibration.CalibrationDisplay. Got {estimator!r}."
             )
         if left_out:
-            check_is_fitted(model)
+            if hasattr(model, "fit"):  # averages have none
+                check_is_fitted(model)
             if getattr(model, "_has_limits", True) or not hasattr(model, "_left_out"):
                 raise TypeError("Pass X and y: leave-one-out predictions are not available.")
             pit = model._left_out.cdf
