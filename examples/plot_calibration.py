@@ -104,6 +104,17 @@ for candidate in model.candidates_:
 print(model.evidence_report_.full())
 
 # %%
+# Each training row, predicted from the others
+# --------------------------------------------
+# A fit also predicts each of its training rows from all others, without
+# refits. The curve shows how many measurements lie inside intervals of every
+# probability. The histogram is that of the predictive probabilities of values
+# below the measured one: flat if the error bars are right.
+
+CalibrationDisplay.from_estimator(model)
+plt.show()
+
+# %%
 # Cross-validation
 # ----------------
 # In five folds, a model predicts every wine that it was not trained on. Three
@@ -169,11 +180,9 @@ for name in estimators:
     print(f"{name:26s}{rmse[name]:10.2f}{coverage[name]:18.0%}{text:>24s}")
 
 # %%
-# The display shows how many measurements lie inside intervals of every
-# probability, and the histogram of the predictive probabilities of values below
-# the measured one. Curves inside the bands are consistent with perfect
-# calibration. Here wide intervals contain as many measurements as they should,
-# and narrow ones slightly more.
+# The display now shows the predictions of the five folds. Curves inside the
+# bands are consistent with perfect calibration. Here wide intervals contain as
+# many measurements as they should, and narrow ones slightly more.
 
 CalibrationDisplay.from_pit(cdf[ours])
 plt.show()

@@ -53,7 +53,7 @@ for mean, (low, high) in zip(at.mean(), at.interval(0.9), strict=True):
 
 # %%
 # Next, concentrations fall with depth until they are below the limit of
-# detection, 0.6 mg/l. A fit without these rows sees only the high ones among
+# detection, 0.6 mg/l. A fit without these rows uses only the high ones among
 # the deep measurements. A fit with their limits uses the probability of a value
 # below the limit.
 

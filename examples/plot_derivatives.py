@@ -3,7 +3,7 @@ Rates of change, sensitivity and novelty
 ========================================
 
 The yield of a reaction is measured at forty temperatures and times. A network
-is fitted, and three questions are asked of it. How fast does the yield change
+is fitted, and answers three questions. How fast does the yield change
 with temperature, and how sure is that? Which input matters more? Which settings
 are unlike those that were measured? The data are generated, so the true rate is
 known.

@@ -5,7 +5,7 @@ Error ellipses of outputs that err together
 A tracker follows a point along a curve. Its two coordinates share a source of
 error, so the measurements lie in a narrow, tilted ellipse around the truth. A
 model with independent noise of both coordinates has upright ellipses.
-``noise="correlated"`` finds the tilt, and the evidence supports it.
+``noise="correlated"`` finds the tilt, and has a higher evidence.
 """
 
 import matplotlib.pyplot as plt

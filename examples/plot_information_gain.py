@@ -6,7 +6,7 @@ How much information would a new measurement give? D. J. C. MacKay (*Bayesian
 Methods for Adaptive Models*, PhD thesis, 1992, chapters 4 and 5) computes
 expected information gains in nats. They need only the error bars of a fitted
 network. The pictures correspond to his figures 4.1 (regression) and 5.7
-(classification), and show a weakness that he warns of.
+(classification), and show a weakness that he describes.
 """
 
 import matplotlib.pyplot as plt

@@ -4,7 +4,7 @@ Noise that depends on the input, and outliers
 
 Constant Gaussian noise is wrong if measurements are more precise in one region
 than in another, or if some of them are far off. This example has a data set of
-each kind. The evidence shows which noise model the data support.
+each kind. The evidence compares the noise models.
 """
 
 # sphinx_gallery_thumbnail_number = 2
@@ -156,7 +156,7 @@ print(f"noise sd over the true one: {ratio.min():.2f} to {ratio.max():.2f}")
 # Seven per cent of the targets are wrong by 8 to 25 standard deviations. With
 # constant noise the intervals are too wide everywhere, and the mean is wrong in
 # places. Student-t noise has heavy tails, so the outliers hardly matter. The
-# evidence decides how heavy the tails are.
+# fit infers the degrees of freedom, which say how heavy the tails are.
 
 fig, axes = plt.subplots(
     2, 1, figsize=(3.54, 4.2), sharex=True, layout="constrained"

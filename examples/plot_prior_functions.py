@@ -1,6 +1,6 @@
 """
-What a network assumes before it sees data
-==========================================
+Functions drawn from the prior of a network
+===========================================
 
 A prior over weights is a prior over functions. ``sample_prior`` draws from it.
 The first picture follows figure 5.11 of C. M. Bishop, *Pattern Recognition and

@@ -202,9 +202,9 @@ for name in LABELS:
 # Inputs far from zero make the posterior long and narrow: slope and intercept
 # can change together as long as the line passes through the data. Each sampler
 # gets the same number of evaluations of the energy, 20 per kept draw. In the
-# long direction a random walk moves by diffusion, and so does dynamics that
-# forgets its momentum after each step. Long trajectories cross the
-# distribution; so does dynamics that keeps most of its momentum.
+# long direction a random walk moves by diffusion, and so does dynamics with a
+# new momentum after each step. Long trajectories cross the distribution; so
+# does dynamics that keeps most of its momentum.
 # ``n_steps=(1, 39)`` draws the number of steps of each trajectory.
 
 X = X + 3.0

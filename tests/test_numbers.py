@@ -34,7 +34,6 @@ from skbayesnn.inference import SIGNIFICANT, Limits
 from skbayesnn.inference.choice import _noise_choice
 from skbayesnn.inference.noise._student_t_noise import DEGREES_OF_FREEDOM
 from skbayesnn.inference.optimise import _batches
-from skbayesnn.model_selection import _candidates
 from skbayesnn.posterior import LogUniform
 from skbayesnn.predictive._combination import TEMPERATURE
 
@@ -312,7 +311,6 @@ NAMES = {
     "DEGREES_OF_FREEDOM": DEGREES_OF_FREEDOM,
     "batches": _batches,
     "noise_choice": _noise_choice,
-    "candidates": _candidates,
     "LARGEST_ERROR": LARGEST_ERROR,
     "DIFFERENT": DIFFERENT,
     "JOINED": JOINED,

@@ -101,7 +101,7 @@ class BasisFeatures(LinkToSite, OneToOneFeatureMixin, TransformerMixin, BaseEsti
         return [f"{name}_{label}" for name in inputs for label in self._labels()]
 
 
-def middle_and_reach(X):
+def centre_and_half_width(X):
     """Middle of every column's range and half its width, 1 for constant columns."""
     low, high = X.min(axis=0), X.max(axis=0)
     reach = 0.5 * high - 0.5 * low
@@ -157,7 +157,7 @@ class LegendreFeatures(BasisFeatures):
         check(self, degree=1, orthonormal=bool)
 
     def _learn(self, X):
-        self.middle_, self.reach_ = middle_and_reach(X)
+        self.middle_, self.reach_ = centre_and_half_width(X)
 
     def _functions(self, X):
         with np.errstate(over="ignore", invalid="ignore"):
@@ -229,7 +229,7 @@ class HermiteFunctionFeatures(BasisFeatures):
             )
 
     def _learn(self, X):
-        middle, reach = middle_and_reach(X)
+        middle, reach = centre_and_half_width(X)
         self.center_ = self._per_input("center", middle)
         self.scale_ = self._per_input("scale", reach / np.sqrt(2.0 * self.n_functions - 1.0))
         if np.any(self.scale_ <= 0):

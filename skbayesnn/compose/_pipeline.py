@@ -102,7 +102,7 @@ class Pipeline(LinkToSite, Delegating, sklearn.pipeline.Pipeline):
     """
 
     log_evidence_ = _attribute("log_evidence_", "Log evidence of the last step, in nats.")
-    log_evidence_std_ = _attribute("log_evidence_std_", "Its standard error, in nats.")
+    log_evidence_std_ = _attribute("log_evidence_std_", "Standard error of the log evidence.")
     evidence_report_ = _attribute("evidence_report_", "`EvidenceReport` of the last step.")
 
 

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import binom
 from sklearn.base import is_regressor
-from sklearn.utils.validation import check_consistent_length
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from skbayesnn._typing import Array, Axes, Estimator
 from skbayesnn.displays._display import COLORS, NETWORKS, SKY, Display
-from skbayesnn.estimators._pipeline import predictor
+from skbayesnn.estimators._pipeline import final_step, predictor
 from skbayesnn.metrics._scorers import distribution, probability_integral
 
 DIAGONAL = "calibrated"
@@ -60,6 +60,8 @@ class CalibrationDisplay(Display):
     >>> model = EvidenceMLPRegressor((), random_state=0).fit(X[:40], y[:40])
     >>> CalibrationDisplay.from_estimator(model, X[40:], y[40:]).pit.shape
     (50, 1)
+    >>> CalibrationDisplay.from_estimator(model).pit.shape  # training rows, each left out
+    (40, 1)
     """
 
     pit: Array
@@ -69,35 +71,50 @@ class CalibrationDisplay(Display):
     def from_estimator(
         cls,
         estimator: Estimator,
-        X: ArrayLike,
-        y: ArrayLike,
+        X: ArrayLike | None = None,
+        y: ArrayLike | None = None,
         *,
         exposure: ArrayLike | None = None,
         name: str | None = None,
         ax: Axes = None,
         **plot_options: Any,
     ) -> Self:
-        """Predict test data and draw the curves.
+        """Predict test data, or each training row from the others, and draw the curves.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs that were not used in training.
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        X : array-like of shape (n_samples, n_features), optional
+            Inputs that were not used in training. Without ``X`` and ``y``, a regressor of this
+            package predicts its distinct training rows, each from the others, without refits
+            (leave-one-out PIT).
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
             Targets of ``X``.
         exposure : array-like of shape (n_samples,), optional
             Exposures of counts.
         name : str, optional
             Name of the estimator in the legend.
         """
-        check_consistent_length(X, y)
-        model, rows = predictor(estimator, X)
+        left_out = X is None and y is None
+        if left_out:
+            best = getattr(estimator, "best_estimator_", estimator)
+            model = final_step(getattr(estimator, "predictor_", best))  # perhaps an average
+            model = getattr(model, "regressor_", model)  # a transformation keeps probabilities
+        else:
+            check_consistent_length(X, y)
+            model, rows = predictor(estimator, X)
         if not is_regressor(model):
             raise TypeError(
                 "This display needs a regressor; for classifiers there is "
                 f"sklearn.calibration.CalibrationDisplay. Got {estimator!r}."
             )
-        pit = probability_integral(distribution(model, rows, exposure), y).reshape(len(y), -1)
+        if left_out:
+            if hasattr(model, "fit"):  # averages have none
+                check_is_fitted(model)
+            if getattr(model, "_has_limits", True) or not hasattr(model, "_left_out"):
+                raise TypeError("Pass X and y: leave-one-out predictions are not available.")
+            pit = model._left_out.cdf
+        else:
+            pit = probability_integral(distribution(model, rows, exposure), y).reshape(len(y), -1)
         names = None
         if pit.shape[1] > 1:
             names = [f"{name}, y{i}" if name else f"y{i}" for i in range(pit.shape[1])]

@@ -79,7 +79,7 @@ class Display:
             if len(axes) not in {1, n} or not all(hasattr(item, "get_figure") for item in axes):
                 several = f" or {n} of them" if n > 1 else ""
                 raise ValueError(f"ax must be a matplotlib Axes{several}; got {ax!r}.")
-        own = ax is None or root(axes[0]) in OWN_FIGURES
+        own = ax is None or parent_figure(axes[0]) in OWN_FIGURES
         with plt.rc_context(PAPER) if own else nullcontext():
             if ax is None:
                 _, axes = plt.subplots(
@@ -110,7 +110,7 @@ class Display:
 def legend_above(axes, **options):
     """Add a legend above the axes, or inside them if the figure has no room above."""
     place = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2}
-    legend, figure = fitting_legend(axes, 2, **place, **options), root(axes)
+    legend, figure = fitting_legend(axes, 2, **place, **options), parent_figure(axes)
     arranged = figure.get_layout_engine() is not None  # the layout engine makes room
     if legend.get_window_extent().y1 > figure.bbox.y1 and not arranged:
         legend.set_bbox_to_anchor(None)
@@ -119,7 +119,7 @@ def legend_above(axes, **options):
 
 def fitting_legend(owner, ncols, **options):
     """Add a legend in as many columns as fit into the figure; long labels are broken."""
-    edge = root(owner).bbox
+    edge = parent_figure(owner).bbox
     for columns in range(ncols, 0, -1):
         legend = owner.legend(ncols=columns, **LEGEND, **options)
         box = legend.get_window_extent()
@@ -135,7 +135,7 @@ def fitting_legend(owner, ncols, **options):
     return legend
 
 
-def root(owner):
+def parent_figure(owner):
     """Figure of axes, or of a subfigure."""
     figure = owner if hasattr(owner, "canvas") else owner.get_figure()
     return figure.canvas.figure

@@ -118,7 +118,7 @@ class EvidenceDisplay(Display):
             )
         results = search.results_
         params = list(results["params"])
-        param_name = _the_one_that_varies(params) if param_name is None else param_name
+        param_name = _varied_parameter(params) if param_name is None else param_name
         chosen = np.array([i for i, p in enumerate(params) if param_name in p])
         if not len(chosen):
             known = ", ".join(sorted({name for p in params for name in p}))
@@ -130,7 +130,7 @@ class EvidenceDisplay(Display):
         if np.isnan(np.asarray(results["log_evidence"], dtype=float)[chosen]).all():
             raise ValueError("No candidate has a log evidence; see results_['verdict'].")
         others = [name for name in _varying([params[i] for i in chosen]) if name != param_name]
-        names = [_described(params[i], others) for i in chosen]
+        names = [_candidate_label(params[i], others) for i in chosen]
         hills = []
         for name in dict.fromkeys(names):
             places = [place for place, own in enumerate(names) if own == name]
@@ -224,7 +224,7 @@ class EvidenceDisplay(Display):
                 axes.tick_params(axis="x", labelrotation=45)
 
 
-def _the_one_that_varies(params):
+def _varied_parameter(params):
     """Return the single parameter that varies in a search."""
     names = _varying(params) or sorted(set().union(*params))
     if len(names) != 1:
@@ -251,13 +251,13 @@ def _hill(name, position, rows, results, errors):
     )
 
 
-def _short(name):
+def _short_name(name):
     """Name of a parameter without the pipeline steps before it, such as ``prior.kind``."""
     *before, last = name.split("__")
     return ".".join([*(part for part in before[-1:] if part in SETTINGS), last])
 
 
-def _readable(value):
+def _short_value(value):
     """Format the value of a parameter in a few letters."""
     if isinstance(value, tuple | list):
         return "-".join(map(str, value)) if len(value) else "linear"
@@ -271,13 +271,13 @@ def _readable(value):
 def _varying(params):
     """Names of the parameters that differ between candidates."""
     names = sorted({name for p in params for name in p})
-    return [name for name in names if len({_readable(p.get(name, "")) for p in params}) > 1]
+    return [name for name in names if len({_short_value(p.get(name, "")) for p in params}) > 1]
 
 
-def _described(params, names):
+def _candidate_label(params, names):
     """Format the named parameters of one candidate as ``name=value, ...``."""
     known = [name for name in names if name in params]
-    return ", ".join(f"{_short(name)}={_readable(params[name])}" for name in known)
+    return ", ".join(f"{_short_name(name)}={_short_value(params[name])}" for name in known)
 
 
 def _positions(values, param_name):
@@ -286,7 +286,7 @@ def _positions(values, param_name):
     Positions are numbers, hidden units of a single layer, or ranks in the order of first
     appearance. The options are arguments of `EvidenceDisplay`.
     """
-    name = _short(param_name)
+    name = _short_name(param_name)
     label = name.replace("_", " ").replace(".", " ")
     if all(isinstance(v, int | float | np.number) and not isinstance(v, bool) for v in values):
         numbers = np.array(values, dtype=float)
@@ -296,9 +296,9 @@ def _positions(values, param_name):
         if all(np.ndim(value) == 1 and len(value) <= 1 for value in values):
             return np.array([float(sum(value)) for value in values]), {"param_name": "hidden units"}
         label = "units of the hidden layers"
-    labels = list(dict.fromkeys(_readable(value) for value in values))
+    labels = list(dict.fromkeys(_short_value(value) for value in values))
     ticks = {float(i): label for i, label in enumerate(labels)}
-    position = np.array([labels.index(_readable(value)) for value in values], dtype=float)
+    position = np.array([labels.index(_short_value(value)) for value in values], dtype=float)
     return position, {"param_name": label, "ticks": ticks}
 
 

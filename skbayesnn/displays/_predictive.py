@@ -122,7 +122,7 @@ class PredictiveDisplay(Display):
         X = X if hasattr(X, "columns") else check_array(X, ensure_all_finite="allow-nan")
         names = feature_names(estimator, X)
         index = feature_index(feature, names)
-        x = np.linspace(*extent(column(X, index), names[index], margin), grid_resolution)
+        x = np.linspace(*feature_range(column(X, index), names[index], margin), grid_resolution)
         rows = slice_of_inputs(X, index, x, fixed, names)
         model, rows = predictor(estimator, rows)
         mean, std = (some.reshape(len(x), -1) for some in moments(model, rows))
@@ -230,7 +230,7 @@ def column(X, index):
     return np.asarray(X[X.columns[index]] if hasattr(X, "columns") else X[:, index])
 
 
-def extent(values, name, margin):
+def feature_range(values, name, margin):
     """Range of a feature, widened by a fraction of it on either side."""
     try:
         values = np.asarray(values, dtype=float)
@@ -242,7 +242,7 @@ def extent(values, name, margin):
     return low - margin * (high - low), high + margin * (high - low)
 
 
-def typical(values):
+def typical_value(values):
     """Typical value: the median of numbers, the most frequent value of anything else."""
     if np.issubdtype(values.dtype, np.number):
         return np.nanmedian(values)
@@ -258,7 +258,7 @@ def slice_of_inputs(X, index, values, fixed, names):
     if index in fixed:
         raise ValueError(f"Feature {names[index]} cannot be fixed: it varies in this display.")
     columns = [
-        values if i == index else np.repeat(fixed.get(i, typical(column(X, i))), len(values))
+        values if i == index else np.repeat(fixed.get(i, typical_value(column(X, i))), len(values))
         for i in range(len(names))
     ]
     if hasattr(X, "columns"):

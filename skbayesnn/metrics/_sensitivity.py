@@ -74,7 +74,7 @@ def sobol_indices(
     variance = np.maximum(f[:2].var(axis=(0, 1)), np.finfo(float).tiny)
     first = np.mean(f[1] * (f[2:] - f[0]), axis=1) / variance
     total = np.mean((f[0] - f[2:]) ** 2, axis=1) / (2.0 * variance)
-    return *_with_std(first), *_with_std(total)
+    return *_mean_and_std(first), *_mean_and_std(total)
 
 
 @documented(sobol_indices.__doc__ or "")
@@ -121,9 +121,9 @@ def derivative_indices(
     variances = np.var(check_array(X, dtype=np.float64), axis=0).reshape(
         -1, *np.ones(index.ndim - 1, dtype=int)
     )
-    return _with_std(index * variances)
+    return _mean_and_std(index * variances)
 
 
-def _with_std(values):
+def _mean_and_std(values):
     """Value of the mean, first on the last axis, and standard deviation over the draws."""
     return np.moveaxis(values[..., 0], 0, -1), np.moveaxis(values[..., 1:].std(axis=-1), 0, -1)

@@ -14,46 +14,46 @@ from skbayesnn.model_selection._comparison import describe, posterior_probabilit
 
 EVIDENCE = (EvidenceMLPClassifier, EvidenceMLPRegressor)
 FIRST_NOISE = "constant"  # in place of "auto"
-COULD_WIN = 10.0  # nats below the best first look within which candidates are fitted in full
+REFIT_WITHIN = 10.0  # nats below the best under constant noise, with which others are refitted
 SHORTEST = 1e-3  # seconds: max_time must be positive
 
 
 class Fit(NamedTuple):
-    """Outcome of a candidate: the model, or the error of its fit, or neither if it was too late."""
+    """Outcome of a candidate: the model, or the error of its fit, or neither if not tried."""
 
     model: Any = None
     seconds: float = 0.0
     error: Exception | None = None
 
     @property
-    def late(self):
+    def timed_out(self):
         """True if the candidate was not fitted because the time had passed."""
         return self.model is None and self.error is None
 
     def __str__(self):
         """Format the progress line."""
-        found = "not tried" if self.late else f"failed: {self.error}"
+        found = "not tried" if self.timed_out else f"failed: {self.error}"
         if self.model is not None:
             row = describe(self.model)
             found = f"log evidence {row['log_evidence']:.2f}, {row['verdict']}"
         return f"{found} ({self.seconds:.1f} s)"
 
 
-def chooses_noise(model):
+def has_automatic_noise(model):
     """Return True for an evidence estimator with ``noise="auto"``."""
     given = getattr(final_step(model), "noise", None)
     return isinstance(final_step(model), EVIDENCE) and isinstance(given, str) and given == "auto"
 
 
-def promising(fits):
+def indices_to_refit(fits):
     """Select candidates that could win after their first fit, the best one first."""
     models = [None if fit.model is None else final_step(fit.model) for fit in fits]
-    able = [m.log_evidence_ if isinstance(m, EVIDENCE) else np.nan for m in models]
-    near = np.flatnonzero(able >= np.fmax.reduce(able) - COULD_WIN)
-    return sorted(map(int, near), key=lambda i: -able[i])
+    log_evidences = [m.log_evidence_ if isinstance(m, EVIDENCE) else np.nan for m in models]
+    near = np.flatnonzero(log_evidences >= np.fmax.reduce(log_evidences) - REFIT_WITHIN)
+    return sorted(map(int, near), key=lambda i: -log_evidences[i])
 
 
-def instead(first, second):
+def later_unless_failed(first, second):
     """Replace an earlier fit of a candidate by a later one, unless the later one failed."""
     kept = first if second.model is None else second
     return kept._replace(seconds=first.seconds + second.seconds)
@@ -68,7 +68,7 @@ def fit_candidate(model, X, y, fit_params, deadline, is_first, noise):
     start, error, last = time.perf_counter(), None, final_step(model)
     if deadline.passed and not is_first:
         return Fit()
-    values = {"noise": noise} if noise is not None and chooses_noise(model) else {}
+    values = {"noise": noise} if noise is not None and has_automatic_noise(model) else {}
     if hasattr(last, "max_time") and np.isfinite(deadline.at):
         left = max(deadline.left, SHORTEST)
         values["max_time"] = left if last.max_time is None else min(last.max_time, left)
@@ -135,9 +135,9 @@ def simplest_of_best(table):
 
 def _row(fit):
     """Make the row of ``results_`` of one candidate."""
-    if fit.late:
-        late = "not tried: max_time had passed before this candidate was begun"
-        return {"fit_time": fit.seconds, "verdict": late}
+    if fit.timed_out:
+        verdict = "not tried: max_time had passed before this candidate was begun"
+        return {"fit_time": fit.seconds, "verdict": verdict}
     if fit.model is None:
         failed = f"failed: {type(fit.error).__name__}: {fit.error}"
         return {"fit_time": fit.seconds, "verdict": failed}

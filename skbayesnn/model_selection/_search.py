@@ -35,10 +35,10 @@ from skbayesnn.inference import Deadline, Progress, in_order
 from skbayesnn.model_selection._candidates import (
     EVIDENCE,
     FIRST_NOISE,
-    chooses_noise,
     fit_candidate,
-    instead,
-    promising,
+    has_automatic_noise,
+    indices_to_refit,
+    later_unless_failed,
     report_failures,
     results_table,
     simplest_of_best,
@@ -188,7 +188,7 @@ class EvidenceSearch(LinkToSite, Delegating, MetaEstimatorMixin, BaseEstimator):
             fits = self._fitted(candidates, labels, X, y, fit_params, deadline)
         report_failures(fits)
         if deadline.passed:
-            n_tried = sum(not fit.late for fit in fits)
+            n_tried = sum(not fit.timed_out for fit in fits)
             warnings.warn(
                 f"The search has reached max_time={self.max_time:g} seconds: {n_tried} of "
                 f"{len(fits)} candidates were tried, and the last of them may be incomplete. "
@@ -222,26 +222,28 @@ class EvidenceSearch(LinkToSite, Delegating, MetaEstimatorMixin, BaseEstimator):
                 for i, fit in zip(some, in_order(self.n_jobs, calls), strict=True):
                     number = f"[{i + 1}/{len(candidates)}] {labels[i]}"
                     step(f"{number}: {fit}" if progress.listens else None)
-                    found[i] = instead(fits[i], fit) if i in fits else fit
+                    found[i] = later_unless_failed(fits[i], fit) if i in fits else fit
             fits.update(found)
 
         fit_some("candidates", range(len(candidates)), FIRST_NOISE)
-        near, noise = promising(fits.values()), None
+        near, noise = indices_to_refit(fits.values()), None
         for some in (near[:1], near[1:]):
-            again = [i for i in some if chooses_noise(fits[i].model) and noise != FIRST_NOISE]
-            if again and not deadline.passed:
-                fit_some("candidates that could win", again, noise)
+            to_refit = [
+                i for i in some if has_automatic_noise(fits[i].model) and noise != FIRST_NOISE
+            ]
+            if to_refit and not deadline.passed:
+                fit_some("candidates that could win", to_refit, noise)
             noise = getattr(final_step(fits[near[0]].model), "noise_model_", None) if near else None
         return list(fits.values())
 
     def _check_averaging(self, candidates):
         check(self, combine=AVERAGING)
-        able = EVIDENCE if self.combine in BY_DENSITIES else EVIDENCE + SAMPLERS
+        kinds = EVIDENCE if self.combine in BY_DENSITIES else EVIDENCE + SAMPLERS
         for model in candidates:
-            if self.combine != "best" and not isinstance(final_step(model), able):
+            if self.combine != "best" and not isinstance(final_step(model), kinds):
                 raise TypeError(
                     f"combine={self.combine!r} needs one of "
-                    f"{', '.join(cls.__name__ for cls in able)} (or a pipeline that ends in one); "
+                    f"{', '.join(cls.__name__ for cls in kinds)} (or a pipeline that ends in one); "
                     f"got {type(final_step(model)).__name__}."
                 )
 

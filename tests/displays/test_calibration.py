@@ -6,12 +6,15 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import norm
+from sklearn.base import clone
 from sklearn.linear_model import BayesianRidge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor
+from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor, Prior
+from skbayesnn.compose import TransformedTargetRegressor
 from skbayesnn.displays import CalibrationDisplay
+from skbayesnn.model_selection import EvidenceSearch
 
 pytestmark = [
     pytest.mark.usefixtures("laplace"),
@@ -49,6 +52,43 @@ def test_coverage_is_that_of_predictive_intervals(engine, readable):
     assert set(heights) - {0.0} <= set(np.histogram(pit, 10, (0, 1))[0])
     assert heights.max() == np.histogram(pit, 10, (0, 1))[0].max()
     readable(display)
+
+
+def test_left_out_training_rows_are_those_of_refits():
+    model = EvidenceMLPRegressor((), prior=Prior(precision=1.0), noise=1.0, standardize=False)
+    rows, y = X[:20], Y[:20, 0]
+    display = CalibrationDisplay.from_estimator(make_pipeline(clone(model)).fit(rows, y))
+    refits = []
+    for i in range(20):
+        model.fit(np.delete(rows, i, axis=0), np.delete(y, i))
+        refits.append(model.predict_distribution(rows[[i]]).cdf(y[[i]])[0])
+    assert_allclose(np.sort(display.pit[:, 0]), np.sort(refits), rtol=1e-6)
+
+
+def test_samplers_predict_left_out_rows_less_well_than_their_training_rows():
+    model = regressor("sampling")
+    left_out = CalibrationDisplay.from_estimator(model).pit
+    assert np.std(left_out) > np.std(
+        CalibrationDisplay.from_estimator(model, X[TRAIN], Y[TRAIN, 0]).pit
+    )
+
+
+def test_left_out_rows_of_searches():
+    grid = {"prior": ["layer", "ard"]}
+    search = EvidenceSearch(EvidenceMLPRegressor(()), grid).fit(X[TRAIN], Y[TRAIN, 0])
+    of_best = CalibrationDisplay.from_estimator(search.best_estimator_).pit
+    assert_array_equal(CalibrationDisplay.from_estimator(search).pit, of_best)
+    average = search.set_params(combine="equal").fit(X[TRAIN], Y[TRAIN, 0])
+    with pytest.raises(TypeError, match="Pass X and y"):
+        CalibrationDisplay.from_estimator(average)
+
+
+@pytest.mark.parametrize("model", [BayesianRidge(), EvidenceMLPRegressor(())])
+def test_without_left_out_predictions_rows_are_needed(model):
+    limits = {} if isinstance(model, BayesianRidge) else {"censored": np.zeros(60, dtype=int)}
+    model.fit(X[TRAIN], Y[TRAIN, 0], **limits)
+    with pytest.raises(TypeError, match="Pass X and y"):
+        CalibrationDisplay.from_estimator(model)
 
 
 def test_every_output_has_a_curve():

@@ -285,6 +285,8 @@ def test_gaps_in_a_table():
     advice = r"in these columns: 'width'\. Impute values .* SimpleImputer"
     with pytest.raises(ValueError, match=advice):
         EvidenceMLPRegressor().fit(table, Y)
+    with pytest.raises(ValueError, match=advice):  # pandas.NA
+        EvidenceMLPRegressor().fit(table.convert_dtypes(), Y)
     with pytest.raises(ValueError, match="in these columns: 0, 1"):
         EvidenceMLPRegressor().fit(np.full((4, 2), np.nan), Y[:4])
     with pytest.raises(ValueError, match="contains infinity"):

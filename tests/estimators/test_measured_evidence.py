@@ -116,7 +116,9 @@ def test_default_fits_sample_one_network_and_the_linear_model():
     X, y = linear_rows(30)
     model = EvidenceMLPRegressor(noise="constant", random_state=0).fit(X, y)
     assert {candidate.hidden_layer_sizes for candidate in model.candidates_} == {(), (16,)}
-    assert "stacked: (), (16,)" in " ".join(repr(model.evidence_report_).split())
+    assert "networks of sizes (), (16,) drawn from" in " ".join(
+        repr(model.evidence_report_).split()
+    )
     assert model.hidden_layer_sizes_ == ()  # the truth
     assert model.log_evidence_ == max(c.log_evidence for c in model.candidates_)
     assert model.evidence_report_.tried == ((), (16,))

@@ -12,7 +12,11 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor, Prior
-from skbayesnn.estimators.reports._minimum import overall, verdict_of_minimum
+from skbayesnn.estimators.reports._minimum import (
+    overall,
+    verdict_of_measurement,
+    verdict_of_minimum,
+)
 from skbayesnn.estimators.reports._predictions import LeftOutScores
 from skbayesnn.estimators.reports._printed import WIDTH
 from skbayesnn.predictive import LeftOut
@@ -144,6 +148,12 @@ def test_doubts_come_with_advice(changes, n_targets, doubt, advice):
     assert verdict_of_minimum(scattered, 100.0, exact=True).text == "not measured"
 
 
+@pytest.mark.parametrize(("error", "text"), [(0.54, "trusted"), (0.56, "doubtful")])
+def test_a_measured_evidence_is_judged_by_the_error_as_printed(error, text):
+    assert verdict_of_measurement(error).text.startswith(text)
+    assert f"{error:.1f}" in f"0.5 {verdict_of_measurement(error).text}"
+
+
 def test_measuring_is_advised_only_where_it_is_possible():
     X = np.linspace(-2, 2, 40)[:, None]
     y = np.sin(2 * X[:, 0]) + 0.1 * np.random.default_rng(0).standard_normal(40)
@@ -231,7 +241,7 @@ def test_verdicts_on_a_whole_fit():
     assert narrow._replace(n_rows=10.0).trouble() is None  # too few to tell
     assert "explain" not in str(fine._replace(error=0.3))  # few rows decide
     assert str(fine._replace(share=np.nan, n_rows=5.0)) == "not compared: too few rows"
-    assert "(unweighted R2 0.20)" in str(fine._replace(unweighted=0.2))
+    assert "unweighted R2 0.20)" in str(fine._replace(unweighted=0.2))
     constant = LeftOutScores(np.nan, np.nan, 1.0, 30.0)
     assert str(constant) == "not compared: targets are equal, or predictions of left-out rows fail"
     assert constant.doubt is None

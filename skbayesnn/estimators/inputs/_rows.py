@@ -99,7 +99,7 @@ NO_NUMBERS = (
         "remainder='passthrough', or by skrub's tabular_pipeline(estimator).",
     ),
     (
-        lambda cell: cell is None or (isinstance(cell, float) and np.isnan(cell)),
+        lambda cell: str(cell) in ("None", "nan", "<NA>"),
         "Input X contains NaN",
         "Input X contains NaN in these columns: {names}. Impute values in a pipeline before this "
         "estimator, for example by SimpleImputer(add_indicator=True) (sklearn.impute), or leave "

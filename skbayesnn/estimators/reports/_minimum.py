@@ -10,7 +10,7 @@ from skbayesnn.inference import Trouble, sampled_sizes
 
 UNDETERMINED = 8.0  # error bar of ln alpha: the sd of the log-uniform prior, 12 ln 10 / 12^(1/2)
 ROWS_PER_WEIGHT = 3.0  # ratio below which the Gaussian approximation tends to be poor
-LARGEST_ERROR = 0.5  # nats: standard error of a log evidence that is trusted to within a nat
+LARGEST_ERROR = 0.5  # nats, rounded as printed: error of an evidence trusted to within a nat
 SINGULAR = 0.1  # smallest eigenvalue of the Hessian over the smallest prior precision
 
 ANOTHER_SEARCH = (
@@ -108,7 +108,7 @@ def report_minima(fit, minima, shares, noise_std):
     """
     posterior = fit.posed.posterior
     n_targets, verdict, error = n_targets_of(posterior), None, fit.log_evidence_std
-    if error <= LARGEST_ERROR:
+    if round(error, 1) <= LARGEST_ERROR:
         verdict = TRUSTED
     elif np.isfinite(error):
         text = f"doubtful: standard error of {error:.1f} nats"

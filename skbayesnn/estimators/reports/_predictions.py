@@ -122,7 +122,7 @@ class LeftOutScores(NamedTuple):
     @property
     def _value(self):
         if np.isnan(self.loss):
-            return f"R2 of left-out rows {self.share:.2f} +- {self.error:.2f}"
+            return f"R2 of left-out rows {self.share:z.2f} +- {self.error:.2f}"
         return (
             f"log loss of left-out rows {self.loss:.3f}, of class frequencies {self.simplest:.3f}"
         )
@@ -141,7 +141,7 @@ class LeftOutScores(NamedTuple):
             return f"{self._value}, decided by few rows; {held}"
         plain = ""
         if abs(self.unweighted - self.share) > DIFFERENT:
-            plain = f" (unweighted R2 {self.unweighted:.2f})"
+            plain = f" (rows weighted by predicted variance; unweighted R2 {self.unweighted:.2f})"
         return f"explain {100 * self.share:.0f} % of the variance of left-out rows{plain}; {held}"
 
 

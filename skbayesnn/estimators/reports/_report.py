@@ -149,7 +149,8 @@ class EvidenceReport(Printed):
             "no evidence": f"none: {reason}",
         }[kind]
         if np.isfinite(self.log_evidence_std):
-            words = f"accurate to +- {self.log_evidence_std:.1f} nats (measured)"
+            only = "" if kind == "trusted" else "only "
+            words = f"accurate {only}to +- {self.log_evidence_std:.1f} nats (measured)"
         return f"{words}. {self.advice}"
 
     def _log_evidence_line(self):
@@ -169,17 +170,19 @@ class EvidenceReport(Printed):
             line = "No hidden layer was needed: linear model"
         else:
             line = "linear"
+        sizes = ", ".join(map(str, dict.fromkeys(self.tried)))
         if self.n_drawn:
-            line = f"{line}; {self.n_drawn} networks drawn from the posterior predict"
+            best, of = (" (highest evidence)", f" of sizes {sizes}") if sizes else ("", "")
+            line = f"{line}{best}; {self.n_drawn} networks{of} drawn from the posterior predict"
         elif hidden and n > 1:
-            line = f"{line}; best of {n} distinct minima"
+            pruned = " after pruning" if self.minima[0].pruned else ""
+            line = f"{line}{pruned}; best of {n} distinct minima"
         for sizes, drawn in self.beside.items():
             line = f"{line}, which predict together with {drawn} drawn networks of {sizes}"
         if self.noise_std is not None:
             line = f"{line}; {self.noise} noise"
-        if self.tried:
-            word = "stacked" if self.n_drawn else "tried"
-            line = f"{line}; {word}: {', '.join(map(str, dict.fromkeys(self.tried)))}"
+        if sizes and not self.n_drawn:
+            line = f"{line}; tried: {sizes}"
         return line
 
     def _weights_line(self):
