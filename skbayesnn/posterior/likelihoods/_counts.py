@@ -7,7 +7,7 @@ which `Targets` hold as ``known`` (``None``: 1 for all).
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import digamma, gammaln, polygamma
+from scipy.special import digamma, gammaln
 
 from skbayesnn.posterior.likelihoods._likelihoods import (
     HIGHEST,
@@ -89,35 +89,17 @@ class NegativeBinomial(Gaussian):
 
     def derivatives(self, outputs, targets, beta, exact=True):
         """Gradient ``s r (mu - t) / (r + mu)`` and curvature ``s r mu (r + t) / (r + mu)^2``."""
-        weight, r, mean = self._parts(outputs, targets, beta)
+        weight, r = targets.weight[:, None], beta[..., None, :]
+        mean = np.exp(_bounded(outputs, targets))
         total = r + mean
         shrunk = weight * (r / total)
         return shrunk * (mean - targets.y), shrunk * (mean / total) * (r + targets.y)
-
-    def level_derivatives(self, outputs, targets, beta, level, exact=True):
-        weight, r, mean = self._parts(outputs, targets, beta)
-        t, total = targets.y, r + mean
-        shrunk = weight * (r / total) * (mean / total)
-        return shrunk * (mean - t), shrunk * ((2.0 * mean - t) * r + t * mean) / total
-
-    def level_information(self, outputs, targets, beta):
-        r, t = beta[..., None, :], targets.y
-        total = r + np.exp(_bounded(outputs, targets))
-        bend = polygamma(1, t + r) - polygamma(1, r) + 1.0 / r - 1.0 / total
-        bend = bend + (t - (total - r)) / total**2
-        rows = self._slopes(outputs, targets, r) - r**2 * bend
-        return (targets.weight @ rows)[..., None]
 
     def noise_counts(self, targets, beta):
         """Effective number of targets ``n_l`` that measure the dispersion, ``(..., 1)``."""
         r = beta[..., None, :]
         shares = targets.y / (targets.y + r)
         return targets.weight @ (shares**2 * (2.0 + r) / (1.0 + r))
-
-    @staticmethod
-    def _parts(outputs, targets, beta):
-        """Weights, sizes and means, which broadcast with the outputs."""
-        return targets.weight[:, None], beta[..., None, :], np.exp(_bounded(outputs, targets))
 
     @staticmethod
     def _slopes(outputs, targets, r):
