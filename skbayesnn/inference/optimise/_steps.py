@@ -29,7 +29,7 @@ from skbayesnn.inference.optimise._damped import (
     SLACK,
     DampedSteps,
     Search,
-    Trial,
+    Step,
 )
 from skbayesnn.inference.task._progress import NEVER, Deadline
 
@@ -85,9 +85,9 @@ class Descents(NamedTuple):
             callback=check,
         )
         if not found.fun <= start:  # higher or nan: a trial that gains nothing is rejected
-            return Trial(theta, posterior.energies(theta, hyper.beta), 0.0, 0.0)
+            return Step(theta, posterior.energies(theta, hyper.beta), 0.0, 0.0)
         gain = start - float(found.fun)
-        return Trial(found.x, posterior.energies(found.x, hyper.beta), gain, gain)
+        return Step(found.x, posterior.energies(found.x, hyper.beta), gain, gain)
 
 
 def lower(posterior, steps, rule, search, max_iter, deadline=NEVER):
