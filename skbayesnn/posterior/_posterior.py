@@ -246,7 +246,7 @@ class Posterior:
             return self.compiled.bending_force(theta, hyper.beta, step)
         result = np.zeros_like(theta)
         width = max(self.network.layer_sizes)
-        for trace, _, curvature in self._blocks(theta, hyper.beta, False, 2, width):
+        for trace, curvature in self._blocks(theta, hyper.beta, 2, width):
             bend = second_derivative_along(trace, step)
             if curvature.ndim == bend.ndim:
                 force = curvature * bend
@@ -276,7 +276,7 @@ class Posterior:
     def _roots(self, theta, hyper):
         """Blocks of rows of `weighted_jacobian`."""
         width = self.network.n_weights
-        for trace, _, curvature in self._blocks(theta, hyper.beta, False, 1, width):
+        for trace, curvature in self._blocks(theta, hyper.beta, 1, width):
             J = _root_of(curvature, trace) @ jacobian(trace)
             yield J.reshape(*J.shape[:-3], -1, J.shape[-1])
 
@@ -304,12 +304,11 @@ class Posterior:
         for rows in row_blocks(len(self.X), doubles_per_row):
             yield self.targets(rows), forward(self.network, theta, self.X[rows], order)
 
-    def _blocks(self, theta, beta, exact, order, doubles_per_row=None):
-        """Iterate over traces with gradient and curvature of the misfit, block by block."""
-        width = doubles_per_row or hessian_width(self.network)
-        width = max(width, self.network.n_outputs**2)
+    def _blocks(self, theta, beta, order, doubles_per_row):
+        """Iterate over traces with the positive curvature of the misfit, block by block."""
+        width = max(doubles_per_row, self.network.n_outputs**2)
         for targets, trace in self._traces(theta, order, width):
-            yield trace, *self.likelihood.derivatives(trace.outputs, targets, beta, exact)
+            yield trace, self.likelihood.derivatives(trace.outputs, targets, beta, exact=False)[1]
 
 
 def _plus(total, part):

@@ -82,8 +82,10 @@ class NegativeBinomial(Gaussian):
 
     def misfit(self, outputs, targets, beta):
         """Misfit ``-sum_n s_n ln P(t_n)``, and ``E``."""
-        r, logs = beta[..., None, :], log_means(outputs, targets)
-        rows, slope = log_count_probability(targets.y, logs, r), self._slopes(outputs, targets, r)
+        r, t, logs = beta[..., None, :], targets.y, log_means(outputs, targets)
+        rows, mean = log_count_probability(t, logs, r), np.exp(_bounded(outputs, targets))
+        # of every row by ln r
+        slope = -r * (digamma(t + r) - digamma(r) - np.log1p(mean / r) + (mean - t) / (r + mean))
         slope = (targets.weight @ slope) + 0.5 * self.noise_counts(targets, beta)
         return Misfit(-(targets.weight @ rows)[..., 0], slope / beta)
 
@@ -100,12 +102,6 @@ class NegativeBinomial(Gaussian):
         r = beta[..., None, :]
         shares = targets.y / (targets.y + r)
         return targets.weight @ (shares**2 * (2.0 + r) / (1.0 + r))
-
-    @staticmethod
-    def _slopes(outputs, targets, r):
-        """Derivatives of ``-ln P`` of every row with respect to ``ln r``, ``(..., n, 1)``."""
-        mean, t = np.exp(_bounded(outputs, targets)), targets.y
-        return -r * (digamma(t + r) - digamma(r) - np.log1p(mean / r) + (mean - t) / (r + mean))
 
 
 def log_means(outputs, targets):
