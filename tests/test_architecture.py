@@ -125,7 +125,7 @@ FORBIDDEN = [
 ]
 FORBIDDEN_IN_FOLDERS = [
     ("inference/task/_problem.py", "from skbayesnn.inference.minima._search import fits"),
-    ("inference/noise/_noise_network.py", "from skbayesnn.inference import Limits"),
+    ("inference/noise/_input_dependent_noise.py", "from skbayesnn.inference import Limits"),
 ]
 
 

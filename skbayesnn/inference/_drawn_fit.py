@@ -5,17 +5,6 @@ deteriorate with more of them (Neal 1996, section 1.2.4). The size is therefore 
 network of a generous size and the linear model, each under the noise models that the residuals
 support, are sampled, and their predictions are averaged.
 
-Order of calls::
-
-    sampled_sizes       the network that is sampled, if the time suffices
-    fit_by_drawing      pilot populations under constant noise, tests of their residuals, pilot
-                        populations under the noise models that these suggest
-        Trial.run_pilot two pilot populations, one of them near briefly trained networks
-        Trial.sample    a larger population
-        Trial.sample_near_trained
-                        another one if trained networks show that a narrow mode was missed
-        Trial.refine    more particles for an inaccurate highest evidence
-
 Up to 42 rows are first fitted by a wide network, unless Gaussian processes show that eleven or
 more rows have noise (`log_ratio_of_noise`). Its hidden weights are drawn from their prior, so
 that one population suffices (`sample_wide`). Where it leaves hardly any noise, it and the linear

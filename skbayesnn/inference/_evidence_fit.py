@@ -1,13 +1,6 @@
 """Evidence engine: minima of a problem, their evidence, and the choice of size and noise.
 
-Order of calls::
-
-    fit_by_drawing              where the posterior is sampled; else
-    grown                       hidden layers, if they are to be chosen
-    chosen_with_many_rows       hidden layers and noise, by held-out rows where there are many
-    find_minima                 under constant noise, from the remaining starts
-    with_chosen_noise           if the noise is to be chosen; else the search under its model
-    short_chains                of a generous network, if hidden layers were to be chosen
+The order of its calls is in `doc/contributing/architecture.md`.
 """
 
 from dataclasses import dataclass, field, replace
@@ -131,8 +124,9 @@ def fit_evidence(
         if drawn is not None:
             return drawn
     growth, tried, on_part = (), {}, None
-    # no chains where populations were drawn, and have missed what training finds
+    # no chains for classes, or where populations were drawn, and have missed what training finds
     with_chains = hidden_layer_sizes == "auto" and measured and sizes is None
+    with_chains = with_chains and problem.likelihood.n_levels > 0
     many_rows = _has_many_rows(problem, hidden_layer_sizes, noise)
     if many_rows:  # choices are made on a part of the rows; the fit to it starts that to all rows
         problem = with_affordable_noise_network(problem) if noise == "auto" else problem
@@ -142,18 +136,16 @@ def fit_evidence(
         if not NOISE_MODELS[noise].plain:
             n_restarts = min(n_restarts, NOISE_MINIMA)
     if hidden_layer_sizes == "auto":
-        if with_chains and problem.likelihood.n_levels:
-            workers.progress.later = seconds_of_short_chains(problem)
-        growth, tried = grown(
-            problem, seeds_of(entropy, "auto", min(N_GROWTH_STARTS, n_restarts)), workers
-        )
+        seeds = seeds_of(entropy, "auto", min(N_GROWTH_STARTS, n_restarts))
+        later = seconds_of_short_chains(problem) if with_chains else 0.0
+        with workers.progress.before(later):
+            growth, tried = grown(problem, seeds, workers)
         hidden_layer_sizes = best_of(growth).hidden_layer_sizes
 
     def fit_of(sizes, models=None):
         fit = _under_constant_noise(problem, sizes, tried, entropy, n_restarts, previous, workers)
         return _with_noise(replace(fit, growth=growth), noise, previous, workers, models)
 
-    workers.progress.later = 0.0
     fit = fit_of(hidden_layer_sizes)
     better = size_under_noise(fit, tried, noise, workers) if tried else None
     if better is not None:

@@ -1,12 +1,6 @@
 """Sampling engine: from a problem to networks drawn from its posterior.
 
-The order of calls::
-
-    fit_by_drawing              selects models and starts by populations if affordable; else
-    grown, with_chosen_noise    select hidden layers and noise by evidence if they are "auto"
-    start_sampling              starts chains near minima
-    run_chains                  warms chains up and draws, or continues those of the last fit
-    sample_population           estimates the evidence if requested and not estimated before
+The order of its calls is in `doc/contributing/architecture.md`.
 """
 
 from copy import deepcopy
@@ -17,7 +11,7 @@ import numpy as np
 from skbayesnn._threads import blas_threads
 from skbayesnn.inference._drawn_fit import GENEROUS, fit_by_drawing, sampled_sizes
 from skbayesnn.inference._evidence_fit import N_GROWTH_STARTS, EvidenceFit, seeds_of
-from skbayesnn.inference._trials import OVERHEAD_ROWS
+from skbayesnn.inference._trials import seconds_of_chains
 from skbayesnn.inference.choice._growth import best_of, grown
 from skbayesnn.inference.choice._noise_choice import with_chosen_noise
 from skbayesnn.inference.minima._search import ALONE, find_minima
@@ -38,8 +32,6 @@ from skbayesnn.samplers import Plan
 
 MORE = 4  # factor of the number of particles of the population from which chains start
 N_PARTS = 16  # short chains of each chain that starts from draws of a population
-SECONDS_OF_CHAINS = 1e-8  # per chain, transition, row and weight, a population included
-FEW_WEIGHTS = 250  # weights whose time equals that of a row's hidden units, whatever the inputs
 
 
 @dataclass(frozen=True)
@@ -62,10 +54,9 @@ class Recipe:
         if hidden_layer_sizes == "auto":
             hidden_layer_sizes = GENEROUS[problem.likelihood.n_levels > 0]
         posterior = problem.posed(hidden_layer_sizes).posterior
-        more = patience(posterior)  # trajectories are longer, or there are more of them
-        work = (len(posterior.X) + OVERHEAD_ROWS) * (posterior.network.n_weights + FEW_WEIGHTS)
-        n_transitions = self.n_warmup + self.n_draws * (self.thin or more)
-        return SECONDS_OF_CHAINS * self.n_chains * n_transitions * work
+        # trajectories are longer for cheap posteriors, or there are more of them
+        n_transitions = self.n_warmup + self.n_draws * (self.thin or patience(posterior))
+        return seconds_of_chains(posterior, self.n_chains * n_transitions)
 
     def settings(self, problem, posed, noise):
         """`SamplingSettings` for a posterior."""
@@ -147,10 +138,10 @@ def fit_by_sampling(
     starts anew.
     """
     populated = not recipe.from_prior
-    workers.progress.later = recipe.seconds(problem, hidden_layer_sizes)
-    chosen = _chosen(
-        problem, hidden_layer_sizes, noise, entropy, init, previous, workers, populated
-    )
+    with workers.progress.before(recipe.seconds(problem, hidden_layer_sizes)):
+        chosen = _chosen(
+            problem, hidden_layer_sizes, noise, entropy, init, previous, workers, populated
+        )
     settings = recipe.settings(problem, chosen.posed, chosen.noise)
     seeds = np.random.SeedSequence(entropy).spawn(2)
     fit = SampledFit(
@@ -194,7 +185,9 @@ def _begun(chosen, recipe, settings, seeds, workers):
         drawn, rng = chosen.drawn[0], np.random.default_rng(seeds[1])
         found = sample_after(drawn, rng, problem.deadline, MORE)
     if found is None:
-        with workers.progress.stage("starts", seconds=0.0):
+        sizes = chosen.posed.posterior.network.hidden_layer_sizes
+        later = workers.progress.before(recipe.seconds(problem, sizes))
+        with later, workers.progress.stage("starts", seconds=0.0):
             started = start_sampling(
                 problem,
                 chosen.posed,

@@ -6,6 +6,7 @@ import numpy as np
 
 from skbayesnn.inference.curvature._method import Method
 from skbayesnn.inference.curvature._precision import DensePrecision
+from skbayesnn.inference.evidence._evidence import level_information
 from skbayesnn.inference.minima._search import own_posterior
 from skbayesnn.network import Network
 from skbayesnn.posterior import Gamma, LogUniform, WeightGroups
@@ -60,7 +61,7 @@ def _noise_prior(fit, own):
     prior, found = free.beta_prior, []
     shapes = 0.5 * (np.maximum(best.noise_counts - best.noise_gamma, 0.0) + prior.counts)
     if not own.likelihood.linear:
-        shapes = np.diagonal(own.level_information(best.theta, best.hyper.beta))
+        shapes = np.diagonal(level_information(own, best.theta, best.hyper.beta))
         shapes = shapes + prior.rate * best.hyper.beta
     rates = shapes / best.hyper.beta
     for level, shape in enumerate(shapes):

@@ -34,6 +34,8 @@ ODDS = 2.0
 SECONDS_OF_REGRESSION = 2.5e-4  # per row, weight and output, for about two noise models
 SECONDS_OF_CLASSES = 8e-5  # per row and weight
 SECONDS_IN_NUMPY = 3e-3  # per row and weight, for likelihoods that the compiled core lacks
+SECONDS_OF_CHAINS = 1e-8  # per transition, row and weight, a population included
+FEW_WEIGHTS = 250  # weights whose transitions take as long as hidden units, whatever the inputs
 SECONDS_OF_WIDE = 1e-5  # per row, hidden unit, and row or input
 OVERHEAD_ROWS = 50  # number of rows that take as long as the overhead of a population
 CLOSE = 3.0  # nats behind others, prior odds included, at which a further model is sampled
@@ -90,7 +92,13 @@ def seconds_of_population(posterior, limits):
     per_weight = SECONDS_OF_REGRESSION * levels if levels else SECONDS_OF_CLASSES
     if posterior.likelihood.compiled is None and not posterior.likelihood.quadratic:
         per_weight = SECONDS_IN_NUMPY
-    return per_weight * (len(posterior.X) + OVERHEAD_ROWS) * posterior.network.n_weights
+    return per_weight * (n + OVERHEAD_ROWS) * posterior.network.n_weights
+
+
+def seconds_of_chains(posterior, n_transitions):
+    """Processor seconds of chains with these transitions in all, accurate to a factor of two."""
+    work = (len(posterior.X) + OVERHEAD_ROWS) * (posterior.network.n_weights + FEW_WEIGHTS)
+    return SECONDS_OF_CHAINS * n_transitions * work
 
 
 class Trial:

@@ -10,8 +10,11 @@ from skbayesnn.posterior.joint._joint_correlated import (
     correlation_of,
     log_prior_of_correlations,
 )
-from skbayesnn.posterior.joint._joint_factors import MeasuredJoint, StudentTJoint
-from skbayesnn.posterior.joint._joint_input_dependent import InputDependentJoint
+from skbayesnn.posterior.joint._joint_factors import (
+    InputDependentJoint,
+    MeasuredJoint,
+    StudentTJoint,
+)
 from skbayesnn.posterior.kernels._compiled import instructions
 from skbayesnn.posterior.likelihoods._censored import CensoredGaussian, CensoredStudentT
 from skbayesnn.posterior.likelihoods._counts import (

@@ -169,7 +169,7 @@ class Posterior:
 
     def expansion(self, theta, hyper, exact=False):
         """`Expansion` from one pass through the network; Gauss-Newton unless ``exact``."""
-        misfit, gradient, matrix = self._data_expansion(theta, hyper.beta, exact)
+        misfit, gradient, matrix = self.data_expansion(theta, hyper.beta, exact)
         self.groups.add_to(matrix, hyper.alpha)
         gradient = self.groups.pull(theta, hyper.alpha) + gradient
         return Expansion(Energies(self.groups.energies(theta), *misfit), gradient, matrix)
@@ -184,65 +184,27 @@ class Posterior:
 
     def data_hessian(self, theta, beta, exact=True):
         """Hessian of the misfit."""
-        return self._data_expansion(theta, beta, exact)[2]
+        return self.data_expansion(theta, beta, exact)[2]
 
-    def _data_expansion(self, theta, beta, exact):
+    def data_expansion(self, theta, beta, exact):
         """`Misfit`, its gradient and its Hessian."""
         if self.is_compiled:
             value, errors, gradient, matrix = self.compiled.evaluate(theta, beta, 2, exact)
             return Misfit(value, errors), gradient, matrix
-        total = None
-
-        def derivatives(outputs, targets):
-            nonlocal total
-            total = _plus(total, self.likelihood.misfit(outputs, targets, beta))
-            return self.likelihood.derivatives(outputs, targets, beta, exact)
-
-        gradient, matrix = self._gradient_and_hessian(theta, derivatives, exact)
-        return total, gradient, matrix
-
-    def _gradient_and_hessian(self, theta, derivatives, exact):
-        """Sums over rows, from a function that gives ``derivatives`` in the outputs."""
-        gradient, width = 0.0, hessian_width(self.network, exact)
+        total, gradient, width = None, 0.0, hessian_width(self.network, exact)
 
         def blocks():
-            nonlocal gradient
+            nonlocal total, gradient
             for targets, trace in self._traces(theta, 1 + exact, width):
-                residual, curvature = derivatives(trace.outputs, targets)
+                total = _plus(total, self.likelihood.misfit(trace.outputs, targets, beta))
+                residual, curvature = self.likelihood.derivatives(
+                    trace.outputs, targets, beta, exact
+                )
                 gradient = gradient + vector_jacobian(trace, residual)
                 yield trace, residual, curvature
 
         matrix = hessian(blocks(), exact)
-        return gradient, matrix
-
-    def level_hessian(self, theta, beta, level):
-        """Gauss-Newton Hessian of the misfit for the outputs of one noise level."""
-        mine = (self.likelihood.levels == level).astype(float)
-        both = 0.5 * (mine[:, None] + mine)  # the common part of two outputs is halved
-        blocks = (
-            (trace, r, curvature * (mine if curvature.ndim == r.ndim else both))
-            for trace, r, curvature in self._blocks(theta, beta, False, 1)
-        )
-        return hessian(blocks, False)
-
-    def level_derivatives(self, theta, beta, level, exact=True):
-        """Derivatives of the misfit's gradient and Hessian with respect to one ``ln beta``."""
-        if self.likelihood.linear and self.is_compiled:
-            alone = beta * (np.arange(len(beta)) == level)
-            return self._data_expansion(theta, alone, exact)[1:]
-
-        def derivatives(outputs, targets):
-            return self.likelihood.level_derivatives(outputs, targets, beta, level, exact)
-
-        return self._gradient_and_hessian(theta, derivatives, exact)
-
-    def level_information(self, theta, beta):
-        """Second derivatives of the misfit in ``ln beta``, ``(n_levels, n_levels)``."""
-        total = np.zeros((self.likelihood.n_levels, self.likelihood.n_levels))
-        if total.size:
-            for targets, trace in self._traces(theta, 0, max(self.network.layer_sizes)):
-                total = total + self.likelihood.level_information(trace.outputs, targets, beta)
-        return total
+        return total, gradient, matrix
 
     @property
     def is_quadratic(self):
@@ -284,7 +246,7 @@ class Posterior:
             return self.compiled.bending_force(theta, hyper.beta, step)
         result = np.zeros_like(theta)
         width = max(self.network.layer_sizes)
-        for trace, _, curvature in self._blocks(theta, hyper.beta, False, 2, width):
+        for trace, curvature in self._blocks(theta, hyper.beta, 2, width):
             bend = second_derivative_along(trace, step)
             if curvature.ndim == bend.ndim:
                 force = curvature * bend
@@ -314,7 +276,7 @@ class Posterior:
     def _roots(self, theta, hyper):
         """Blocks of rows of `weighted_jacobian`."""
         width = self.network.n_weights
-        for trace, _, curvature in self._blocks(theta, hyper.beta, False, 1, width):
+        for trace, curvature in self._blocks(theta, hyper.beta, 1, width):
             J = _root_of(curvature, trace) @ jacobian(trace)
             yield J.reshape(*J.shape[:-3], -1, J.shape[-1])
 
@@ -342,12 +304,11 @@ class Posterior:
         for rows in row_blocks(len(self.X), doubles_per_row):
             yield self.targets(rows), forward(self.network, theta, self.X[rows], order)
 
-    def _blocks(self, theta, beta, exact, order, doubles_per_row=None):
-        """Iterate over traces with gradient and curvature of the misfit, block by block."""
-        width = doubles_per_row or hessian_width(self.network)
-        width = max(width, self.network.n_outputs**2)
+    def _blocks(self, theta, beta, order, doubles_per_row):
+        """Iterate over traces with the positive curvature of the misfit, block by block."""
+        width = max(doubles_per_row, self.network.n_outputs**2)
         for targets, trace in self._traces(theta, order, width):
-            yield trace, *self.likelihood.derivatives(trace.outputs, targets, beta, exact)
+            yield trace, self.likelihood.derivatives(trace.outputs, targets, beta, exact=False)[1]
 
 
 def _plus(total, part):

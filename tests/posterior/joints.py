@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from skbayesnn.inference.noise._noise_network import NoisePlan
+from skbayesnn.inference.noise._input_dependent_noise import NoisePlan
 from skbayesnn.inference.task._problem import FreeHyperparameters
 from skbayesnn.posterior import (
     CorrelatedJoint,

@@ -348,7 +348,7 @@ def test_matrices_of_many_inputs():
     assert wide.compiled
     assert not wide.is_compiled
     for exact in (True, False):
-        _, gradient, matrix = wide._data_expansion(theta, hyper.beta[:1], exact)
+        _, gradient, matrix = wide.data_expansion(theta, hyper.beta[:1], exact)
         *_, there, other = wide.compiled.evaluate(theta, hyper.beta[:1], 2, exact)
         np.testing.assert_allclose(gradient, there, atol=1e-10)
         np.testing.assert_allclose(matrix, other, atol=1e-10)

@@ -120,23 +120,6 @@ def test_bending_force(name, lead):
 def test_noise_levels(name):
     posterior, theta, hyper = make_problem(name)
     likelihood, beta = posterior.likelihood, hyper.beta
-    levels = range(likelihood.n_levels)
-    parts = [posterior.level_hessian(theta, beta, level) for level in levels]
-    assert_near(sum(parts), posterior.data_hessian(theta, beta, exact=False), 1e-13)
-    if likelihood.linear:
-        units = np.eye(likelihood.n_levels)
-        alone = [posterior.data_hessian(theta, unit, exact=False) for unit in units]
-        assert_near(beta[:, None, None] * alone, parts, 1e-13)
-
-    def at(x):
-        return hyper._replace(alpha=0.0 * hyper.alpha, beta=np.exp(x))
-
-    for exact in (True, False):
-        by_level = [posterior.level_derivatives(theta, beta, level, exact) for level in levels]
-        slopes = difference(lambda x: posterior.gradient(theta, at(x)), np.log(beta))
-        assert_near(np.array([gradient for gradient, _ in by_level]), slopes.T)
-        slopes = difference(lambda x, e=exact: posterior.hessian(theta, at(x), e), np.log(beta))
-        assert_near(np.array([H for _, H in by_level]), np.moveaxis(slopes, -1, 0))
 
     def minus_log_likelihood(x):
         normaliser = likelihood.log_normaliser(np.exp(x), posterior.n_rows)
@@ -147,8 +130,6 @@ def test_noise_levels(name):
         return np.exp(x) * errors - 0.5 * posterior.noise_counts(np.exp(x))
 
     assert_near(slope(np.log(beta)), difference(minus_log_likelihood, np.log(beta)))
-    bends = difference(slope, np.log(beta))
-    assert_near(posterior.level_information(theta, beta), bends)
     sizes = np.bincount(likelihood.levels) * np.sum(posterior.sample_weight)
     np.testing.assert_allclose(posterior.level_counts, sizes, rtol=1e-13)
 
@@ -157,7 +138,6 @@ def test_noise_levels(name):
 def test_without_noise_level(name):
     posterior, theta, hyper = make_problem(name)
     assert posterior.level_counts.shape == (0,)
-    assert posterior.level_information(theta, hyper.beta).shape == (0, 0)
     np.testing.assert_array_equal(posterior.with_best_outputs(theta, hyper), theta)
 
 

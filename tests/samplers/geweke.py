@@ -12,7 +12,7 @@ from functools import cache
 import numpy as np
 from scipy.stats import chi2
 
-from skbayesnn.inference.noise._noise_network import NoisePlan
+from skbayesnn.inference.noise._input_dependent_noise import NoisePlan
 from skbayesnn.inference.sampling._moves import Renewals
 from skbayesnn.inference.task._problem import FreeHyperparameters
 from skbayesnn.network import Network, forward, outputs, vector_jacobian

@@ -218,12 +218,16 @@ def grown(problem, seeds, workers=ALONE, held=None):
         is_small = k <= min(n_targets, limits.growth_weights)
         return is_small and n_targets * k**2 <= most_work and not problem.deadline.passed
 
-    works = []
+    works, later = [], 0.0
     if workers.progress.listens:
         n_rounds = np.ceil(len(seeds) / min(effective_n_jobs(workers.n_jobs), len(seeds)))
         first = [sizes for sizes in ladder.first if not sizes or allowed(sizes)]
         works = [n_rounds * seconds_of_start(*problem.posed(sizes)) for sizes in first]
         if held is not None:
-            workers.progress.later = FURTHER * works[-1]
-    with workers.progress.stage("hidden layers", works, True, float(np.sum(works))) as report:
+            later = FURTHER * works[-1]
+    total = float(np.sum(works))
+    with (
+        workers.progress.before(later),
+        workers.progress.stage("hidden layers", works, True, total) as report,
+    ):
         return tuple(grow(attempt, allowed, ladder, report)), tried

@@ -9,8 +9,8 @@ from skbayesnn.inference.curvature._method import Method
 from skbayesnn.inference.minima._minimum import total_log_evidence
 from skbayesnn.inference.minima._search import ALONE, distinct, find_minima, own_posterior
 from skbayesnn.inference.noise._constant_noise import NOISE_MINIMA
+from skbayesnn.inference.noise._input_dependent_noise import residuals_and_gamma
 from skbayesnn.inference.noise._noise_models import NOISE_MODELS
-from skbayesnn.inference.noise._noise_network import residuals_and_gamma
 
 SIGNIFICANT = 0.01  # p value below which residuals contradict constant Gaussian noise
 FEW_ROWS = 2000  # rows beyond which the threshold of tests falls in proportion to their inverse

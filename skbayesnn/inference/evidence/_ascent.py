@@ -14,7 +14,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skbayesnn.inference.evidence._evidence import log_evidence_fixed
+from skbayesnn.inference.evidence._evidence import (
+    level_derivatives,
+    level_information,
+    log_evidence_fixed,
+)
 from skbayesnn.inference.optimise._reestimation import third_order
 from skbayesnn.inference.optimise._steps import find_mode
 from skbayesnn.posterior import Hyperparameters
@@ -83,7 +87,7 @@ def evidence_derivatives(posterior, method, point, prior, exact=True, at_least=-
     n_groups = len(hyper.alpha)
     bending = np.diag(precisions * energies)
     if not likelihood.linear:
-        bending[n_groups:, n_groups:] = posterior.level_information(theta, hyper.beta)
+        bending[n_groups:, n_groups:] = level_information(posterior, theta, hyper.beta)
     bending += np.diag(prior.rate * precisions)
     around = point.precision if point.precision.definite else precision
     moves = -around.solve(pulls.T).T  # dw / d ln lambda_a
@@ -105,7 +109,7 @@ def _pulls_and_products(posterior, theta, hyper, S, exact, balanced):
     groups, likelihood = posterior.groups, posterior.likelihood
     pulls, products = [*groups.pulls(theta, hyper.alpha)], []
     for level in range(likelihood.n_levels - balanced):
-        gradient, B = posterior.level_derivatives(theta, hyper.beta, level, exact)
+        gradient, B = level_derivatives(posterior, theta, hyper.beta, level, exact)
         pulls.append(gradient)
         products.append(S @ B)
     if balanced:

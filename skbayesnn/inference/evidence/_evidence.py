@@ -30,6 +30,7 @@ LEAST_STEP, FIRST_STEP, LONGEST_STEP = 0.05, 0.3, 2.0  # in ln alpha
 SMALL_CHANGE, LARGE_CHANGE = 0.4, 1.6  # change of log evidence that lengthens or shortens steps
 STRETCH = 1.7
 FINE_POINTS = 801  # points of the interpolated curve for the integral
+LEVEL_STEP = 1e-4  # finite-difference step in ln beta, which leaves eight digits
 # most steps to a minimum along a profile, and the Newton decrement (nats) at which they end
 PROFILE_STEPS, PROFILE_TOL = 80, 1e-8
 
@@ -187,10 +188,36 @@ def well_determined(posterior, method, theta, hyper):
     if method.dense and len(counts) > 1:
         covariance = precision.covariance()
         for level in range(len(counts) - 1):
-            B = posterior.level_hessian(theta, hyper.beta, level)
+            _, B = level_derivatives(posterior, theta, hyper.beta, level, exact=False)
             noise_gamma[level] = np.sum(covariance * B)
         noise_gamma[-1] = gamma.sum() - noise_gamma[:-1].sum()
     return WellDetermined(gamma, noise_gamma, precision)
+
+
+def level_derivatives(posterior, theta, beta, level, exact):
+    """Derivatives of the misfit's gradient and Hessian with respect to one ``ln beta``."""
+    mine = np.arange(len(beta)) == level
+    if posterior.likelihood.linear:
+        return posterior.data_expansion(theta, beta * mine, exact)[1:]
+    return _central_difference(
+        lambda logs: posterior.data_expansion(theta, np.exp(logs), exact)[1:], beta, mine
+    )
+
+
+def level_information(posterior, theta, beta):
+    """Second derivatives of the misfit in ``ln beta``, ``(n_levels, n_levels)``."""
+
+    def slope(logs):
+        misfit = posterior.energies(theta, np.exp(logs))
+        yield np.exp(logs) * misfit.errors - 0.5 * posterior.noise_counts(np.exp(logs))
+
+    return np.array([_central_difference(slope, beta, one)[0] for one in np.eye(len(beta))])
+
+
+def _central_difference(function, beta, direction):
+    """Derivatives of arrays, functions of ``ln beta``, along a direction."""
+    ends = (function(np.log(beta) + step * direction) for step in (LEVEL_STEP, -LEVEL_STEP))
+    return [(up - down) / (2.0 * LEVEL_STEP) for up, down in zip(*ends, strict=True)]
 
 
 def alpha_occam(groups, hyper, free, gamma):
@@ -219,7 +246,7 @@ def _sum_of_gaussian(prior, mask, precisions, degrees):
 def _joint_noise_occam(posterior, point, free):
     """Joint log Occam factor of the free noise precisions, Gaussian in their logarithms."""
     beta, prior = point.hyper.beta, free.beta_prior
-    information = posterior.level_information(point.theta, beta) + np.diag(prior.rate * beta)
+    information = level_information(posterior, point.theta, beta) + np.diag(prior.rate * beta)
     sign, log_det = np.linalg.slogdet(information[np.ix_(free.beta, free.beta)])
     prior, logs = prior[free.beta], np.log(beta[free.beta])
     density, widest = prior.log_density(logs), np.sum(prior.log_width)

@@ -1,11 +1,6 @@
 """One minimum of the energy: search from trained weights, and evaluation of its evidence.
 
-Order of calls in `complete`::
-
-    _pruned: prune, find_mode, prune, ...       until no unit is redundant
-    ascend (Gauss-Newton evidence), _pruned     where the `Method` refines precisions
-    find_mode, ascend (exact evidence)
-    evaluate                                    all terms of the evidence
+The order of its calls is in `doc/contributing/architecture.md`.
 """
 
 from dataclasses import dataclass

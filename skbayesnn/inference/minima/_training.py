@@ -154,7 +154,7 @@ def train(posterior, start, settings):
             steps = BatchSteps(posterior, n_stages, per_stage, shorter, settings.deadline)
         else:
             rule = LayerSearch(posterior, method, settings.free, tol)
-            steps = Descents(lambda: rule.descent_tol, settings.deadline)
+            steps = Descents(rule.descent_tol, settings.deadline)
         search = lower(posterior, steps, rule, search, settings.max_iter, settings.deadline)
     else:
         rule, max_iter = Reestimation(posterior, method, settings.free, tol), settings.max_iter

@@ -11,7 +11,7 @@ After it the precisions are re-estimated from the curvature on a sample of the r
 
 import numpy as np
 
-from skbayesnn.inference.optimise._damped import Trial
+from skbayesnn.inference.optimise._damped import Step
 from skbayesnn.inference.optimise._reestimation import fair_moves, noise_precisions
 from skbayesnn.inference.task._progress import NEVER
 from skbayesnn.posterior import Hyperparameters
@@ -81,7 +81,7 @@ class BatchSteps:
                 break
             some = slice(first, first + AT_ONCE)
             self._descend(posterior, batches[some], hyper, length[some], correction[some], theta)
-        return Trial(theta, search.point.energies, -np.inf, 0.0)
+        return Step(theta, search.point.energies, -np.inf, 0.0)
 
     def _batch(self, n):
         """Rows of the next batch; a new permutation is drawn at the end of each epoch."""

@@ -18,7 +18,7 @@ MOST_BENT = 0.75  # 2 |acceleration| / |step| above which the step stays straigh
 TINY = np.finfo(float).tiny
 
 
-class Trial(NamedTuple):
+class Step(NamedTuple):
     """Result of a trial step, with the predicted and the actual decrease of ``M``."""
 
     theta: np.ndarray
@@ -80,7 +80,7 @@ class DampedSteps:
         metric = np.maximum(np.abs(precision.diagonal), posterior.groups.diagonal(hyper.alpha))
         damped = precision.damped(search.damping, metric)
         if not damped.definite:
-            return Trial(theta, energies, np.nan, -np.inf)
+            return Step(theta, energies, np.nan, -np.inf)
         step = -damped.solve(gradient)
         promise = -gradient @ step - 0.5 * precision.quadratic(step)
         if posterior.network.hidden_layer_sizes:
@@ -89,7 +89,7 @@ class DampedSteps:
         theta = posterior.with_best_outputs(theta + step, hyper)
         energies = posterior.energies(theta, hyper.beta)
         gain = point.energy - float(energies.total(hyper))
-        return Trial(theta, energies, promise, gain if np.isfinite(gain) else -np.inf)
+        return Step(theta, energies, promise, gain if np.isfinite(gain) else -np.inf)
 
 
 def _accelerated(damped, metric, step, force):

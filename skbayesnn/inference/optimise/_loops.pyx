@@ -88,7 +88,7 @@ cdef struct Way:  # `Search`, less its point, and `Calm`
     double *tau_factor
 
 
-cdef struct Step:  # `Trial`
+cdef struct Step:  # `Step`
     double *theta
     double *weights
     double *errors

@@ -17,7 +17,6 @@ singular values in place of a Cholesky factor are taken in NumPy, after which th
 continues.
 """
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -29,7 +28,7 @@ from skbayesnn.inference.optimise._damped import (
     SLACK,
     DampedSteps,
     Search,
-    Trial,
+    Step,
 )
 from skbayesnn.inference.task._progress import NEVER, Deadline
 
@@ -47,11 +46,11 @@ WORK = 1e10  # rows times squared weights of these steps, half a second
 class Descents(NamedTuple):
     """Gradient-based descents by L-BFGS (Byrd et al. 1995) at fixed precisions.
 
-    ``tol()`` is the decrease (nats) by one quasi-Newton step at which the next descent ends; the
+    ``tol`` is the decrease (nats) by one quasi-Newton step at which the next descent ends; the
     deadline interrupts a descent.
     """
 
-    tol: Callable
+    tol: float
     deadline: Deadline = NEVER
     compiled = False
 
@@ -68,7 +67,7 @@ class Descents(NamedTuple):
             "maxcor": CORRECTIONS,
             "maxiter": DESCENT_STEPS,
             "maxfun": 2 * DESCENT_STEPS,
-            "ftol": self.tol() / max(1.0, abs(start)),
+            "ftol": self.tol / max(1.0, abs(start)),
             "gtol": 1e-9,
         }
 
@@ -85,9 +84,9 @@ class Descents(NamedTuple):
             callback=check,
         )
         if not found.fun <= start:  # higher or nan: a trial that gains nothing is rejected
-            return Trial(theta, posterior.energies(theta, hyper.beta), 0.0, 0.0)
+            return Step(theta, posterior.energies(theta, hyper.beta), 0.0, 0.0)
         gain = start - float(found.fun)
-        return Trial(found.x, posterior.energies(found.x, hyper.beta), gain, gain)
+        return Step(found.x, posterior.energies(found.x, hyper.beta), gain, gain)
 
 
 def lower(posterior, steps, rule, search, max_iter, deadline=NEVER):
@@ -192,7 +191,7 @@ def find_mode(posterior, method, theta, hyper, max_iter=200, tol=1e-12, confined
         search = Search(Point(theta, hyper, energies, None, None))
         until = UntilLittleIsGained(NEAR if method.dense else max(LOW, method.resolution))
         step_tol = COARSE if method.dense else max(FINE, STEP_SHARE * method.resolution)
-        steps = Descents(lambda: step_tol, deadline)
+        steps = Descents(step_tol, deadline)
         search = lower(posterior, steps, until, search, MOST_DESCENTS, deadline)
         theta = search.point.theta
         if not method.dense:

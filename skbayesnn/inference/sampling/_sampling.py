@@ -141,7 +141,6 @@ def run_chains(joint, chains, settings, warm=True, workers=ALONE):
     n_warmup = settings.of_parts(settings.n_warmup) if warm else 0
     alone, tell = len(chains) == 1, None
     total = n_warmup + settings.of_parts(settings.n_draws) * settings.thin
-    workers.progress.later = 0.0  # extrapolated from the first transitions
     with workers.progress.stage("sampling", np.ones(total) if alone else ()) as step:
         if alone and workers.progress.listens:
             tell = _teller(step, n_warmup, total)

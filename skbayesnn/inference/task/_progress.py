@@ -69,13 +69,20 @@ class Progress:
     once, as soon as a stage of it shows that. By default nobody listens.
     """
 
-    later = 0.0  # expected seconds of the stages that follow the open ones
-
     def __init__(self, verbose=None, deadline=NEVER):
         self.listens = verbose is not None  # whether forecasts and texts are worth computing
         self.depth = 0  # of the stage that is open
         self._verbose, self._deadline, self._begun = int(verbose or 0), deadline, monotonic()
-        self._logged = False
+        self._logged, self._later = False, 0.0
+
+    @contextmanager
+    def before(self, seconds):
+        """Add to forecasts the expected seconds of what follows the stages in this context."""
+        self._later += seconds
+        try:
+            yield
+        finally:
+            self._later -= seconds
 
     @contextmanager
     def stage(self, name, works=(), is_open=False, seconds=np.nan):
@@ -123,7 +130,7 @@ class Progress:
     def _announce(self, name, spent, left, is_open):
         """Announce a stage, or log the forecast of the fit, if it is long."""
         if not self._verbose:
-            name, spent, left = "fit", monotonic() - self._begun, left + self.later
+            name, spent, left = "fit", monotonic() - self._begun, left + self._later
         seconds = spent + min(left, self._deadline.left)
         too_deep = self.depth > self._verbose > 0  # without output any stage may show a long fit
         if not (self.listens and seconds > LONG) or self._logged or too_deep:

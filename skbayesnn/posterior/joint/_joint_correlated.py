@@ -51,17 +51,10 @@ class CorrelatedGaussian(Gaussian):
 
     def derivatives(self, outputs, targets, beta, exact=True):
         """Gradient, and curvature ``s T^(1/2) R^-1 T^(1/2)`` ``(..., n, n_outputs, n_outputs)``."""
-        return self._shared(outputs, targets, beta, 1.0)
-
-    def level_derivatives(self, outputs, targets, beta, level, exact=True):
-        mine = 0.5 * self.membership[:, level]
-        shares = mine[:, None] + mine  # d ln (tau_o tau_p)^(1/2) / d ln beta_l
-        return self._shared(outputs, targets, beta, shares)
-
-    def level_information(self, outputs, targets, beta):
-        products = self._products(outputs, targets, beta)
-        shares = 0.5 * (self.membership[:, None] + self.membership)  # (o, p, l)
-        return np.einsum("...op,opk,opl->...kl", products, shares, shares)
+        precision, weight = self._precision(beta), targets.weight
+        gradient = weight[:, None] * ((outputs - targets.y) @ precision)
+        curvature = weight[:, None, None] * precision[..., None, :, :]
+        return gradient, np.broadcast_to(curvature, (*outputs.shape, outputs.shape[-1]))
 
     def log_normaliser(self, beta, n_rows):
         log_det = np.linalg.slogdet(self.correlation)[1]
@@ -79,13 +72,6 @@ class CorrelatedGaussian(Gaussian):
         residual = outputs - targets.y
         moments = np.swapaxes(residual, -1, -2) @ (targets.weight[:, None] * residual)
         return 0.5 * self._precision(beta) * moments
-
-    def _shared(self, outputs, targets, beta, shares):
-        """Gradient and curvature of the misfit with factors of the entries of ``Sigma^-1``."""
-        precision, weight = self._precision(beta) * shares, targets.weight
-        gradient = weight[:, None] * ((outputs - targets.y) @ precision)
-        curvature = weight[:, None, None] * precision[..., None, :, :]
-        return gradient, np.broadcast_to(curvature, (*outputs.shape, outputs.shape[-1]))
 
 
 def log_prior_of_correlations(n_outputs):

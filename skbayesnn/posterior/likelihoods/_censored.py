@@ -16,16 +16,14 @@ class Law(NamedTuple):
     """Law of the noise at residuals ``z`` in units of its scale.
 
     Its log density, its log distribution function, and the slope ``psi`` of minus the log density
-    with two derivatives; and a positive curvature in place of the first, with its own derivative.
+    with its derivative; and a positive curvature in place of that.
     """
 
     log_density: np.ndarray
     log_cdf: np.ndarray
     psi: np.ndarray
     slope: np.ndarray
-    bend: np.ndarray
     positive: np.ndarray
-    positive_slope: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -72,27 +70,6 @@ class CensoredGaussian(Gaussian):
         curvature = np.where(limit, np.maximum(share, 0.0), law.positive)
         return gradient, weight * root**2 * curvature
 
-    def level_derivatives(self, outputs, targets, beta, level, exact=True):
-        root, z, limit, h, law = self._parts(outputs, targets, beta)
-        weight = targets.weight[:, None] * self.membership[:, level]
-        share = h * (law.psi + h)  # minus the slope of h in z
-        bend = h * (law.slope - share) - share * (law.psi + h)  # slope of the share
-        gradient = np.where(
-            limit, -0.5 * targets.known * (h - z * share), 0.5 * (law.psi + z * law.slope)
-        )
-        measured = law.slope + 0.5 * z * law.bend
-        of_limits = share + 0.5 * z * bend
-        if not exact:
-            measured = law.positive + 0.5 * z * law.positive_slope
-            of_limits = np.where(share > 0.0, of_limits, 0.0)
-        return weight * root * gradient, weight * root**2 * np.where(limit, of_limits, measured)
-
-    def level_information(self, outputs, targets, beta):
-        _, z, limit, h, law = self._parts(outputs, targets, beta)
-        measured = 0.25 * z * (law.psi + z * law.slope)
-        rows = np.where(limit, 0.25 * z * h * (z * (law.psi + h) - 1.0), measured)
-        return ((targets.weight @ rows)[..., None, :] @ self.membership) * np.eye(self.n_levels)
-
     def _parts(self, outputs, targets, beta):
         """Roots of the precisions, residuals ``z``, the mask of limits, ``p / P``, and the law."""
         root, sides = np.sqrt(self.precisions(beta))[..., None, :], targets.known
@@ -103,8 +80,8 @@ class CensoredGaussian(Gaussian):
 
     def _law(self, z, limit):
         """`Law` at residuals; the distribution function is needed at limits only."""
-        log_density, one, none = -0.5 * (z * z + np.log(2.0 * np.pi)), np.ones(()), np.zeros(())
-        return Law(log_density, log_ndtr(z), z, one, none, one, none)
+        log_density, one = -0.5 * (z * z + np.log(2.0 * np.pi)), np.ones(())
+        return Law(log_density, log_ndtr(z), z, one, one)
 
 
 @dataclass(frozen=True)
@@ -134,5 +111,4 @@ class CensoredStudentT(CensoredGaussian):
         log_cdf = np.where(far, log_density + np.log(np.maximum(-z, 1.0) / nu), log_cdf)
         u = (nu + 1.0) / (nu + z * z)
         change = -2.0 * z * u * u / (nu + 1.0)  # du/dz
-        bend = 3.0 * change + 8.0 * z * (z * u) ** 2 * u / (nu + 1.0) ** 2
-        return Law(log_density, log_cdf, z * u, u + z * change, bend, u, change)
+        return Law(log_density, log_cdf, z * u, u + z * change, u)

@@ -7,7 +7,7 @@ which `Targets` hold as ``known`` (``None``: 1 for all).
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import digamma, gammaln, polygamma
+from scipy.special import digamma, gammaln
 
 from skbayesnn.posterior.likelihoods._likelihoods import (
     HIGHEST,
@@ -82,48 +82,26 @@ class NegativeBinomial(Gaussian):
 
     def misfit(self, outputs, targets, beta):
         """Misfit ``-sum_n s_n ln P(t_n)``, and ``E``."""
-        r, logs = beta[..., None, :], log_means(outputs, targets)
-        rows, slope = log_count_probability(targets.y, logs, r), self._slopes(outputs, targets, r)
+        r, t, logs = beta[..., None, :], targets.y, log_means(outputs, targets)
+        rows, mean = log_count_probability(t, logs, r), np.exp(_bounded(outputs, targets))
+        # of every row by ln r
+        slope = -r * (digamma(t + r) - digamma(r) - np.log1p(mean / r) + (mean - t) / (r + mean))
         slope = (targets.weight @ slope) + 0.5 * self.noise_counts(targets, beta)
         return Misfit(-(targets.weight @ rows)[..., 0], slope / beta)
 
     def derivatives(self, outputs, targets, beta, exact=True):
         """Gradient ``s r (mu - t) / (r + mu)`` and curvature ``s r mu (r + t) / (r + mu)^2``."""
-        weight, r, mean = self._parts(outputs, targets, beta)
+        weight, r = targets.weight[:, None], beta[..., None, :]
+        mean = np.exp(_bounded(outputs, targets))
         total = r + mean
         shrunk = weight * (r / total)
         return shrunk * (mean - targets.y), shrunk * (mean / total) * (r + targets.y)
-
-    def level_derivatives(self, outputs, targets, beta, level, exact=True):
-        weight, r, mean = self._parts(outputs, targets, beta)
-        t, total = targets.y, r + mean
-        shrunk = weight * (r / total) * (mean / total)
-        return shrunk * (mean - t), shrunk * ((2.0 * mean - t) * r + t * mean) / total
-
-    def level_information(self, outputs, targets, beta):
-        r, t = beta[..., None, :], targets.y
-        total = r + np.exp(_bounded(outputs, targets))
-        bend = polygamma(1, t + r) - polygamma(1, r) + 1.0 / r - 1.0 / total
-        bend = bend + (t - (total - r)) / total**2
-        rows = self._slopes(outputs, targets, r) - r**2 * bend
-        return (targets.weight @ rows)[..., None]
 
     def noise_counts(self, targets, beta):
         """Effective number of targets ``n_l`` that measure the dispersion, ``(..., 1)``."""
         r = beta[..., None, :]
         shares = targets.y / (targets.y + r)
         return targets.weight @ (shares**2 * (2.0 + r) / (1.0 + r))
-
-    @staticmethod
-    def _parts(outputs, targets, beta):
-        """Weights, sizes and means, which broadcast with the outputs."""
-        return targets.weight[:, None], beta[..., None, :], np.exp(_bounded(outputs, targets))
-
-    @staticmethod
-    def _slopes(outputs, targets, r):
-        """Derivatives of ``-ln P`` of every row with respect to ``ln r``, ``(..., n, 1)``."""
-        mean, t = np.exp(_bounded(outputs, targets)), targets.y
-        return -r * (digamma(t + r) - digamma(r) - np.log1p(mean / r) + (mean - t) / (r + mean))
 
 
 def log_means(outputs, targets):

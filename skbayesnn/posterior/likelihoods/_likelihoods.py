@@ -203,16 +203,6 @@ class Gaussian(Likelihood):
             curvature = np.broadcast_to(curvature, outputs.shape)
         return gradient, curvature
 
-    def level_derivatives(self, outputs, targets, beta, level, exact=True):
-        """Derivatives of gradient and curvature with respect to ``ln beta_l``."""
-        alone = beta * (np.arange(self.n_levels) == level)
-        return self.derivatives(outputs, targets, alone)
-
-    def level_information(self, outputs, targets, beta):
-        """Second derivatives of the misfit in ``ln beta``, ``(..., n_levels, n_levels)``."""
-        energies = beta * self.misfit(outputs, targets, beta).errors
-        return energies[..., None] * np.eye(self.n_levels)
-
     def log_normaliser(self, beta, n_rows):
         """Log normaliser ``N/2 log beta - N/2 log 2 pi`` (MacKay 1992, equation 3.8), ``(...)``."""
         precisions = self.precisions(beta)

@@ -51,18 +51,6 @@ class MeasuredGaussian(Gaussian):
         curvature = targets.weight[:, None] * tau * F
         return curvature * (outputs - targets.y), np.broadcast_to(curvature, outputs.shape)
 
-    def level_derivatives(self, outputs, targets, beta, level, exact=True):
-        tau, F = self.shares(targets, beta)
-        curvature = targets.weight[:, None] * tau * F**2 * self.membership[:, level]
-        return curvature * (outputs - targets.y), np.broadcast_to(curvature, outputs.shape)
-
-    def level_information(self, outputs, targets, beta):
-        tau, F = self.shares(targets, beta)
-        known = 1.0 - F
-        rows = tau * F * (F - known) * (outputs - targets.y) ** 2 + known
-        sums = 0.5 * (targets.weight @ (F * rows))
-        return (sums[..., None, :] @ self.membership) * np.eye(self.n_levels)
-
     def noise_counts(self, targets, beta):
         """Effective number of targets ``n_l = sum_no s_n F_no`` of every noise level."""
         return (targets.weight @ self.shares(targets, beta)[1]) @ self.membership

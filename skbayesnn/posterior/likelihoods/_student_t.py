@@ -90,39 +90,8 @@ class StudentT(Gaussian):
         curvature = weighted
         if exact:
             slope = -(u**2) / (self.degrees_of_freedom + len(self.levels))  # du/d delta
-            pull = tau * residual
-            curvature = _diagonal_plus_outer(weighted, 2.0 * s * slope, pull, pull)
+            curvature = _diagonal_plus_outer(weighted, 2.0 * s * slope, tau * residual)
         return weighted * residual, curvature
-
-    def level_derivatives(self, outputs, targets, beta, level, exact=True):
-        residual, tau, u = self._parts(outputs, targets.y, beta)
-        total = self.degrees_of_freedom + len(self.levels)
-        slope, bend = -(u**2) / total, 2.0 * u**3 / total**2  # of u in delta
-        mine, s = self.membership[:, level], targets.weight
-        delta = np.sum(mine * tau * residual**2, axis=-1)  # d delta / d ln beta_l
-        diagonal = s[:, None] * tau * ((slope * delta)[..., None] + u[..., None] * mine)
-        curvature = diagonal
-        if exact:
-            pull = tau * residual
-            curvature = _diagonal_plus_outer(diagonal, 2.0 * s * bend * delta, pull, pull)
-            part = 2.0 * s * slope
-            own = mine * pull
-            if len(mine) == 1:
-                curvature = curvature + 2.0 * part[..., None] * own * pull
-            else:
-                outer = own[..., :, None] * pull[..., None, :]
-                curvature = curvature + part[..., None, None] * (outer + np.swapaxes(outer, -1, -2))
-        return diagonal * residual, curvature
-
-    def level_information(self, outputs, targets, beta):
-        residual, tau, u = self._parts(outputs, targets.y, beta)
-        delta = (tau * residual**2) @ self.membership  # (..., n, n_levels)
-        total = self.degrees_of_freedom + len(self.levels)
-        weighted = 0.5 * (targets.weight * u)[..., None] * delta
-        levels = np.arange(self.n_levels)
-        matrix = -np.swapaxes(weighted * u[..., None] / total, -1, -2) @ delta
-        matrix[..., levels, levels] += np.sum(weighted, axis=-2)
-        return matrix
 
     def log_normaliser(self, beta, n_rows):
         """Log normaliser of the density of all rows, of shape ``(...)``."""
@@ -142,11 +111,11 @@ class StudentT(Gaussian):
         return residual, tau, (nu + p) / (nu + np.sum(tau * residual**2, axis=-1))
 
 
-def _diagonal_plus_outer(diagonal, factor, left, right):
-    """Matrix ``diag(d) + c a b^T`` of every row, as a diagonal for a single output."""
+def _diagonal_plus_outer(diagonal, factor, vector):
+    """Matrix ``diag(d) + c a a^T`` of every row, as a diagonal for a single output."""
     if diagonal.shape[-1] == 1:
-        return diagonal + factor[..., None] * left * right
-    matrix = factor[..., None, None] * left[..., :, None] * right[..., None, :]
+        return diagonal + factor[..., None] * vector * vector
+    matrix = factor[..., None, None] * vector[..., :, None] * vector[..., None, :]
     outputs = np.arange(diagonal.shape[-1])
     matrix[..., outputs, outputs] += diagonal
     return matrix

@@ -8,6 +8,8 @@ from skbayesnn.inference import well_determined
 from skbayesnn.inference.evidence._evidence import (
     alpha_occam,
     integrated,
+    level_derivatives,
+    level_information,
     log_occam_gaussian,
     log_symmetry,
     noise_occam,
@@ -24,6 +26,7 @@ from skbayesnn.posterior import (
     weight_groups,
 )
 from tests.inference.common import method_of, mode_of, settings_of
+from tests.tools import ALL_LIKELIHOODS, assert_near, difference, make_problem
 
 PRIOR = LogUniform()
 
@@ -193,3 +196,25 @@ def test_only_units_with_equal_groups_can_be_exchanged():
     assert log_symmetry(network, WeightGroups(each, list("abcdefghijklmnopq"))) == pytest.approx(
         np.log(2**4)
     )
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in ALL_LIKELIHOODS if make_problem(name)[2].beta.size]
+)
+def test_derivatives_by_noise_levels(name):
+    posterior, theta, (_, beta) = make_problem(name)
+
+    def at(logs):
+        return posterior.data_expansion(theta, np.exp(logs), exact=True)
+
+    for derivative, which in enumerate((1, 2)):
+        slopes = difference(lambda logs, i=which: at(logs)[i], np.log(beta))
+        found = [level_derivatives(posterior, theta, beta, i, True) for i in range(len(beta))]
+        found = np.stack([both[derivative] for both in found], axis=-1)
+        assert_near(found, slopes, 1e-7)
+
+    def slope(logs):  # of minus the log likelihood
+        return np.exp(logs) * at(logs)[0].errors - 0.5 * posterior.noise_counts(np.exp(logs))
+
+    bends = difference(slope, np.log(beta))
+    assert_near(level_information(posterior, theta, beta), bends, 1e-7)

@@ -10,8 +10,8 @@ from skbayesnn.inference import NOISE_MODELS, Limits, Problem, fit_evidence
 from skbayesnn.inference.evidence._evidence import log_evidence_fixed
 from skbayesnn.inference.minima._minimum import complete
 from skbayesnn.inference.minima._search import find_minima
-from skbayesnn.inference.noise import _noise_network
-from skbayesnn.inference.noise._noise_network import NoisePlan, squared_residuals, with_rows
+from skbayesnn.inference.noise import _input_dependent_noise
+from skbayesnn.inference.noise._input_dependent_noise import NoisePlan, squared_residuals, with_rows
 from skbayesnn.inference.task._problem import FreeHyperparameters
 from skbayesnn.network import outputs
 from skbayesnn.posterior import Gaussian, Hyperparameters, LogUniform, SquaredResiduals
@@ -223,12 +223,12 @@ def test_noise_networks_begin_at_minima_under_constant_noise(monkeypatch):
 
 def test_rounds_end_where_minima_are_found_roughly(monkeypatch):
     """Kronecker factors: changes of the noise stay far above those of exact minima."""
-    counts, old = [], _noise_network.in_turns
+    counts, old = [], _input_dependent_noise.in_turns
 
     def in_turns(pair, advance, most, tol):
         return old(pair, lambda side: counts.append(side) or advance(side), most, tol)
 
-    monkeypatch.setattr(_noise_network, "in_turns", in_turns)
+    monkeypatch.setattr(_input_dependent_noise, "in_turns", in_turns)
     limits = Limits(dense=0, dual_work=0)
     best, *_ = searched(make_problem(15, limits=limits, noise_hidden_layer_sizes=()), (2,))
     assert best.converged

@@ -26,9 +26,7 @@ def problem(name="categorical", hidden=(4,), prior="layer", n=60):
 
 def descended(posterior, theta, hyper, tol=1e-7):
     energies = posterior.energies(theta, hyper.beta)
-    trial = Descents(lambda: tol).trial(
-        posterior, Search(Point(theta, hyper, energies, None, None))
-    )
+    trial = Descents(tol).trial(posterior, Search(Point(theta, hyper, energies, None, None)))
     lower = energies.total(hyper) - trial.energies.total(hyper)
     assert trial.gain == pytest.approx(lower)
     return trial.theta

@@ -97,8 +97,8 @@ def test_silent_fits_log_one_forecast(monkeypatch, capsys, caplog):
 
 def test_forecasts_count_what_was_before_and_what_follows(monkeypatch, caplog):
     clock, progress = Clock(monkeypatch), Progress(0)
-    progress.later = 4.0
-    with progress.stage("hidden layers", [1.0, 1.0], is_open=True, seconds=3.0) as step:
+    stage = progress.stage("hidden layers", [1.0, 1.0], is_open=True, seconds=3.0)
+    with progress.before(4.0), stage as step:
         clock.now += 3.0
         step()
         with progress.stage("starts", [1.0], seconds=2.9):
@@ -187,7 +187,7 @@ def test_other_processes_are_heard(capsys):
 @pytest.mark.filterwarnings("ignore:The chains have not converged")
 @pytest.mark.parametrize("given", [{"measure_evidence": False}, {"sampler": Sampler(init="prior")}])
 def test_long_sampling_is_announced_at_its_start(monkeypatch, caplog, given):
-    monkeypatch.setattr("skbayesnn.inference._sampled_fit.SECONDS_OF_CHAINS", 1.0)
+    monkeypatch.setattr("skbayesnn.inference._trials.SECONDS_OF_CHAINS", 1.0)
     begun = []
     monkeypatch.setattr(
         "skbayesnn.inference._sampled_fit.run_chains",
