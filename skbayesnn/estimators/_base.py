@@ -261,6 +261,8 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
         self._X_scaling, self._y_scaling, prior = X_scaling, y_scaling, self._prior
         self.n_outputs_ = y.shape[1]
         n_rows = rows.weight.sum() if prior._has_relevances else np.inf
+        has_scale = likelihood.classes and self.standardize and prior._is_by_layer
+        n_inputs = X.shape[1] if has_scale else np.inf
         problem = Problem(
             X,
             y,
@@ -271,7 +273,7 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
             prior="layer" if isinstance(prior.kind, BaseEstimator) else prior.kind,
             feature_names=None if names is None else list(names),
             weight_precision=partial(precision_factors, prior.precision, ()),
-            hyperprior=partial(hyperpriors_of_groups, prior.hyperprior or {}, n_rows),
+            hyperprior=partial(hyperpriors_of_groups, prior.hyperprior or {}, n_rows, n_inputs),
             **self._noise_options(y_scaling, likelihood, rows),
             limits=self._limits,
             deadline=Deadline.after(self.max_time),

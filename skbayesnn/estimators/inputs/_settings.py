@@ -87,7 +87,9 @@ class Prior(Setting):
         Priors of the precisions that are inferred: from names of weight groups to
         `~skbayesnn.posterior.LogUniform` (bounds of a standard deviation) or
         `~skbayesnn.posterior.Gamma` (of a precision), in standardised units. Groups you do
-        not name keep the default, ``LogUniform(1e-3, 1e3)`` but for many inputs of ``"ard"``.
+        not name keep the default: ``LogUniform(1e-3, 1e3)`` but for many inputs of ``"ard"``, and
+        ``Gamma(1 / 4, 1 / (4 * n_features))`` for classes with ``"layer"`` and
+        ``standardize=True``.
 
     Notes
     -----
@@ -116,6 +118,12 @@ class Prior(Setting):
     def _has_relevances(self):
         """True if every input has a precision of its own."""
         return isinstance(self.kind, str) and self.kind.startswith("ard")
+
+    @property
+    def _is_by_layer(self):
+        """True if weights have mean 0 and a precision for each layer alone."""
+        plain = self.mean is None and self.base_precision is None
+        return plain and isinstance(self.kind, str) and self.kind == "layer"
 
 
 @dataclass(eq=False, repr=False)
