@@ -87,7 +87,9 @@ class Prior(Setting):
         Priors of the precisions that are inferred: from names of weight groups to
         `~skbayesnn.posterior.LogUniform` (bounds of a standard deviation) or
         `~skbayesnn.posterior.Gamma` (of a precision), in standardised units. Groups you do
-        not name keep the default, ``LogUniform(1e-3, 1e3)`` but for many inputs of ``"ard"``.
+        not name keep the default: ``LogUniform(1e-3, 1e3)`` but for many inputs of ``"ard"``, and
+        ``Gamma(1 / 4, 1 / (4 * n_features))`` for classes with ``"layer"`` and
+        ``standardize=True``.
 
     Notes
     -----
