@@ -44,7 +44,7 @@ def short_chains(fit, entropy, workers):
     ``fit`` is an `EvidenceFit`, and ``entropy`` that of the seeds. If noise models other than
     constant noise were tried, these are sampled. Returns a dict of `Sampled` by noise model, which
     is empty for classes, where the chains would take too long, and where few large targets would
-    mislead networks (``Problem.half_linear``).
+    mislead networks (``Problem.linear_share``).
     """
     problem, sizes = fit.problem, sizes_of_chains(fit.problem)
     noises = [noise for noise in fit.noise_log_evidences if noise != "constant"] or [fit.noise]
@@ -53,7 +53,7 @@ def short_chains(fit, entropy, workers):
     seconds = len(noises) * seconds_of_short_chains(problem)
     affordable = posterior.groups.centred and seconds <= problem.limits.sampled_seconds
     has_data = problem.sample_weight.sum() >= 1.0  # means under the prior alone are far off
-    if problem.half_linear or not (problem.likelihood.n_levels and affordable and has_data):
+    if problem.linear_share or not (problem.likelihood.n_levels and affordable and has_data):
         return {}
     found, seeds = {}, np.random.SeedSequence([entropy, 2]).spawn(N_CHAINS)
     with workers.progress.stage("short chains", np.ones(len(noises)), seconds=seconds) as step:

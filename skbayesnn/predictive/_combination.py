@@ -129,8 +129,9 @@ def combined(fit, combine):
     shares = _shares(combine, fit.posed.posterior, minima, densities)
     if of_all_models:
         shares = _shared_by_noise_models(shares, minima)
-    if fit.problem.half_linear and combine == "posterior":
-        shares = _half_linear(shares, [minimum.network for minimum in minima])
+    if combine == "posterior":
+        networks = [minimum.network for minimum in minima]
+        shares = _with_linear_share(shares, networks, fit.problem.linear_share)
     used = np.flatnonzero(shares)
     mixed = LeftOut.mixed([left_out_of(i) for i in used], shares[used])
     parts = _pooled(fit, minima, used, member, densities)
@@ -228,13 +229,13 @@ def _shared_by_noise_models(shares, minima):
     return shares * factors[model]
 
 
-def _half_linear(shares, networks):
-    """Give linear networks half of the shares, if there are any beside others with a share."""
+def _with_linear_share(shares, networks, linear_share):
+    """Give linear networks their share, if there are any beside others with a share."""
     linear = np.array([not network.hidden_layer_sizes for network in networks])
     others = np.where(linear, 0.0, shares)
-    if not linear.any() or not others.any():
+    if not linear_share or not linear.any() or not others.any():
         return shares
-    return 0.5 * (linear / linear.sum() + others / others.sum())
+    return linear_share * linear / linear.sum() + (1.0 - linear_share) * others / others.sum()
 
 
 def noise_of(likelihood, beta, state=None, network=None, log_range=None, precision=None):
@@ -346,13 +347,13 @@ def ensemble_of_models(fit):
     and models without noise have their posterior probabilities, as networks that interpolate their
     rows do not show how well they predict others. The number of networks of a model is proportional
     to its weight. Models far behind in evidence are left out: their noise is wider, so that gross
-    outliers alone would give them a weight. No model is left out if linear models have half of the
-    share.
+    outliers alone would give them a weight. No model is left out if linear models have a share of
+    their own (``Problem.linear_share``).
 
     Returns the `Ensemble` of a `DrawnFit` and its leave-one-out predictions.
     """
     problem = fit.problem
-    least = -np.inf if problem.half_linear else fit.drawn[0].log_evidence - HOPELESS
+    least = -np.inf if problem.linear_share else fit.drawn[0].log_evidence - HOPELESS
     drawn = [model for model in fit.drawn if model.log_evidence >= least]
     parts = [_networks_of(model) for model in drawn]
     rows = problem.X, problem.y, problem.known
@@ -371,8 +372,8 @@ def ensemble_of_models(fit):
     if stacked.any():
         weights = stacking_weights(log_densities[stacked], problem.sample_weight, PSEUDO_COUNT)
         shares[stacked] = probabilities[-1] * weights
-    if problem.half_linear:
-        shares = _half_linear(shares, [part.network for part in parts])
+    networks = [part.network for part in parts]
+    shares = _with_linear_share(shares, networks, problem.linear_share)
     kept = np.flatnonzero(shares >= NEGLIGIBLE_MODEL)
     shares = shares[kept] / shares[kept].sum()
     left, most = [left[i] for i in kept], max(part.size for part in parts)

@@ -1,5 +1,6 @@
 """Targets with a value that many rows share."""
 
+import re
 import warnings
 
 import numpy as np
@@ -11,7 +12,7 @@ from skbayesnn import EvidenceMLPRegressor, HMCMLPRegressor
 from skbayesnn._data import canonical_rows
 from skbayesnn.estimators.inputs._rows import rounding_error
 from skbayesnn.estimators.tasks._regression_fit import FirstLook
-from tests.tools import result_of
+from tests.tools import parts_of, result_of
 
 pytestmark = pytest.mark.usefixtures("laplace")
 
@@ -118,6 +119,38 @@ def test_fewer_zeros_among_large_values(n, seed, gain):
     assert 0.9 < np.mean((low <= y[n:]) & (y[n:] <= high)) <= 0.99
 
 
+def test_limits_at_both_ends_are_named():
+    """Either value alone is not much more common than the other one."""
+    noise = np.random.default_rng(5).normal(size=len(X))
+    y = np.clip(2 * X[:, 0] + 0.3 * noise, -1, 1)
+    model, (words,) = fit(y)
+    assert re.match("3. % of the targets equal -?1, the .*est value, and 3. % equal -?1", words)
+    assert "so only constant noise is tried" in words
+    low, high = model.predict_interval(X[TEST]).T
+    assert np.mean((low <= y[TEST]) & (y[TEST] <= high)) > 0.88
+    ratings = np.clip(np.round(3 + X[:, 0] + noise), 1, 5)
+    assert spike(ratings) is None
+
+
+@pytest.mark.usefixtures("as_users_fit")
+@pytest.mark.filterwarnings("ignore:.* of the targets equal 0.4")
+@pytest.mark.parametrize("seed", [8, pytest.param(11, marks=pytest.mark.slow)])
+def test_values_below_a_limit_as_half_of_it(seed):
+    """The others are lognormal: under constant noise intervals hold 85 and 88 %, R2 .38, .72."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(900, 3))
+    y = np.exp(X[:, 0] + 0.3 * rng.normal(size=900))
+    y[y < 0.8] = 0.4
+    model = EvidenceMLPRegressor(random_state=0).fit(X[:150], y[:150])
+    assert model.noise_model_ == "student_t"
+    shares = [part.network.hidden_layer_sizes == () for part in parts_of(model)]
+    assert np.dot(shares, [w.sum() for w in model._ensemble.weights]) == pytest.approx(0.25)
+    assert model.score(X[150:], y[150:]) > 0.69
+    low, high = model.predict_interval(X[150:]).T
+    assert np.mean((low <= y[150:]) & (y[150:] <= high)) > 0.95
+    assert np.max(high - low) < 3 * np.ptp(y[:150])
+
+
 def test_scatter_of_zeros():
     """Zeros anywhere, with probability 0.2, scatter targets about functions by 0.2 * 0.8 E f^2."""
     function = 5 + X[:, 0]
@@ -128,8 +161,8 @@ def test_scatter_of_zeros():
     assert found.scatter == pytest.approx(np.sqrt(expected), rel=1e-12)
     assert abs(found.agreement) < 0.1
     assert found.least_noise == pytest.approx(found.scatter, rel=0.05)
-    assert not found.misleads
-    assert spike(np.where(y == 0, 0.0, np.exp(2 * X[:, 0]))).misleads
+    assert found.linear_share == 0.0
+    assert spike(np.where(y == 0, 0.0, np.exp(2 * X[:, 0]))).linear_share == 0.5
 
 
 def test_layers_that_were_asked_for():

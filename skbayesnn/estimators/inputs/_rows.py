@@ -30,6 +30,7 @@ TIMES_THE_NEXT = 3.0  # least ratio to the next most common value, unless there 
 MOST_ROWS = 0.5  # share of the value above which the other rows can be interpolated
 SEPARATED = 0.5  # agreement of neighbours, from 0 to 1, above which inputs separate the rows
 LEAST_NOISE = 0.9  # least share of the unexplained standard deviation
+LINEAR_ANYWHERE, LINEAR_IF_SEPARATED = 0.5, 0.25  # shares of linear models, see `ablation.md`
 HEAVY = 6.0  # kurtosis above which few targets decide a fit; normal noise has 3, exponential 9
 ROWS_PER_VALUE = 5.0  # least mean number of rows with the same target, for rounded targets
 COMPARED = 2000  # most rows whose neighbours are looked up
@@ -237,7 +238,8 @@ class Spike(NamedTuple):
     other value. ``agreement``: share of nearest neighbours that also have the value, from 0 by
     chance to 1. ``is_outlier``: `gross_outliers` have the value. ``scatter``: standard deviation at
     given inputs over the one of all targets, if the value occurs anywhere. ``kurtosis``: kurtosis
-    of the targets.
+    of the targets. ``opposite``, ``opposite_share``: the highest value and its share if the value
+    is the lowest one, otherwise those of the lowest.
     """
 
     value: float
@@ -248,6 +250,8 @@ class Spike(NamedTuple):
     is_outlier: bool
     scatter: float
     kurtosis: float
+    opposite: float
+    opposite_share: float
 
     @classmethod
     def of(cls, X, y, weight, outliers):
@@ -260,6 +264,7 @@ class Spike(NamedTuple):
         value, others = y[same][0], y[~same]
         place = "highest" if value > others.max() else "most common"
         share = np.average(same, weights=weight)
+        opposite = others.max() if value < others.min() else others.min()
         z = Scaling.standard(y[:, None], weight).transform(y[:, None])[:, 0]
         distances = np.average((z - z[same][0]) ** 2, weights=weight * ~same)
         return cls(
@@ -271,6 +276,8 @@ class Spike(NamedTuple):
             bool(np.all(outliers[same])),
             float(np.sqrt(share * (1.0 - share) * distances)),
             float(np.average(z**4, weights=weight)),
+            float(opposite),
+            float(np.average(y == opposite, weights=weight)),
         )
 
     @property
@@ -293,9 +300,20 @@ class Spike(NamedTuple):
         return not self.two_values and self.share >= MOST_ROWS and self.least_noise > 0.0
 
     @property
-    def misleads(self):
-        """True if networks may chase few large targets, which their densities do not show."""
-        return not self.two_values and self.least_noise > 0.0 and self.kurtosis > HEAVY
+    def linear_share(self):
+        """Share of linear models in predictions, 0 if there is no reason for one.
+
+        Networks may chase few large targets, which their densities do not show.
+        """
+        if self.two_values or self.is_outlier or self.kurtosis <= HEAVY:
+            return 0.0
+        return LINEAR_IF_SEPARATED if self.agreement >= SEPARATED else LINEAR_ANYWHERE
+
+    @property
+    def laws(self):
+        """Noise models that may be tried; heavy tails if the inputs tell the rows of the value."""
+        tails = self.linear_share > 0.0 and self.agreement >= SEPARATED
+        return ("constant", "student_t") if tails else ("constant",)
 
     def __str__(self):
         if self.two_values:
@@ -311,11 +329,14 @@ class Spike(NamedTuple):
                 "or a fault. Leave these rows out. Otherwise they are taken for outliers where "
                 "noise is 'auto' or 'student_t'."
             )
-        tried = (
-            "constant noise and linear models are" if self.hides_structure else "constant noise is"
-        )
+        place = f"{self.place} value"
+        if self.place != "most common" and self.opposite_share >= LEAST_SHARE:
+            end = "highest" if self.place == "lowest" else "lowest"
+            place += f", and {100 * self.opposite_share:.0f} % equal {self.opposite:g}, the {end}"
+        tried = " and ".join(self.laws).replace("student_t", "Student-t") + " noise"
+        tried += " and linear models are" if self.hides_structure else " is"
         return (
-            f"{share}, the {self.place} value. No "
+            f"{share}, the {place}. No "
             f"continuous distribution describes this, so only {tried} tried. If it is a "
             "limit, pass censored to fit. Otherwise learn with a classifier which rows have "
             f"y = {self.value:g}, and fit a regressor to the others."
@@ -325,15 +346,17 @@ class Spike(NamedTuple):
 def _most_common(y, weight):
     """Mask of the rows with the most common value, or ``None`` if there is no spike.
 
-    Rounded targets have common values, too, but their neighbours are as common.
+    Rounded targets have common values, too, but their neighbours are as common. The lowest and the
+    highest value may both be limits, so that they are compared with the others only.
     """
     index = np.unique(y, return_inverse=True)[1]
     counts = np.bincount(index, weights=weight)
     total, possible = counts.sum(), np.count_nonzero(counts)
     if total < FEWEST_ROWS or possible < 2:
         return None
-    largest = int(np.argmax(counts))
-    following = np.max(np.delete(counts, largest))
+    second, largest = np.argsort(counts, kind="stable")[-2:]
+    at_both_ends = {second, largest} == {0, len(counts) - 1}
+    following = np.max(np.delete(counts, [largest, second] if at_both_ends else largest), initial=0)
     common = counts[largest] >= max(LEAST_SHARE * total, TIMES_THE_NEXT * following)
     return index == largest if common or possible == 2 else None
 

@@ -47,7 +47,6 @@ from skbayesnn.posterior import (
 
 MOST_APART = 1e8  # largest ratio of a given noise level to the spread of the targets
 FEWEST_COUNTS = 0.5  # sum of counts that replaces 0 where the mean rate is taken
-ONLY_CONSTANT = ("constant",)  # noise models that are tried where targets have a spike
 
 
 class FirstLook(NamedTuple):
@@ -84,6 +83,12 @@ class FirstLook(NamedTuple):
         """True if nothing but a constant or a linear function can be learnt of any output."""
         hidden = [spike is not None and spike.hides_structure for spike in self.spikes]
         return self.constant.all() or all(hidden)
+
+    @property
+    def laws(self):
+        """Noise models that may be tried, or ``None`` for all."""
+        found = [spike.laws for spike in self.found_spikes]
+        return min(found, key=len) if found else ("constant",) if self.constant.any() else None
 
     def least_noise(self, scale):
         """Least noise of every output, in units of its ``scale``."""
@@ -249,8 +254,8 @@ class RegressionFit(Regression):
             "noise_hyperprior": tuple(priors),
             "known": rows.known if self._has_limits else variances,
             "noise_hidden_layer_sizes": layer_sizes(self._noise),
-            "laws": ONLY_CONSTANT if look.found_spikes or look.constant.any() else None,
-            "half_linear": any(spike.misleads for spike in look.found_spikes),
+            "laws": look.laws,
+            "linear_share": max([spike.linear_share for spike in look.found_spikes], default=0.0),
             "log_scale": float(rows.weight @ self._log_scales(rows)),
         }
 

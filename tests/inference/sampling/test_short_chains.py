@@ -65,7 +65,7 @@ def test_no_chains_where_none_are_wanted_or_affordable(sizes, measured, limits):
 
 
 def test_no_chains_where_few_large_targets_mislead_networks():
-    problem = replace(problem_of(30, **LAPLACE), half_linear=True)
+    problem = replace(problem_of(30, **LAPLACE), linear_share=0.5)
     assert fit_evidence(problem, "auto", 0, 1, measured="auto").chained == {}
 
 
