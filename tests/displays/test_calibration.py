@@ -12,7 +12,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor, Prior
-from skbayesnn.compose import TransformedTargetRegressor
 from skbayesnn.displays import CalibrationDisplay
 from skbayesnn.model_selection import EvidenceSearch
 
