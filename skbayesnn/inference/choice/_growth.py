@@ -15,14 +15,11 @@ from joblib import effective_n_jobs
 from scipy.special import logsumexp
 
 from skbayesnn.inference.minima._search import ALONE, find_minima, own_posterior, seconds_of_start
-from skbayesnn.inference.task._problem import Problem, Rival
+from skbayesnn.inference.task._problem import Problem
 from skbayesnn.network import outputs
 from skbayesnn.posterior import Targets
 
 HELD_OUT_SHARE, MOST_HELD_OUT = 0.1, 5000  # fraction of the rows that are held out, at most so many
-# with so many rows times squared weights a network is given up after a third of its training if its
-# mean log density of held-out rows is then so many nats below the best one
-LONG, HOPELESS = 5e8, 0.03
 FURTHER = 2.0  # starts of the largest usual network whose time later starts with all rows take
 
 
@@ -61,12 +58,6 @@ class HeldOut(NamedTuple):
         weight = self.rest.sample_weight
         mean = weight @ (logsumexp(logs, axis=0) - np.log(len(logs))) / weight.sum()
         return float(mean + self.rest.log_scale / weight.sum())
-
-    def rival(self, sizes, best):
-        """`Rival` of a network while it is trained, from the mean log density of the best one."""
-        total = self.rest.sample_weight.sum()
-        least = total * (best - HOPELESS) - self.rest.log_scale
-        return Rival(self.rest.posed(sizes).posterior, least)
 
     def _log_densities(self, minimum):
         """Log density of every held-out row, in standardised units."""
@@ -206,21 +197,16 @@ def grown(problem, seeds, workers=ALONE, held=None):
 
     Returns the path, a tuple of `Candidate`, and the minima by hidden layer sizes.
     """
-    tried, densities = {}, [-np.inf]
-    limits, ladder = problem.limits, BY_EVIDENCE if held is None else OF_MANY_ROWS
+    tried, limits, ladder = {}, problem.limits, BY_EVIDENCE if held is None else OF_MANY_ROWS
 
     def attempt(sizes, narrower):
         posed = problem.posed(sizes)
-        n_weights = posed.posterior.network.n_weights
-        if held is not None and len(problem.X) * n_weights**2 > LONG:
-            rival = held.rival(sizes, max(densities))
-            posed = posed._replace(settings=posed.settings._replace(rival=rival))
         start = tried[narrower][0] if narrower and held is None else None
         starts = seeds if sizes else seeds[:1]  # a linear model has a single minimum
         minima = tried[sizes] = find_minima(*posed, starts, (), start, workers)
+        n_weights = posed.posterior.network.n_weights
         if held is not None:
-            densities.append(held.log_density(minima))
-            return Candidate(sizes, n_weights, held_out_log_density=densities[-1])
+            return Candidate(sizes, n_weights, held_out_log_density=held.log_density(minima))
         return Candidate(sizes, n_weights, minima[0].log_evidence + problem.log_scale)
 
     def allowed(sizes):

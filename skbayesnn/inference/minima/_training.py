@@ -30,7 +30,6 @@ COMPARED_ROWS = 500  # rows on which features are compared
 MODERATE, WEAK = 0.5, 0.2  # priors of linear models, as shares of the range of ln alpha
 FIRST_DAMPING = 1e-2
 EARLY, FURTHER_STEPS = 60, 10  # steps with early stopping, from a random start and when resumed
-ASSESSED = 3  # one in so many of these steps precedes the comparison with a `Rival`
 BRIEF = 60  # training steps of starts that are compared, and before a chain starts
 FAINT = 0.01  # size of weights from new units to old units, relative to those of a random start
 
@@ -162,10 +161,6 @@ def train(posterior, start, settings):
         search = Search(method.point(posterior, theta, hyper), damping=FIRST_DAMPING)
         if method.early:
             max_iter = min(max_iter, FURTHER_STEPS if start.n_iter else EARLY)
-            if settings.rival is not None:
-                first = max_iter // ASSESSED
-                search = lower(posterior, DampedSteps(), rule, search, first, settings.deadline)
-                max_iter = first if settings.rival.beats(search.point) else max_iter
         search = lower(posterior, DampedSteps(), rule, search, max_iter, settings.deadline)
     return Trained(search.point.theta, search.point.hyper, search.n_iter)
 

@@ -148,20 +148,6 @@ class FreeHyperparameters:
         return FreeHyperparameters(np.append(self.alpha, free), self.beta, prior)
 
 
-class Rival(NamedTuple):
-    """Posterior of rows held out, and the least log density of them that another network needs."""
-
-    posterior: Posterior
-    least: float
-
-    def beats(self, point):
-        """Return True if the network of a `Point` falls short of that log density."""
-        posterior, beta = self.posterior, point.hyper.beta
-        log_density = posterior.likelihood.log_normaliser(beta, posterior.n_rows)
-        log_density -= posterior.energies(point.theta, beta).misfit
-        return not log_density >= self.least
-
-
 class Settings(NamedTuple):
     """Settings of a search for minima."""
 
@@ -175,7 +161,6 @@ class Settings(NamedTuple):
     tol: float = 1e-3
     limits: Limits = Limits()  # limits from which the `Method` is chosen
     deadline: Deadline = Deadline()  # time at which training ends at the latest
-    rival: Rival | None = None  # network that one trained with early stopping is compared with
 
     def without_noise(self):
         """Fix the noise at its least levels."""

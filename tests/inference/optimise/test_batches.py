@@ -9,10 +9,8 @@ from scipy import stats
 from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor
 from skbayesnn.inference import Limits, Problem, Trouble, own_posterior
 from skbayesnn.inference._evidence_fit import seeds_of, with_affordable_noise_network
-from skbayesnn.inference.choice import _growth
-from skbayesnn.inference.choice._growth import HOPELESS, Candidate, HeldOut, best_of, grown
+from skbayesnn.inference.choice._growth import Candidate, HeldOut, best_of, grown
 from skbayesnn.inference.minima._search import find_minima
-from skbayesnn.inference.minima._training import ASSESSED, EARLY
 from skbayesnn.posterior import Categorical, Gaussian
 from tests.tools import result_of, set_limits
 
@@ -104,31 +102,6 @@ class TestHeldOut:
         assert all(isinstance(c, Candidate) and np.isnan(c.log_evidence) for c in path)
         assert best_of(path).held_out_log_density > path[0].held_out_log_density + 1.0
         assert set(tried) == {c.hidden_layer_sizes for c in path}
-
-    def test_networks_far_below_the_best_one_are_given_up(self):
-        held = HeldOut.of(make_problem(600, Limits(batch_rows=100)))
-        posterior, settings = held.kept.posed((8,))
-
-        def trained(rival):
-            return find_minima(posterior, settings._replace(rival=rival), seeds_of(0, (8,), 1))[0]
-
-        usual = trained(None)
-        value = held.log_density([usual])
-        for away in (1e-9, -1e-9):
-            rival = held.rival((8,), value + HOPELESS + away)
-            assert rival.beats(usual) == (away > 0)
-        assert np.all(trained(held.rival((8,), value - 9.0)).theta == usual.theta)
-        assert trained(held.rival((8,), value + 9.0)).n_iter == EARLY // ASSESSED < usual.n_iter
-
-    def test_growth_gives_up_long_training_only(self, monkeypatch):
-        problem = make_problem(600, Limits(batch_rows=100))
-        held, seeds = HeldOut.of(problem), seeds_of(0, "some", 1)
-        usual, _ = grown(held.kept, seeds, held=held)
-        monkeypatch.setattr(_growth, "LONG", 0.0)
-        monkeypatch.setattr(_growth, "HOPELESS", -np.inf)
-        path, tried = grown(held.kept, seeds, held=held)
-        assert usual[1].held_out_log_density > path[1].held_out_log_density
-        assert tried[(4,)][0].n_iter == EARLY // ASSESSED
 
 
 @pytest.mark.parametrize(("n_features", "sizes"), [(2, (8,)), (100, ())])
