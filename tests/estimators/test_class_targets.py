@@ -80,7 +80,7 @@ class TestProbabilities:
 
     def test_searches(self):
         shares = RNG.dirichlet(np.ones(2), 24)
-        model = EvidenceMLPClassifier((), n_restarts=1)
+        model = EvidenceMLPClassifier((), n_restarts=1, random_state=0)
         grid = {"prior": ["layer", "ard"]}
         search = EvidenceSearch(model, grid).fit(X, shares)
         assert search.best_score_ == search.best_estimator_.fit(X, shares).log_evidence_

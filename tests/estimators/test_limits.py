@@ -57,7 +57,8 @@ def test_mode_is_that_of_tobit_regression():
     best = minimize(minus, [1.0, 0.0, 0.0], tol=1e-10).x
     assert_allclose([model.coefs_[0][0, 0], model.intercepts_[0][0]], best[:2], atol=2e-3)
     assert model.noise_std_ == pytest.approx(np.exp(best[2]), rel=0.01)  # gamma of 400 rows
-    naive = EvidenceMLPRegressor((), random_state=0).fit(*rows[:2])
+    with pytest.warns(UserWarning, match="the lowest value"):
+        naive = EvidenceMLPRegressor((), random_state=0).fit(*rows[:2])
     assert abs(model.coefs_[0][0, 0] - 1.0) < abs(naive.coefs_[0][0, 0] - 1.0)
 
 
@@ -183,7 +184,7 @@ def test_networks_with_several_outputs():
     assert errors[0] < 0.2 * errors[1]
     assert model.noise_model_ == "constant"
     assert np.all(np.isfinite(model.leave_one_out_log_density_))
-    assert "constant noise" in str(model.evidence_report_)
+    assert "constant noise" in " ".join(str(model.evidence_report_).split())
     assert_allclose(pickle.loads(pickle.dumps(model)).predict(X), model.predict(X))
 
 

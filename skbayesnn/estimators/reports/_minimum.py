@@ -107,12 +107,9 @@ def report_minima(fit, minima, shares, noise_std):
     units of y, or to ``None``.
     """
     posterior = fit.posed.posterior
-    n_targets, verdict, error = n_targets_of(posterior), None, fit.log_evidence_std
-    if round(error, 1) <= LARGEST_ERROR:
-        verdict = TRUSTED
-    elif np.isfinite(error):
-        text = f"doubtful: standard error of {error:.1f} nats"
-        verdict = Verdict(text, "Ignore differences of evidence of a few nats.")
+    n_targets, verdict = n_targets_of(posterior), None
+    if np.isfinite(fit.log_evidence_std):
+        verdict = verdict_of_measurement(fit.log_evidence_std)
     advice = "" if fit.drawn else _advice_for_unmeasured(fit)
     return tuple(
         _report_of(
@@ -214,6 +211,16 @@ def overall(verdict, predictions, chosen):
     if predictions.doubt is not None:
         return predictions.doubt
     return CHOSEN if chosen and verdict == TRUSTED.text else verdict
+
+
+def verdict_of_measurement(error):
+    """Judge a measured log evidence by its standard error in nats."""
+    if round(error, 1) <= LARGEST_ERROR:
+        return TRUSTED
+    return Verdict(
+        f"doubtful: standard error of {error:.1f} nats",
+        "Ignore differences of evidence of a few nats.",
+    )
 
 
 def verdict_of_minimum(minimum, n_targets, exact, advice=""):
