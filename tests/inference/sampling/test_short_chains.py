@@ -97,7 +97,7 @@ def test_predictions_of_minima_and_chains_are_mixed(monkeypatch):
     weights = model._ensemble.member_weights
     assert weights.sum() == pytest.approx(1.0)
     share = weights[n_minima:].sum()
-    assert 0.2 < share <= 0.5 + 1e-12  # the chains are hardly behind
+    assert 0.2 < share <= 0.65 + 1e-12  # the chains are hardly behind
     assert model.log_evidence_ == alone.log_evidence_
     report = model.evidence_report_
     assert report.beside == {sizes_of_chains(model._result.problem): len(weights) - n_minima}
