@@ -156,6 +156,7 @@ class EvidenceMLP(BayesianMLP):
             result.problem.sample_weight,
             is_classifier(self),
             self._outliers,
+            result.noise == "student_t",
         )
 
     # --- Laplace's approximation ------------------------------------------------------------------

@@ -245,13 +245,13 @@ def _chosen(problem, hidden_layer_sizes, noise, entropy, init, previous, workers
     """
     kept, growth, minima = init or previous, (), []
     if kept is None and (populated or "auto" in (hidden_layer_sizes, noise)):
-        # chains in the coordinates of wide layers would run in NumPy
-        limits = problem.limits._replace(wide_units_per_row=np.inf)
-        without_wide = replace(problem, limits=limits)
-        sizes = sampled_sizes(without_wide, hidden_layer_sizes, noise)
+        # chains in the coordinates of wide layers would run in NumPy; `_begun` draws more particles
+        limits = problem.limits._replace(wide_units_per_row=np.inf, precise_evidence=np.inf)
+        narrow = replace(problem, limits=limits)
+        sizes = sampled_sizes(narrow, hidden_layer_sizes, noise)
         drawn = None
         if sizes is not None:
-            drawn = fit_by_drawing(without_wide, hidden_layer_sizes, sizes, entropy, noise, workers)
+            drawn = fit_by_drawing(narrow, hidden_layer_sizes, sizes, entropy, noise, workers)
         if drawn is not None:
             return replace(drawn, problem=problem)
     if hidden_layer_sizes == "auto" and kept is not None:

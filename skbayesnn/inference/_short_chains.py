@@ -21,6 +21,7 @@ from skbayesnn.inference.sampling._sampling import (
 
 N_CHAINS, N_WARM_UP, N_DRAWS = 6, 15, 15  # longer and more chains gained .02 nats per row at most
 MAX_STEPS = 32  # leapfrog steps of a trajectory; 64 predicted no better
+FEW = 0.5  # of `Limits.few_targets_per_weight`; with fewer, such short chains overfit
 SHARE_OF_TIME = 0.1  # predicted seconds relative to those of a population
 
 
@@ -43,8 +44,8 @@ def short_chains(fit, entropy, workers):
 
     ``fit`` is an `EvidenceFit`, and ``entropy`` that of the seeds. If noise models other than
     constant noise were tried, these are sampled. Returns a dict of `Sampled` by noise model, which
-    is empty for classes, where the chains would take too long, and where few large targets would
-    mislead networks (``Problem.linear_share``).
+    is empty for classes, where the chains would take too long or have few targets per weight, and
+    where few large targets would mislead networks (``Problem.linear_share``).
     """
     problem, sizes = fit.problem, sizes_of_chains(fit.problem)
     noises = [noise for noise in fit.noise_log_evidences if noise != "constant"] or [fit.noise]
@@ -52,7 +53,9 @@ def short_chains(fit, entropy, workers):
     posterior = problem.posed(sizes).posterior
     seconds = len(noises) * seconds_of_short_chains(problem)
     affordable = posterior.groups.centred and seconds <= problem.limits.sampled_seconds
-    has_data = problem.sample_weight.sum() >= 1.0  # means under the prior alone are far off
+    n_targets = problem.sample_weight.sum() * problem.likelihood.n_levels
+    least = FEW * problem.limits.few_targets_per_weight * posterior.network.n_weights
+    has_data = n_targets >= max(least, 1.0)  # means under the prior alone are far off
     if problem.linear_share or not (problem.likelihood.n_levels and affordable and has_data):
         return {}
     found, seeds = {}, np.random.SeedSequence([entropy, 2]).spawn(N_CHAINS)

@@ -20,7 +20,6 @@ from skbayesnn.posterior import JointPosterior
 
 MOST_NETWORKS = 512  # most networks kept of a model
 MOST_AVERAGED = 128  # the same if output layers are averaged over in closed form
-PRECISE = 0.4  # standard error of an evidence that needs no more particles
 N_TRAINED = 16  # networks that are trained briefly
 # nats below trained networks at which a population near the best of these is drawn; measured with
 # `NEEDED` (doc/contributing/ablation.md)
@@ -219,8 +218,9 @@ class Trial:
 
     def refine(self):
         """Draw a population of more particles if the evidence is inaccurate and they are cheap."""
-        factor = SECONDS_OF_MORE / seconds_of_population(self.posed.posterior, self.problem.limits)
-        if factor >= LEAST_MORE and self.particles.log_evidence_std > PRECISE:
+        limits = self.problem.limits
+        factor = SECONDS_OF_MORE / seconds_of_population(self.posed.posterior, limits)
+        if factor >= LEAST_MORE and self.particles.log_evidence_std > limits.precise_evidence:
             self.sample(int(min(factor, MOST_MORE)))
 
     def drawn(self):

@@ -129,7 +129,7 @@ def combined(fit, combine):
     shares = _shares(combine, fit.posed.posterior, minima, densities)
     if of_all_models:
         shares = _shared_by_noise_models(shares, minima)
-    if combine == "posterior":
+    if fit.problem.linear_share and combine == "posterior":
         networks = [minimum.network for minimum in minima]
         shares = _with_linear_share(shares, networks, fit.problem.linear_share)
     used = np.flatnonzero(shares)
@@ -233,7 +233,7 @@ def _with_linear_share(shares, networks, linear_share):
     """Give linear networks their share, if there are any beside others with a share."""
     linear = np.array([not network.hidden_layer_sizes for network in networks])
     others = np.where(linear, 0.0, shares)
-    if not linear_share or not linear.any() or not others.any():
+    if not linear.any() or not others.any():
         return shares
     return linear_share * linear / linear.sum() + (1.0 - linear_share) * others / others.sum()
 
@@ -372,8 +372,9 @@ def ensemble_of_models(fit):
     if stacked.any():
         weights = stacking_weights(log_densities[stacked], problem.sample_weight, PSEUDO_COUNT)
         shares[stacked] = probabilities[-1] * weights
-    networks = [part.network for part in parts]
-    shares = _with_linear_share(shares, networks, problem.linear_share)
+    if problem.linear_share:
+        networks = [part.network for part in parts]
+        shares = _with_linear_share(shares, networks, problem.linear_share)
     kept = np.flatnonzero(shares >= NEGLIGIBLE_MODEL)
     shares = shares[kept] / shares[kept].sum()
     left, most = [left[i] for i in kept], max(part.size for part in parts)

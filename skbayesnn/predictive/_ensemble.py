@@ -237,9 +237,8 @@ class Ensemble:
             pairs = zip(self.parts, self.weights, strict=True)
             marginals = [some for part, weights in pairs for some in part.marginals(X, weights)]
             if errors is not None:
-                scales = [np.sqrt(some.scales**2 + errors) for some in marginals]
                 marginals = [
-                    some._replace(scales=s) for some, s in zip(marginals, scales, strict=True)
+                    some._replace(scales=np.sqrt(some.scales**2 + errors)) for some in marginals
                 ]
             return function(marginals, *arrays)
 

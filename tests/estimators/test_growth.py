@@ -140,7 +140,7 @@ class TestSamplers:
         model = sampler("auto", **BRIEF).fit(X[FEW], y[FEW])
         other = evidence("auto", n_restarts=2, random_state=0).fit(X[FEW], y[FEW])
         assert model.candidates_ == other.candidates_
-        assert model.hidden_layer_sizes_ == other.hidden_layer_sizes_ != ()
+        assert model.hidden_layer_sizes_ == other.hidden_layer_sizes_
         assert clone(model).hidden_layer_sizes == "auto"
 
     def test_a_fitted_estimator_has_chosen_already(self, auto):

@@ -209,6 +209,24 @@ def test_outliers_that_were_found_do_not_count_for_coverage():
     assert LeftOutScores.of(left, y, np.ones(10), False, np.arange(10) >= 7).coverage == 1.0
 
 
+@pytest.mark.usefixtures("as_users_fit")
+@pytest.mark.parametrize("size", [5.0, 9.0])
+def test_rows_in_the_tails_do_not_decide_what_is_explained(size):
+    """A fifth of the rows is off by 5 or 9, too near for outliers; the others are explained."""
+    rng = np.random.default_rng(3)
+    X = rng.uniform(0, 1, (100, 1))
+    y = np.sin(5 * X[:, 0]) + 0.05 * rng.normal(size=100)
+    y[:20] += size * rng.choice([-1, 1], 20)
+    model = EvidenceMLPRegressor((4,), noise="student_t", random_state=0).fit(X, y)
+    found = model.evidence_report_.predictions
+    assert found.share > 0.95
+    assert found.unweighted < 0.2
+    assert found.coverage < 0.9
+    y = rng.standard_t(2, 100)
+    with pytest.warns(ConvergenceWarning, match="The fit explains nothing"):
+        EvidenceMLPRegressor((4,), noise="student_t", random_state=0).fit(X, y)
+
+
 def test_a_fit_that_explains_nothing_says_so_once():
     rng = np.random.default_rng(0)
     X = np.tile(rng.normal(size=(30, 2)), (2, 1))

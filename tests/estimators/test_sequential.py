@@ -272,7 +272,7 @@ def test_a_single_first_row_waits_for_the_next_batch():
     with pytest.raises(ValueError, match="at least 2 are needed"):
         EvidenceMLPRegressor(()).fit(X[:1], y[:1])
     classifier = EvidenceMLPClassifier(())
-    with pytest.warns(ConvergenceWarning, match="single row"):
+    with pytest.warns(ConvergenceWarning, match="only one class"):
         classifier.partial_fit(X[:1], y[:1] > 0, classes=[False, True])
     assert classifier.partial_fit(X[1:], y[1:] > 0).score(X, y > 0) > 0.8
 

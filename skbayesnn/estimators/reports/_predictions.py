@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 COVERAGE = 0.95
+FAR = 2.2  # interquartile ranges that are three standard deviations of normal targets
 TOO_FEW = 5.0  # rows that say nothing about other rows
 FEW_DECIDE = 0.2  # standard error of R2 above which no percentage is given
 DIFFERENT = 0.1  # from it, the unweighted R2 is shown
@@ -42,12 +43,13 @@ class LeftOutScores(NamedTuple):
     unweighted: float = np.nan
 
     @classmethod
-    def of(cls, left_out, y, weight, classes, outliers=None):
+    def of(cls, left_out, y, weight, classes, outliers=None, heavy_tails=False):
         """Compare the predictions `LeftOut` with the simplest model.
 
         Targets ``(n, n_outputs)`` are standardised, classes one-hot (one column of 0 and 1 for two
         classes). Outliers ``(n,)`` count neither for R2, which they would dominate, nor for the
-        coverage, as the noise describes the other rows.
+        coverage, as the noise describes the other rows. With ``heavy_tails`` of the noise, R2
+        leaves out those rows, too, that both the median and the predictions miss by far.
         """
         total, counted = float(np.sum(weight)), weight
         if outliers is not None:
@@ -61,9 +63,11 @@ class LeftOutScores(NamedTuple):
         else:
             plain = _r2(*_squared_errors(left_out, y, counted, np.ones_like(y)), counted)
             precision = 1.0 / np.maximum(left_out.std, np.finfo(float).tiny ** 0.25) ** 2
-            theirs, mine = _squared_errors(left_out, y, counted, precision)
             inside, losses = np.abs(left_out.cdf - 0.5) <= 0.5 * COVERAGE, (np.nan, np.nan)
             coverage = float(counted @ inside.mean(axis=1) / np.sum(counted))
+            if heavy_tails:
+                counted = counted * _near(left_out, y, counted)
+            theirs, mine = _squared_errors(left_out, y, counted, precision)
         gain, most = theirs - mine, counted @ theirs
         if total <= TOO_FEW or not (classes or np.all(np.ptp(y, axis=0) > 0)):
             return cls(np.nan, np.nan, coverage, total, *losses)
@@ -155,6 +159,16 @@ def _squared_errors(left_out, y, weight, precision):
     mean = np.average(y, axis=0, weights=weight[:, None] * precision)
     theirs = np.sum(precision * (y - mean) ** 2, axis=1)  # y is standardised by all rows
     return theirs, np.sum(precision * (y - left_out.mean) ** 2, axis=1)
+
+
+def _near(left_out, y, weight):
+    """Mask of the rows with targets near the median or the prediction, as `FAR` says."""
+    low, middle, high = np.quantile(
+        y, (0.25, 0.5, 0.75), axis=0, weights=weight, method="inverted_cdf"
+    )
+    far = np.where(high > low, FAR * (high - low), np.inf)
+    least = np.minimum(np.abs(y - middle), np.abs(y - left_out.mean))
+    return np.all(least <= far, axis=1)
 
 
 def _r2(theirs, mine, weight):

@@ -84,12 +84,6 @@ class FirstLook(NamedTuple):
         hidden = [spike is not None and spike.hides_structure for spike in self.spikes]
         return self.constant.all() or all(hidden)
 
-    @property
-    def laws(self):
-        """Noise models that may be tried, or ``None`` for all."""
-        found = [spike.laws for spike in self.found_spikes]
-        return min(found, key=len) if found else ("constant",) if self.constant.any() else None
-
     def least_noise(self, scale):
         """Least noise of every output, in units of its ``scale``."""
         of_spikes = [0.0 if spike is None else spike.least_noise for spike in self.spikes]
@@ -249,12 +243,15 @@ class RegressionFit(Regression):
         for level, lower in zip(likelihood.levels, least, strict=True):
             if priors[level] == LogUniform():
                 priors[level] = LogUniform(max(LogUniform().lower, float(lower)))
+        laws = [spike.laws for spike in look.found_spikes]
+        if look.constant.any():
+            laws.append(("constant",))
         return {
             "noise_precision": (free, ratio**-2.0),
             "noise_hyperprior": tuple(priors),
             "known": rows.known if self._has_limits else variances,
             "noise_hidden_layer_sizes": layer_sizes(self._noise),
-            "laws": look.laws,
+            "laws": min(laws, key=len, default=None),
             "linear_share": max([spike.linear_share for spike in look.found_spikes], default=0.0),
             "log_scale": float(rows.weight @ self._log_scales(rows)),
         }

@@ -289,11 +289,12 @@ def integrated(posterior, minimum, settings):
         prior = free.prior[i]
         if is_nearly_gaussian(prior, logs[i], degrees[i]):
             occam[i] = log_occam_gaussian(prior, logs[i], degrees[i])
-        else:
+            continue
+        with method.threads():
             curve = profile(posterior, method, minimum, i, prior)
-            if curve is None:
-                return minimum
-            occam[i] = log_occam(prior, logs[i], np.log(_area(*curve)))
+        if curve is None:
+            return minimum
+        occam[i] = log_occam(prior, logs[i], np.log(_area(*curve)))
     terms = replace(minimum.terms, weight_precision_occam=float(occam[:n_groups].sum()))
     if posterior.likelihood.quadratic:
         terms = replace(terms, noise_occam=float(occam[n_groups:].sum()))

@@ -128,14 +128,8 @@ def find_minima(posterior, settings, seeds, previous=(), narrower=None, workers=
     with workers.searching(posterior, settings, n_starts) as report:
         found = workers.collect(report, continued, tasks)
         found += workers.collect(report, _trained, trained)
-    minima = distinct(found)
-    return ranked(workers.run(_integrated, [(posterior, minimum, settings) for minimum in minima]))
-
-
-def _integrated(posterior, minimum, settings):
-    """Integrate Occam factors in a worker; see `integrated`."""
-    with Method.choose(posterior, settings).threads():
-        return integrated(own_posterior(posterior, minimum), minimum, settings)
+    tasks = [(own_posterior(posterior, minimum), minimum, settings) for minimum in distinct(found)]
+    return ranked(workers.run(integrated, tasks))
 
 
 def distinct(minima):

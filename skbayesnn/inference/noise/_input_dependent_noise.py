@@ -67,9 +67,8 @@ class NoisePlan(NamedTuple):
         """Build a noise network for a network of the means, with weight groups of the same kind."""
         ends = mean_network.layer_sizes[0], mean_network.n_outputs
         network = Network((ends[0], *hidden_layer_sizes, ends[1]), mean_network.activation)
-        if isinstance(prior, str):  # the output biases form a group of their own in any case
-            prior = prior.removesuffix(INTERCEPT)
-        groups = weight_groups(network, prior, feature_names)
+        # the output biases form a group of their own in any case
+        groups = weight_groups(network, prior.removesuffix(INTERCEPT), feature_names)
         labels = groups.labels.copy()
         labels[network.n_weights - network.n_outputs :] = len(groups.names)
         return cls(network, WeightGroups(labels, [*groups.names, LEVEL]))

@@ -10,6 +10,7 @@ from skbayesnn.inference import Limits, Problem, fit_evidence
 from skbayesnn.inference._short_chains import N_CHAINS, N_DRAWS, sizes_of_chains
 from skbayesnn.network import outputs
 from skbayesnn.posterior import Bernoulli, Gaussian
+from skbayesnn.predictive._members import Draws
 from tests.tools import set_limits
 
 LAPLACE = {"checked_seconds": 0.0, "few_targets_per_weight": 0.0}  # no populations
@@ -67,6 +68,17 @@ def test_no_chains_where_none_are_wanted_or_affordable(sizes, measured, limits):
 def test_no_chains_where_few_large_targets_mislead_networks():
     problem = replace(problem_of(30, **LAPLACE), linear_share=0.5)
     assert fit_evidence(problem, "auto", 0, 1, measured="auto").chained == {}
+
+
+def test_no_chains_with_fewer_targets_than_weights():
+    """As many inputs as rows: with half of the predictions by chains R2 is -1.9."""
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(560, 60))
+    function = X[:, :3] @ [1, -1, 0.5]
+    y = function + 0.3 * rng.normal(size=560)
+    model = EvidenceMLPRegressor(random_state=0).fit(X[:60], y[:60])
+    assert not any(isinstance(part, Draws) for part in model._ensemble.parts)
+    assert model.score(X[60:], function[60:]) > 0.65
 
 
 def test_classes_have_no_chains():
