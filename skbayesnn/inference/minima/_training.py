@@ -162,15 +162,16 @@ def train(posterior, start, settings):
         search = Search(method.point(posterior, theta, hyper), damping=FIRST_DAMPING)
         if method.early:
             max_iter = min(max_iter, FURTHER_STEPS if start.n_iter else EARLY)
-        search = lower_until_worse(posterior, rule, search, max_iter, settings)
+        if settings.held_out is None:
+            search = lower(posterior, DampedSteps(), rule, search, max_iter, settings.deadline)
+        else:
+            search = lower_until_worse(posterior, rule, search, max_iter, settings)
     return Trained(search.point.theta, search.point.hyper, search.n_iter)
 
 
 def lower_until_worse(posterior, rule, search, max_iter, settings):
-    """Run `lower`; with held-out rows, to twice the step that fits them best, and return that."""
+    """Run `lower` to twice the step that fits held-out rows best, and return that step."""
     rows, deadline, most = settings.held_out, settings.deadline, LEAST
-    if rows is None:
-        return lower(posterior, DampedSteps(), rule, search, max_iter, deadline)
     best, highest = search, -np.inf
     while not (search.done or deadline.passed) and search.n_iter < min(most, max_iter):
         search = lower(posterior, DampedSteps(), rule, search, search.n_iter + 1, deadline)
