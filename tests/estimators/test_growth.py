@@ -61,8 +61,8 @@ def test_the_rule():
     assert path_of({(): -90, (2,): -80.5, (4,): -80})[1] == (4,)
 
 
-def test_one_layer_of_twice_the_width_competes_with_two_layers():
-    """With many rows two layers of 16 units must be better than one of 32."""
+def test_all_widths_of_one_layer_compete_with_two_layers():
+    """With many rows two layers of 16 units must be better than one of 32, or of 8."""
     always = [(), (4,), (8,), (16,), (32,), (16, 16)]
     values = {(4,): -9, (8,): -8, (16,): -7, (32,): -5, (16, 16): -6, (64,): -5}
     sizes, best, _ = path_of(values, ladder=OF_MANY_ROWS)
@@ -71,6 +71,8 @@ def test_one_layer_of_twice_the_width_competes_with_two_layers():
     sizes, best, _ = path_of(values | {(16, 16): -4}, ladder=OF_MANY_ROWS)
     assert sizes == [*always, (32, 32), (16, 16, 16)]
     assert best == (16, 16)
+    values |= {(8,): -3, (16, 16): -4, (32,): -9}
+    assert path_of(values, ladder=OF_MANY_ROWS)[:2] == (always, (8,))
 
 
 @pytest.fixture(scope="module")

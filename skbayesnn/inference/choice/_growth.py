@@ -91,7 +91,7 @@ class Ladder(NamedTuple):
 
 
 BY_EVIDENCE = Ladder(widths=(2, 4, 8, 16), rivals=(4,), deepest=2, least_gain=1.0)
-OF_MANY_ROWS = Ladder(widths=(4, 8, 16, 32), rivals=(16, 32), deepest=3, least_gain=0.01)
+OF_MANY_ROWS = Ladder(widths=(4, 8, 16, 32), rivals=(16, 4, 8, 32), deepest=3, least_gain=0.01)
 
 
 class Candidate(NamedTuple):
@@ -134,10 +134,10 @@ class Candidate(NamedTuple):
 def grow(attempt, allowed, ladder=BY_EVIDENCE, report=lambda text: None):
     """Try one narrow layer, and deeper or wider networks while these are better.
 
-    Two layers are compared with one at a small width, for many rows also with one of twice the
-    width, which has about as many weights. Then the better depth is widened, all layers equally,
-    until doubling the units brings no improvement. If two layers are better than one, further
-    layers of the best width are tried.
+    Two layers are compared with one at a small width, for many rows also with one of fewer units,
+    or of twice the width, which has about as many weights. Then the better depth is widened, all
+    layers equally, until doubling the units brings no improvement. If two layers are better than
+    one, further layers of the best width are tried.
 
     ``attempt`` takes hidden layer sizes and those of the narrower network of the same depth tried
     before, or ``None``, and returns a `Candidate`; ``allowed`` returns whether sizes may be
@@ -192,19 +192,21 @@ def grown(problem, seeds, workers=ALONE, held=None):
 
     Every network with hidden layers starts from each of the ``seeds``. Except for the first network
     of each depth, the last start is the narrower network with random units added. If the problem
-    has the training rows of a split `HeldOut`, the criterion is the held-out log density, and every
-    network has the one random start: a second one would take as long as a larger network.
+    has the training rows of a split `HeldOut`, the criterion is the held-out log density, by which
+    training also ends, and every network has the one random start: a second one would take as long
+    as a larger network.
 
     Returns the path, a tuple of `Candidate`, and the minima by hidden layer sizes.
     """
     tried, limits, ladder = {}, problem.limits, BY_EVIDENCE if held is None else OF_MANY_ROWS
 
     def attempt(sizes, narrower):
-        posed = problem.posed(sizes)
+        posterior, settings = problem.posed(sizes)
+        settings = settings._replace(held_out=held and held.rest.posed(sizes).posterior)
         start = tried[narrower][0] if narrower and held is None else None
         starts = seeds if sizes else seeds[:1]  # a linear model has a single minimum
-        minima = tried[sizes] = find_minima(*posed, starts, (), start, workers)
-        n_weights = posed.posterior.network.n_weights
+        minima = tried[sizes] = find_minima(posterior, settings, starts, (), start, workers)
+        n_weights = posterior.network.n_weights
         if held is not None:
             return Candidate(sizes, n_weights, held_out_log_density=held.log_density(minima))
         return Candidate(sizes, n_weights, minima[0].log_evidence + problem.log_scale)
@@ -223,11 +225,9 @@ def grown(problem, seeds, workers=ALONE, held=None):
         n_rounds = np.ceil(len(seeds) / min(effective_n_jobs(workers.n_jobs), len(seeds)))
         first = [sizes for sizes in ladder.first if not sizes or allowed(sizes)]
         works = [n_rounds * seconds_of_start(*problem.posed(sizes)) for sizes in first]
-        if held is not None:
-            later = FURTHER * works[-1]
-    total = float(np.sum(works))
+        later = FURTHER * works[-1] if held is not None else 0.0
     with (
         workers.progress.before(later),
-        workers.progress.stage("hidden layers", works, True, total) as report,
+        workers.progress.stage("hidden layers", works, True, float(np.sum(works))) as report,
     ):
         return tuple(grow(attempt, allowed, ladder, report)), tried

@@ -30,6 +30,7 @@ COMPARED_ROWS = 500  # rows on which features are compared
 MODERATE, WEAK = 0.5, 0.2  # priors of linear models, as shares of the range of ln alpha
 FIRST_DAMPING = 1e-2
 EARLY, FURTHER_STEPS = 60, 10  # steps with early stopping, from a random start and when resumed
+LEAST = 16  # steps before training ends if held-out rows are predicted worse: it fits noise
 BRIEF = 60  # training steps of starts that are compared, and before a chain starts
 FAINT = 0.01  # size of weights from new units to old units, relative to those of a random start
 
@@ -161,8 +162,25 @@ def train(posterior, start, settings):
         search = Search(method.point(posterior, theta, hyper), damping=FIRST_DAMPING)
         if method.early:
             max_iter = min(max_iter, FURTHER_STEPS if start.n_iter else EARLY)
-        search = lower(posterior, DampedSteps(), rule, search, max_iter, settings.deadline)
+        if settings.held_out is None:
+            search = lower(posterior, DampedSteps(), rule, search, max_iter, settings.deadline)
+        else:
+            search = lower_until_worse(posterior, rule, search, max_iter, settings)
     return Trained(search.point.theta, search.point.hyper, search.n_iter)
+
+
+def lower_until_worse(posterior, rule, search, max_iter, settings):
+    """Run `lower` to twice the step that fits held-out rows best, and return that step."""
+    rows, deadline, most = settings.held_out, settings.deadline, LEAST
+    best, highest = search, -np.inf
+    while not (search.done or deadline.passed) and search.n_iter < min(most, max_iter):
+        search = lower(posterior, DampedSteps(), rule, search, search.n_iter + 1, deadline)
+        theta, (_, beta) = search.point[:2]
+        log_density = rows.likelihood.log_normaliser(beta, rows.n_rows)
+        log_density -= rows.energies(theta, beta).misfit
+        if log_density > highest:
+            best, highest, most = search, log_density, max(LEAST, 2 * search.n_iter)
+    return best
 
 
 def trained_starts(posterior, settings, rngs):

@@ -164,6 +164,7 @@ class Settings(NamedTuple):
     tol: float = 1e-3
     limits: Limits = Limits()  # limits from which the `Method` is chosen
     deadline: Deadline = Deadline()  # time at which training ends at the latest
+    held_out: Posterior | None = None  # of rows whose density ends training, if any
 
     def without_noise(self):
         """Fix the noise at its least levels."""

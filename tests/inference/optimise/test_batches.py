@@ -11,6 +11,7 @@ from skbayesnn.inference import Limits, Problem, Trouble, own_posterior
 from skbayesnn.inference._evidence_fit import seeds_of, with_affordable_noise_network
 from skbayesnn.inference.choice._growth import Candidate, HeldOut, best_of, grown
 from skbayesnn.inference.minima._search import find_minima
+from skbayesnn.inference.minima._training import EARLY, LEAST
 from skbayesnn.posterior import Categorical, Gaussian
 from tests.tools import result_of, set_limits
 
@@ -102,6 +103,26 @@ class TestHeldOut:
         assert all(isinstance(c, Candidate) and np.isnan(c.log_evidence) for c in path)
         assert best_of(path).held_out_log_density > path[0].held_out_log_density + 1.0
         assert set(tried) == {c.hidden_layer_sizes for c in path}
+
+    def test_training_ends_where_held_out_rows_are_fitted_best(self):
+        rng = np.random.default_rng(0)
+        X, y = rng.standard_normal((400, 20)), rng.standard_normal((400, 1))
+        y += np.sin(X[:, :1])
+        problem = Problem(X, y, np.ones(400), Gaussian.per_output(1), limits=Limits(batch_rows=100))
+        held, seeds = HeldOut.of(problem), seeds_of(0, (8,), 1)
+        posterior, settings = held.kept.posed((8,))
+        rest = held.rest.posed((8,)).posterior
+
+        def trained(**options):
+            return find_minima(posterior, settings._replace(**options), seeds)[0]
+
+        best, usual = trained(held_out=rest), trained()
+        assert LEAST / 2 < best.n_iter < EARLY / 2 < usual.n_iter
+        assert np.all(best.theta == trained(max_iter=best.n_iter).theta)
+        highest = held.log_density([best])
+        assert highest > held.log_density([usual]) + 0.1
+        others = [trained(max_iter=n) for n in range(1, 2 * best.n_iter + 1, 3)]
+        assert highest >= max(held.log_density([other]) for other in others)
 
 
 @pytest.mark.parametrize(("n_features", "sizes"), [(2, (8,)), (100, ())])
