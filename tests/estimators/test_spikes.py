@@ -131,6 +131,13 @@ def test_fewer_zeros_among_large_values(n, seed, gain):
     assert 0.9 < np.mean((low <= y[n:]) & (y[n:] <= high)) <= 0.99
 
 
+def test_counts_are_pointed_to_their_laws():
+    counts = RNG.poisson(0.2 * np.exp(SMOOTH))
+    assert fit(counts)[1][0].endswith("noise='poisson' or 'negative_binomial'.")
+    for y in (counts + 1, counts / 2, np.minimum(counts, 1), np.clip(np.round(SMOOTH) + 3, 1, 5)):
+        assert not any("poisson" in words for words in fit(y)[1])
+
+
 def test_limits_at_both_ends_are_named():
     """Either value alone is not much more common than the other one."""
     noise = np.random.default_rng(5).normal(size=len(X))

@@ -47,6 +47,7 @@ from skbayesnn.posterior import (
 
 MOST_APART = 1e8  # largest ratio of a given noise level to the spread of the targets
 FEWEST_COUNTS = 0.5  # sum of counts that replaces 0 where the mean rate is taken
+IF_COUNTS = "If y holds counts, fit them with noise='poisson' or 'negative_binomial'."
 
 
 class FirstLook(NamedTuple):
@@ -103,7 +104,12 @@ class FirstLook(NamedTuple):
                 f"All targets{of} equal {y[0, output]:g}, so how y depends on X cannot be learnt "
                 "from these rows."
             ), UserWarning
-        return (str(self.found_spikes[0]), UserWarning) if self.found_spikes else None
+        for spike, values in zip(self.spikes, y.T, strict=True):
+            if spike is not None:
+                zeros = (spike.value, spike.place) == (0.0, "lowest") and not spike.two_values
+                words, counts = str(spike), zeros and np.all(values == np.floor(values))
+                return words + " " + IF_COUNTS if counts else words, UserWarning
+        return None
 
 
 @documented()
