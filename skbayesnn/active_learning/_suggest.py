@@ -256,7 +256,13 @@ class _Search:
         """Mask of the rows that the constraint allows."""
         if self.constraint is None:
             return np.ones(len(X), dtype=bool)
-        return np.asarray(self.constraint(X), dtype=bool)
+        allowed = np.asarray(self.constraint(X), dtype=bool)
+        if allowed.shape != (len(X),):
+            raise ValueError(
+                f"constraint must return {len(X)} booleans, one per row; it returned shape "
+                f"{allowed.shape}."
+            )
+        return allowed
 
     def without_repeats(self, values, X, chosen):
         """Set values of rows next to a measured or chosen one to ``-inf``, unless all are.

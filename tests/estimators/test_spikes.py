@@ -68,6 +68,18 @@ def test_noise_has_a_bound_where_inputs_do_not_tell():
     assert most.least_noise == 0.0
 
 
+def test_noise_of_two_values_has_bounds_where_inputs_tell():
+    one = np.random.default_rng(0).random(700) < 1 / (1 + np.exp(-4 * SMOOTH))
+    y = one.astype(float)
+    found = spike(y)
+    assert found.agreement > 0.5
+    assert found.least_noise == pytest.approx(0.9 * np.sqrt(1 - found.agreement))
+    model, _ = fit(y, hidden_layer_sizes=(3,), noise="input_dependent")
+    assert model.log_predictive_density(X[TEST], y[TEST]).min() > -10  # -370,000 without
+    low, high = model.predict_interval(X[TEST]).T
+    assert np.max(high - low) < 3  # 1,900 without
+
+
 def test_zeros_are_named_and_intervals_stay_sane():
     model, messages = fit(ZEROS)
     (words,) = messages
@@ -117,6 +129,13 @@ def test_fewer_zeros_among_large_values(n, seed, gain):
     assert r2_score(mean, model.predict(new)) > r2_score(mean, ridge.predict(new)) + gain
     low, high = model.predict_interval(new).T
     assert 0.9 < np.mean((low <= y[n:]) & (y[n:] <= high)) <= 0.99
+
+
+def test_counts_are_pointed_to_their_laws():
+    counts = RNG.poisson(0.2 * np.exp(SMOOTH))
+    assert fit(counts)[1][0].endswith("noise='poisson' or 'negative_binomial'.")
+    for y in (counts + 1, counts / 2, np.minimum(counts, 1), np.clip(np.round(SMOOTH) + 3, 1, 5)):
+        assert not any("poisson" in words for words in fit(y)[1])
 
 
 def test_limits_at_both_ends_are_named():

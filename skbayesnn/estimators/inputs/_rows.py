@@ -287,9 +287,10 @@ class Spike(NamedTuple):
         A network could interpolate the other rows one by one and meet the rows with the value
         exactly, where the density would then be huge. If the value occurs with probability ``p``
         whatever the inputs, and the others are ``f``, the variance of a target at given inputs is
-        at least ``p (1 - p) E (f - value)^2``.
+        at least ``p (1 - p) E (f - value)^2``. Inputs may separate the rows, so that other targets
+        have no noise. Two values have it where classes overlap.
         """
-        if self.is_outlier or self.agreement >= SEPARATED:
+        if self.is_outlier or (self.agreement >= SEPARATED and not self.two_values):
             return 0.0
         common = self.two_values or self.share >= MOST_ROWS
         return (LEAST_NOISE if common else self.scatter) * np.sqrt(1.0 - max(self.agreement, 0.0))

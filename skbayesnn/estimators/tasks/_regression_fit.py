@@ -47,6 +47,7 @@ from skbayesnn.posterior import (
 
 MOST_APART = 1e8  # largest ratio of a given noise level to the spread of the targets
 FEWEST_COUNTS = 0.5  # sum of counts that replaces 0 where the mean rate is taken
+IF_COUNTS = "If y holds counts, fit them with noise='poisson' or 'negative_binomial'."
 
 
 class FirstLook(NamedTuple):
@@ -84,10 +85,16 @@ class FirstLook(NamedTuple):
         hidden = [spike is not None and spike.hides_structure for spike in self.spikes]
         return self.constant.all() or all(hidden)
 
-    def least_noise(self, scale):
-        """Least noise of every output, in units of its ``scale``."""
+    def noise_bounds(self, y, scale):
+        """Least and largest noise of every output, in units of its ``scale``.
+
+        No values within the range of the targets have a standard deviation above half of it
+        (Popoviciu 1935). Noise that depends on the inputs would exceed it where values are common.
+        """
         of_spikes = [0.0 if spike is None else spike.least_noise for spike in self.spikes]
-        return np.maximum(self.rounding / scale, of_spikes)
+        common = [spike is not None and not spike.is_outlier for spike in self.spikes]
+        least = np.maximum(self.rounding / scale, of_spikes)
+        return least, np.where(common, 0.5 * np.ptp(y, axis=0) / scale, LogUniform().upper)
 
     def trouble(self, y):
         """A warning, with its category, of constant or common targets ``y``, or ``None``."""
@@ -97,7 +104,12 @@ class FirstLook(NamedTuple):
                 f"All targets{of} equal {y[0, output]:g}, so how y depends on X cannot be learnt "
                 "from these rows."
             ), UserWarning
-        return (str(self.found_spikes[0]), UserWarning) if self.found_spikes else None
+        for spike, values in zip(self.spikes, y.T, strict=True):
+            if spike is not None:
+                zeros = (spike.value, spike.place) == (0.0, "lowest") and not spike.two_values
+                words, counts = str(spike), zeros and np.all(values == np.floor(values))
+                return words + " " + IF_COUNTS if counts else words, UserWarning
+        return None
 
 
 @documented()
@@ -238,11 +250,11 @@ class RegressionFit(Regression):
                 "differ by too many orders of magnitude. Give it in the units of y."
             )
         variances = _variances(errors, y_scaling, likelihood, free, values)
-        least = look.least_noise(y_scaling.scale) * self.standardize
+        bounds = look.noise_bounds(rows.y, y_scaling.scale)
         priors = list(hyperpriors_of_noise(self._noise, free))
-        for level, lower in zip(likelihood.levels, least, strict=True):
-            if priors[level] == LogUniform():
-                priors[level] = LogUniform(max(LogUniform().lower, float(lower)))
+        for level, lower, upper in zip(likelihood.levels, *bounds, strict=True):
+            if priors[level] == LogUniform() and self.standardize:
+                priors[level] = LogUniform(max(LogUniform().lower, float(lower)), float(upper))
         laws = [spike.laws for spike in look.found_spikes]
         if look.constant.any():
             laws.append(("constant",))
