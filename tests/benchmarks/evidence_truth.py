@@ -1,11 +1,11 @@
 """The evidence of small problems against long sampling.
 
 Thirty-four problems of 20 to 80 rows. For each the reference is the evidence by sequential Monte
-Carlo with many particles. Those of regressions in ``results/evidence_truth.csv`` are of two ways, from the
-prior and from the minima, which miss different things; the second way is no longer in the library.
-Those of classes are two large populations of different seeds. Where both agree the reference is
-their mean, weighted by their precision, else the higher one, as what is missed lowers an estimate.
-``--references`` prints new ones by large populations::
+Carlo with many particles. ``results/evidence_truth.csv`` keeps two numbers of each. For regressions
+they are of two ways, from the prior and from the minima, which miss different things; the second
+way is no longer in the library. For classes they are of two large populations of different seeds.
+Where both agree the reference is their mean, weighted by their precision, else the higher one, as
+what is missed lowers an estimate. ``--references`` prints new ones by large populations::
 
     python tests/benchmarks/evidence_truth.py --seeds 0 1
     python tests/benchmarks/evidence_truth.py --references
