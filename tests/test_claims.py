@@ -41,9 +41,9 @@ def no_other_has_a_smaller_error():
     return all(gain(d, "RMSE", "evidence", m) <= 0.0 for d, m in product(SETS, OTHERS))
 
 
-def constant_noise_has_smaller_errors_on_two():
+def constant_noise_has_a_smaller_error_on_boston():
     which = "RMSE", "evidence", "evidence, constant noise"
-    return [data for data in PUBLIC if gain(data, *which) > 0.0] == ["energy", "boston"]
+    return [data for data in PUBLIC if gain(data, *which) > 0.0] == ["boston"]
 
 
 def published_errors_are_smaller_on_concrete():
@@ -56,14 +56,13 @@ def published_errors_are_smaller_on_concrete():
     return found == {("concrete", "HMC"), ("concrete", "Wasserstein evidential")}
 
 
-def three_errors_differ_by_less_than_the_standard_error():
+def two_errors_differ_by_less_than_the_standard_error():
     close = [
         (data, model)
         for data, model in product(PUBLIC, OTHERS)
         if abs(gain(data, "RMSE", "evidence", model)) < gain_error(data, "RMSE", "evidence", model)
     ]
-    process = "gaussian process"
-    return close == [("yacht", process), ("concrete", "boosting"), ("boston", process)]
+    return close == [("concrete", "boosting"), ("boston", "gaussian process")]
 
 
 def trees_make_fewer_errors_on_glass():
@@ -73,9 +72,9 @@ def trees_make_fewer_errors_on_glass():
     )
 
 
-def bde_is_better_on_two_first_splits():
+def bde_is_better_on_three_first_splits():
     better = [data for data in SETS if first(data, "bde") > first(data, "evidence")]
-    return better == ["concrete", "boston"]
+    return better == ["energy", "concrete", "boston"]
 
 
 def published_figures_are_better_on_airfoil():
@@ -84,8 +83,9 @@ def published_figures_are_better_on_airfoil():
     return all(float(t["LL"]) > ours[0] and float(t["RMSE"]) < ours[1] for t in theirs)
 
 
-def sampling_with_noise_of_inputs_is_better_on_first_splits():
-    return all(first(d, "hmc, noise of inputs") > first(d, "evidence") for d in SETS)
+def sampling_with_noise_of_inputs_is_better_but_on_yacht():
+    better = [d for d in SETS if first(d, "hmc, noise of inputs") > first(d, "evidence")]
+    return better == ["energy", "concrete", "boston", "airfoil"]
 
 
 def showcase_has_the_smallest_error():
@@ -93,10 +93,10 @@ def showcase_has_the_smallest_error():
     return min(models, key=lambda m: showcase(m, "RMSE")) == "EvidenceMLPRegressor"
 
 
-def at_most_two_errors_apart_on_pima():
+def at_most_three_errors_apart_on_pima():
     errors = [mean("pima", "evidence", "errors")]
     errors += [float(earlier("pima", m, "errors")) for m in ("gaussian process", "linear", "nuts")]
-    return max(errors) - min(errors) == 2
+    return max(errors) - min(errors) == 3
 
 
 def defaults_gain_from_chosen_noise():
@@ -116,7 +116,7 @@ CLAIMS = {
         "the Gaussian process, boosting and forests.": default_beats_all_on_density,
         "Trees made fewer errors on forensic glass.": trees_make_fewer_errors_on_glass,
         "sklearn-contrib-bde was better on the "
-        "first split of two sets": bde_is_better_on_two_first_splits,
+        "first split of three sets": bde_is_better_on_three_first_splits,
         "published figures of TabPFN "
         "are better on airfoil": published_figures_are_better_on_airfoil,
         "The table compares it with "
@@ -127,17 +127,17 @@ CLAIMS = {
         "splits": default_beats_all_on_density,
         "The Gaussian process, boosting and the forest have no smaller error on any of these "
         "sets.": no_other_has_a_smaller_error,
-        'On energy and boston our own networks with `noise="constant"` have a smaller error '
-        "than the default": constant_noise_has_smaller_errors_on_two,
+        'On boston our own networks with `noise="constant"` have a smaller error '
+        "than the default": constant_noise_has_a_smaller_error_on_boston,
         "and on concrete two published methods (HMC and Wasserstein "
         "evidential networks).": published_errors_are_smaller_on_concrete,
-        "Three differences are smaller than their standard error: Gaussian process on yacht "
-        "and on boston, boosting on concrete.": three_errors_differ_by_less_than_the_standard_error,
+        "Two differences are smaller than their standard error: Gaussian process on boston, "
+        "boosting on concrete.": two_errors_differ_by_less_than_the_standard_error,
         "has a higher density than the evidence fits on the first split of every regression "
-        "set": sampling_with_noise_of_inputs_is_better_on_first_splits,
-        "has the higher density on the first split of concrete and boston. Ours is higher on "
-        "yacht, energy and airfoil.": bde_is_better_on_two_first_splits,
-        "differ by at most two of 332 errors": at_most_two_errors_apart_on_pima,
+        "set but yacht": sampling_with_noise_of_inputs_is_better_but_on_yacht,
+        "has the higher density on the first split of energy, concrete and boston. Ours is "
+        "higher on yacht and airfoil.": bde_is_better_on_three_first_splits,
+        "differ by at most three of 332 errors": at_most_three_errors_apart_on_pima,
         "of TabPFN and of Bayesian "
         "deep ensembles are better on airfoil": published_figures_are_better_on_airfoil,
     },
