@@ -387,7 +387,7 @@ def ensemble_of_models(fit):
 def with_chains(gaussians, left_out, fit):
     """Mix the predictions of minima with those of the networks that short chains have drawn.
 
-    Chains have a share of .65, but a smaller one if left-out rows are less probable under them:
+    Chains have `SHARE_OF_CHAINS`, but a smaller one if left-out rows are less probable under them:
     they may have missed what longer training finds. Among the noise models of the chains the
     weights are those of stacking. Leave-one-out densities do not raise the share of the chains, as
     they are too high for overfitted noise networks.

@@ -232,3 +232,16 @@ def test_noise_of_rounded_targets(noise):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         assert np.min(sampler.fit(X, y).predict_std(X, kind="aleatoric")) > 0.99 * 4 / np.sqrt(12)
+
+
+def test_a_shared_noise_level_has_the_loosest_bounds_of_its_outputs():
+    """The zeros of one output bound its own noise by half its range, not the other's."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, (100, 1))
+    small = np.maximum(0.1 * X[:, 0] + 0.05 * rng.standard_normal(100), 0.0)
+    large = 10.0 * X[:, 0] + 5.0 * rng.standard_normal(100)
+    for y in (np.column_stack([small, large]), np.column_stack([large, small])):
+        with pytest.warns(UserWarning, match="43 % of the targets equal 0"):
+            model = EvidenceMLPRegressor((), noise="shared", random_state=0).fit(X, y)
+        pooled = np.sqrt(np.mean((model.predict(X) - y) ** 2))
+        assert model.noise_std_[0] == pytest.approx(pooled, rel=0.05)

@@ -35,12 +35,11 @@ def check_hyperpriors(prior, noise):
             )
 
 
-def hyperpriors_of_groups(given, n_rows, n_inputs, names, free):
+def hyperpriors_of_groups(given, default, n_rows, names, free):
     """Prior of the precision of every weight group, from a dict by name.
 
-    ``n_rows`` is infinite unless every input has a precision, ``n_inputs`` unless outputs have a
-    known scale: log odds of classes are of order 1, so that weights are of order ``n_inputs^-1/2``.
-    ``free``, of shape (n_groups,), marks the precisions that are inferred.
+    Groups that ``given`` does not name have the ``default``. ``n_rows`` is infinite unless every
+    input has a precision; ``free``, of shape (n_groups,), marks the precisions that are inferred.
     """
     for name in given:
         if name not in names:
@@ -50,9 +49,6 @@ def hyperpriors_of_groups(given, n_rows, n_inputs, names, free):
                 f"prior.hyperprior names {name!r}, whose precision is fixed. Leave it out, or do "
                 "not fix the precision of this group."
             )
-    default = LogUniform()
-    if np.isfinite(n_inputs):
-        default = Gamma(SHAPE_OF_CLASSES, SHAPE_OF_CLASSES / n_inputs)
     priors = dict.fromkeys(names, default)
     if np.isfinite(n_rows):
         inputs = [name for name in names if name.startswith("input_")]
@@ -189,8 +185,7 @@ def with_prior(estimator, problem, hidden_layer_sizes, earlier):
     prior = estimator._prior
     n_rows = problem.sample_weight.sum() if prior._has_relevances else np.inf
     factor, hyperprior, settled = prior.precision, prior.hyperprior, ()
-    by_layer = isinstance(problem.prior, str) and problem.prior == "layer"
-    n_inputs = np.inf  # unless the scale of the outputs is known
+    by_layer, default = isinstance(problem.prior, str) and problem.prior == "layer", LogUniform()
     if not isinstance(problem.prior, str):
         n_weights = problem.network(hidden_layer_sizes).n_weights
         if np.shape(prior.kind) != (n_weights,):
@@ -216,7 +211,8 @@ def with_prior(estimator, problem, hidden_layer_sizes, earlier):
                 "larger one, or other units of X and y."
             )
     elif by_layer and problem.likelihood.classes and estimator.standardize:
-        n_inputs = problem.X.shape[1]
+        # log odds of classes are of order 1, so that weights are of order n_inputs^(-1/2)
+        default = Gamma(SHAPE_OF_CLASSES, SHAPE_OF_CLASSES / problem.X.shape[1])
     groups, most = problem.groups, problem.limits.dense
     if groups is not None and groups.coupled and len(groups.labels) > most:
         raise ValueError(
@@ -227,7 +223,7 @@ def with_prior(estimator, problem, hidden_layer_sizes, earlier):
     return replace(
         problem,
         weight_precision=partial(precision_factors, factor, settled),
-        hyperprior=partial(hyperpriors_of_groups, hyperprior or {}, n_rows, n_inputs),
+        hyperprior=partial(hyperpriors_of_groups, hyperprior or {}, default, n_rows),
     )
 
 

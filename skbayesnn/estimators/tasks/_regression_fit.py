@@ -86,7 +86,7 @@ class FirstLook(NamedTuple):
         return self.constant.all() or all(hidden)
 
     def noise_bounds(self, y, scale):
-        """Least and largest noise of every output, in units of its ``scale``.
+        """Least and largest noise of every output in units of its ``scale``, ``(2, n_outputs)``.
 
         No values within the range of the targets have a standard deviation above half of it
         (Popoviciu 1935). Noise that depends on the inputs would exceed it where values are common.
@@ -94,7 +94,7 @@ class FirstLook(NamedTuple):
         of_spikes = [0.0 if spike is None else spike.least_noise for spike in self.spikes]
         common = [spike is not None and not spike.is_outlier for spike in self.spikes]
         least = np.maximum(self.rounding / scale, of_spikes)
-        return least, np.where(common, 0.5 * np.ptp(y, axis=0) / scale, LogUniform().upper)
+        return np.array([least, np.where(common, 0.5 * np.ptp(y, axis=0) / scale, np.inf)])
 
     def trouble(self, y):
         """A warning, with its category, of constant or common targets ``y``, or ``None``."""
@@ -250,11 +250,14 @@ class RegressionFit(Regression):
                 "differ by too many orders of magnitude. Give it in the units of y."
             )
         variances = _variances(errors, y_scaling, likelihood, free, values)
-        bounds = look.noise_bounds(rows.y, y_scaling.scale)
+        least, most = look.noise_bounds(rows.y, y_scaling.scale) * np.sqrt(likelihood.relative)
         priors = list(hyperpriors_of_noise(self._noise, free))
-        for level, lower, upper in zip(likelihood.levels, *bounds, strict=True):
-            if priors[level] == LogUniform() and self.standardize:
-                priors[level] = LogUniform(max(LogUniform().lower, float(lower)), float(upper))
+        for level, prior in enumerate(priors):
+            if prior == LogUniform() and self.standardize:
+                # outputs that share a level need the loosest bounds
+                lower = max(prior.lower, np.min(least[likelihood.levels == level]))
+                upper = min(prior.upper, np.max(most[likelihood.levels == level]))
+                priors[level] = LogUniform(float(lower), float(upper))
         laws = [spike.laws for spike in look.found_spikes]
         if look.constant.any():
             laws.append(("constant",))
