@@ -170,9 +170,9 @@ class EvidenceReport(Printed):
             line = "No hidden layer was needed: linear model"
         else:
             line = "linear"
-        sizes = ", ".join(map(str, dict.fromkeys(self.tried)))
+        tried = ", ".join(map(str, dict.fromkeys(self.tried)))
         if self.n_drawn:
-            best, of = (" (highest evidence)", f" of sizes {sizes}") if sizes else ("", "")
+            best, of = (" (highest evidence)", f" of sizes {tried}") if tried else ("", "")
             line = f"{line}{best}; {self.n_drawn} networks{of} drawn from the posterior predict"
         elif hidden and n > 1:
             pruned = " after pruning" if self.minima[0].pruned else ""
@@ -181,8 +181,8 @@ class EvidenceReport(Printed):
             line = f"{line}, which predict together with {drawn} drawn networks of {sizes}"
         if self.noise_std is not None:
             line = f"{line}; {self.noise} noise"
-        if sizes and not self.n_drawn:
-            line = f"{line}; tried: {sizes}"
+        if tried and not self.n_drawn:
+            line = f"{line}; tried: {tried}"
         return line
 
     def _weights_line(self):

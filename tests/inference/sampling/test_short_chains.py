@@ -101,6 +101,8 @@ def test_predictions_of_minima_and_chains_are_mixed(monkeypatch):
     assert model.log_evidence_ == alone.log_evidence_
     report = model.evidence_report_
     assert report.beside == {sizes_of_chains(model._result.problem): len(weights) - n_minima}
+    tried = ", ".join(str(candidate.hidden_layer_sizes) for candidate in model.candidates_)
+    assert f"tried: {tried}" in " ".join(str(report).split())
     assert f"{len(weights) - n_minima} drawn networks of" in " ".join(repr(report).split())
     assert alone.evidence_report_.beside == {}
     drawn = model._ensemble.outputs(model._X_scaling.bounded(X))[n_minima:]
