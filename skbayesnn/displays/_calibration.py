@@ -94,7 +94,9 @@ class CalibrationDisplay(Display):
         name : str, optional
             Name of the estimator in the legend.
         """
-        left_out = X is None and y is None
+        if (X is None) != (y is None):
+            raise ValueError("Pass X and y together, or neither, for the training rows left out.")
+        left_out = X is None
         if left_out:
             best = getattr(estimator, "best_estimator_", estimator)
             model = final_step(getattr(estimator, "predictor_", best))  # perhaps an average

@@ -136,3 +136,11 @@ def test_rivals_in_the_same_axes(readable):
     assert other.lines_[0].get_color() != display.lines_[0].get_color()
     assert len(display.figure_.legends) == 1  # the one of both
     readable(other)
+
+
+@pytest.mark.parametrize("given", [{"X": [[0.0]]}, {"y": [0.0]}])
+def test_rows_need_inputs_and_targets(given):
+    X = np.linspace(-1, 1, 20)[:, None]
+    model = EvidenceMLPRegressor((), random_state=0).fit(X, np.sin(5 * X[:, 0]))
+    with pytest.raises(ValueError, match="Pass X and y together"):
+        CalibrationDisplay.from_estimator(model, **given)
