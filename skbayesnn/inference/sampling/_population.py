@@ -23,9 +23,10 @@ from skbayesnn.samplers import Schedule, Stage, anneal, combine
 
 # schedules of pilot populations and of larger ones
 PILOT = Schedule(n_chains=16, n_moves=2, n_steps=10, effective=0.5, n_last_moves=4, n_last_steps=10)
-MAIN = Schedule(n_moves=2, effective=0.6, n_last_steps=32)
-CHAIN_ROWS = 2**11  # target for chains of a population times rows, within the following limits
-FEWEST_CHAINS, MOST_CHAINS = 16, 32
+# many small populations, as the spread of four hardly shows their error
+MAIN = Schedule(n_populations=8, n_moves=2, effective=0.6, n_last_steps=32)
+CHAIN_ROWS = 2**10  # target for chains of a population times rows, within the following limits
+FEWEST_CHAINS, MOST_CHAINS = 8, 16
 N_DRAWS = 1024  # target for the states of all chains at the posterior; limits for each chain follow
 FEWEST_MOVES, MOST_MOVES = 4, 16
 SPREAD = 0.7  # sd of the first coordinates of precisions, which cover most of their intervals
