@@ -20,7 +20,9 @@ from skbayesnn.network import outputs
 from skbayesnn.posterior import Targets
 
 HELD_OUT_SHARE, MOST_HELD_OUT = 0.1, 5000  # fraction of the rows that are held out, at most so many
-AFTER = 5.0  # starts with all rows whose time they, and the choice of noise, take
+# starts with all rows that take as long as these and other noise models: the usual number, as fewer
+# networks are trained where the noise is chosen
+AFTER = 5.0
 
 
 class HeldOut(NamedTuple):

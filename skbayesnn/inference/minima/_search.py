@@ -33,8 +33,8 @@ from skbayesnn.posterior import Hyperparameters
 TIMED_SCALE = 0.3  # scale of the weights at which evaluations are timed
 POINTS, POINTS_OF_LINEAR = 520.0, 15.0  # Gauss-Newton matrices that take as long as a start
 POINTS_OF_STEP = 1.25  # their number in a step of training with early stopping
-# steps that end by held-out rows: least times most, so that no number is wrong by more than a
-# factor of two
+# steps of training that ends by held-out rows: the geometric mean of the least and the most, which
+# is within a factor of two of both
 STEPS_BY_HELD_OUT = (LEAST * EARLY) ** 0.5
 POINTS_BY_GRADIENTS, GRADIENTS = 60.0, 5000.0  # matrices and gradients of a start by gradients
 STEP = 0.6  # time of a step on a batch in the compiled loop, relative to its gradient
