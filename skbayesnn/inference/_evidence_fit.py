@@ -4,6 +4,7 @@ The order of its calls is in `doc/contributing/architecture.md`.
 """
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 
@@ -137,8 +138,7 @@ def fit_evidence(
             n_restarts = min(n_restarts, NOISE_MINIMA)
     if hidden_layer_sizes == "auto":
         seeds = seeds_of(entropy, "auto", min(N_GROWTH_STARTS, n_restarts))
-        later = seconds_of_short_chains(problem) if with_chains else 0.0
-        with workers.progress.before(later):
+        with workers.progress.before(lambda: with_chains * seconds_of_short_chains(problem)):
             growth, tried = grown(problem, seeds, workers)
         hidden_layer_sizes = best_of(growth).hidden_layer_sizes
 
@@ -261,7 +261,8 @@ def chosen_with_many_rows(problem, hidden_layer_sizes, noise, entropy, workers=A
         return fit
     p_values, densities = p_values_of(fit), {"constant": held.log_density(minima)}
     names = suspected(problem, p_values)
-    with workers.progress.stage("noise models", np.ones(len(names))) as step:
+    later = workers.progress.before(partial(held.seconds_after, hidden_layer_sizes))
+    with later, workers.progress.stage("noise models", np.ones(len(names)), seconds=0.0) as step:
         for name in names:
             if problem.deadline.passed:
                 break

@@ -138,7 +138,7 @@ def fit_by_sampling(
     starts anew.
     """
     populated = not recipe.from_prior
-    with workers.progress.before(recipe.seconds(problem, hidden_layer_sizes)):
+    with workers.progress.before(lambda: recipe.seconds(problem, hidden_layer_sizes)):
         chosen = _chosen(
             problem, hidden_layer_sizes, noise, entropy, init, previous, workers, populated
         )
@@ -186,7 +186,7 @@ def _begun(chosen, recipe, settings, seeds, workers):
         found = sample_after(drawn, rng, problem.deadline, MORE)
     if found is None:
         sizes = chosen.posed.posterior.network.hidden_layer_sizes
-        later = workers.progress.before(recipe.seconds(problem, sizes))
+        later = workers.progress.before(lambda: recipe.seconds(problem, sizes))
         with later, workers.progress.stage("starts", seconds=0.0):
             started = start_sampling(
                 problem,

@@ -15,12 +15,14 @@ from joblib import effective_n_jobs
 from scipy.special import logsumexp
 
 from skbayesnn.inference.minima._search import ALONE, find_minima, own_posterior, seconds_of_start
-from skbayesnn.inference.task._problem import Problem
+from skbayesnn.inference.task._problem import Posed, Problem
 from skbayesnn.network import outputs
 from skbayesnn.posterior import Targets
 
 HELD_OUT_SHARE, MOST_HELD_OUT = 0.1, 5000  # fraction of the rows that are held out, at most so many
-FURTHER = 2.0  # starts of the largest usual network whose time later starts with all rows take
+# starts with all rows that take as long as these and other noise models: the usual number, as fewer
+# networks are trained where the noise is chosen
+AFTER = 5.0
 
 
 class HeldOut(NamedTuple):
@@ -28,6 +30,7 @@ class HeldOut(NamedTuple):
 
     kept: Problem
     rest: Problem
+    whole: Problem
 
     @classmethod
     def of(cls, problem):
@@ -46,7 +49,16 @@ class HeldOut(NamedTuple):
             cheap_work=share * limits.cheap_work,
             batch_rows_per_weight=n,
         )
-        return cls(replace(kept, limits=limits), rest)
+        return cls(replace(kept, limits=limits), rest, problem)
+
+    def posed(self, sizes):
+        """Problem of the kept rows for one network, whose training ends by the other rows."""
+        posterior, settings = self.kept.posed(sizes)
+        return Posed(posterior, settings._replace(held_out=self.rest.posed(sizes).posterior))
+
+    def seconds_after(self, sizes):
+        """Predict the seconds of all that follows the choice of hidden layers."""
+        return AFTER * seconds_of_start(*self.whole.posed(sizes))
 
     def log_density(self, minima):
         """Mean held-out log density (nats per row) of an equally weighted mixture of networks.
@@ -198,18 +210,21 @@ def grown(problem, seeds, workers=ALONE, held=None):
 
     Returns the path, a tuple of `Candidate`, and the minima by hidden layer sizes.
     """
-    tried, limits, ladder = {}, problem.limits, BY_EVIDENCE if held is None else OF_MANY_ROWS
+    tried, found, limits = {}, [], problem.limits
+    posed, ladder = (problem.posed, BY_EVIDENCE) if held is None else (held.posed, OF_MANY_ROWS)
 
     def attempt(sizes, narrower):
-        posterior, settings = problem.posed(sizes)
-        settings = settings._replace(held_out=held and held.rest.posed(sizes).posterior)
+        posterior, settings = posed(sizes)
         start = tried[narrower][0] if narrower and held is None else None
         starts = seeds if sizes else seeds[:1]  # a linear model has a single minimum
         minima = tried[sizes] = find_minima(posterior, settings, starts, (), start, workers)
-        n_weights = posterior.network.n_weights
+        found.append(Candidate(sizes, posterior.network.n_weights))
         if held is not None:
-            return Candidate(sizes, n_weights, held_out_log_density=held.log_density(minima))
-        return Candidate(sizes, n_weights, minima[0].log_evidence + problem.log_scale)
+            found[-1] = found[-1]._replace(held_out_log_density=held.log_density(minima))
+        else:
+            total = minima[0].log_evidence + problem.log_scale
+            found[-1] = found[-1]._replace(laplace_log_evidence=total)
+        return found[-1]
 
     def allowed(sizes):
         """Return True if a network has no more weights than targets and is affordable."""
@@ -220,12 +235,16 @@ def grown(problem, seeds, workers=ALONE, held=None):
         is_small = k <= min(n_targets, limits.growth_weights)
         return is_small and n_targets * k**2 <= most_work and not problem.deadline.passed
 
-    works, later = [], 0.0
+    def later():
+        """Predict the seconds after growth, if no further network is better."""
+        known = held is not None and found
+        return held.seconds_after(best_of(found).hidden_layer_sizes) if known else 0.0
+
+    works = []
     if workers.progress.listens:
         n_rounds = np.ceil(len(seeds) / min(effective_n_jobs(workers.n_jobs), len(seeds)))
         first = [sizes for sizes in ladder.first if not sizes or allowed(sizes)]
-        works = [n_rounds * seconds_of_start(*problem.posed(sizes)) for sizes in first]
-        later = FURTHER * works[-1] if held is not None else 0.0
+        works = [n_rounds * seconds_of_start(*posed(sizes)) for sizes in first]
     with (
         workers.progress.before(later),
         workers.progress.stage("hidden layers", works, True, float(np.sum(works))) as report,

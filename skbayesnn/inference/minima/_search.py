@@ -16,6 +16,7 @@ from skbayesnn.inference.minima._minimum import complete, polish
 from skbayesnn.inference.minima._redundancy import same_minimum
 from skbayesnn.inference.minima._training import (
     EARLY,
+    LEAST,
     Trained,
     random_starts,
     train,
@@ -31,7 +32,10 @@ from skbayesnn.posterior import Hyperparameters
 # of a start to a factor of two
 TIMED_SCALE = 0.3  # scale of the weights at which evaluations are timed
 POINTS, POINTS_OF_LINEAR = 520.0, 15.0  # Gauss-Newton matrices that take as long as a start
-POINTS_OF_EARLY = 1.25 * EARLY  # their number with early stopping
+POINTS_OF_STEP = 1.25  # their number in a step of training with early stopping
+# steps of training that ends by held-out rows: the geometric mean of the least and the most, which
+# is within a factor of two of both
+STEPS_BY_HELD_OUT = (LEAST * EARLY) ** 0.5
 POINTS_BY_GRADIENTS, GRADIENTS = 60.0, 5000.0  # matrices and gradients of a start by gradients
 STEP = 0.6  # time of a step on a batch in the compiled loop, relative to its gradient
 OVERHEAD = 0.02  # seconds
@@ -260,8 +264,12 @@ def seconds_of_start(posterior, settings):
         if method.by_gradients:
             gradient = _seconds(lambda: part.energies_and_gradient(theta, hyper)) / n_timed
             return OVERHEAD + n * (POINTS_BY_GRADIENTS * per_row + GRADIENTS * gradient)
-        n_points = POINTS_OF_EARLY if method.early else POINTS
-        return OVERHEAD + n * per_row * (POINTS_OF_LINEAR if posterior.is_quadratic else n_points)
+        n_points = POINTS
+        if not posterior.network.hidden_layer_sizes:
+            n_points = POINTS_OF_LINEAR
+        elif method.early:
+            n_points = POINTS_OF_STEP * (EARLY if settings.held_out is None else STEPS_BY_HELD_OUT)
+        return OVERHEAD + n * per_row * n_points
 
 
 def _seconds(function):

@@ -73,16 +73,16 @@ class Progress:
         self.listens = verbose is not None  # whether forecasts and texts are worth computing
         self.depth = 0  # of the stage that is open
         self._verbose, self._deadline, self._begun = int(verbose or 0), deadline, monotonic()
-        self._logged, self._later = False, 0.0
+        self._logged, self._later = False, []
 
     @contextmanager
-    def before(self, seconds):
-        """Add to forecasts the expected seconds of what follows the stages in this context."""
-        self._later += seconds
+    def before(self, later):
+        """Add to forecasts what ``later()`` expects for all that follows, in seconds."""
+        self._later.append(later)
         try:
             yield
         finally:
-            self._later -= seconds
+            self._later.pop()
 
     @contextmanager
     def stage(self, name, works=(), is_open=False, seconds=np.nan):
@@ -93,13 +93,13 @@ class Progress:
         """
         self.depth += 1
         depth, begun, n_done = self.depth, monotonic(), 0
-        work, announced = np.append(0.0, np.cumsum(works)), seconds > LONG
-        self._announce(name, 0.0, seconds, is_open)
+        work = np.append(0.0, np.cumsum(works))
+        announced = self._announce(name, 0.0, seconds, is_open)
 
         def step(text=None):
             nonlocal n_done, announced
             n_done += 1
-            spent, left = monotonic() - begun, np.nan
+            spent, left = monotonic() - begun, 0.0 if 0 < len(work) - 1 <= n_done else np.nan
             if n_done < len(work) and work[n_done] > 0.0:  # extrapolated from the steps so far
                 share = work[n_done] / work[-1]
                 pace = spent / share
@@ -107,8 +107,7 @@ class Progress:
                     pace = (spent + FORECAST_SHARE * seconds) / (share + FORECAST_SHARE)
                 left = pace * (1.0 - share)
             if not announced and n_done > 1 and spent > EXTRAPOLATED_AFTER:
-                announced = spent + left > LONG
-                self._announce(name, spent, left, is_open)
+                announced = self._announce(name, spent, left, is_open)
             if text is None or depth > self._verbose:
                 return
             line = f"{text}; {monotonic() - self._begun:.0f} s so far"
@@ -128,15 +127,19 @@ class Progress:
             print(text, flush=True)
 
     def _announce(self, name, spent, left, is_open):
-        """Announce a stage, or log the forecast of the fit, if it is long."""
+        """Announce a stage, or log the forecast of the fit, if it is long; return whether it is."""
+        # without output any stage may show a long fit
+        if not self.listens or self._logged or self.depth > self._verbose > 0 or np.isnan(left):
+            return False
+        is_part = is_open or self.depth > 1
         if not self._verbose:
-            name, spent, left = "fit", monotonic() - self._begun, left + self._later
-        seconds = spent + min(left, self._deadline.left)
-        too_deep = self.depth > self._verbose > 0  # without output any stage may show a long fit
-        if not (self.listens and seconds > LONG) or self._logged or too_deep:
-            return
-        if is_open or self.depth > 1:
-            seconds = spent + min(OPEN * left, self._deadline.left)
+            name, spent = "fit", monotonic() - self._begun
+            if is_part and spent < LONG:  # its time depends on the size that is to be chosen
+                return False
+            left += sum(later() for later in self._later)
+        if left == 0.0 or spent + min(left, self._deadline.left) <= LONG:
+            return False
+        seconds = spent + min(OPEN * left if is_part else left, self._deadline.left)
         words = f"{seconds:.0f} s" if seconds < 100.0 else f"{seconds / 60:.0f} minutes"
         words = f"{name}: this will take about {words}"
         if self._verbose:
@@ -144,3 +147,4 @@ class Progress:
         else:
             self._logged = True
             LOGGER.warning("%s (verbose=1 reports more, max_time sets a limit)", words)
+        return True

@@ -67,7 +67,7 @@ class TestHeldOut:
         model = EvidenceMLPRegressor((3,), noise=noise, n_restarts=1, random_state=0)
         model.fit(X, y[:, 0])
         problem, best = result_of(model).problem, result_of(model).best
-        held = HeldOut(problem, problem)
+        held = HeldOut(problem, problem, problem)
         none = model._ensemble.parts[0]
         mean, noise_sd = none.outputs(problem.X)[0], np.sqrt(none.noise.variances(problem.X)[0])
         residual = (problem.y - mean) / noise_sd

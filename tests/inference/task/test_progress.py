@@ -5,8 +5,12 @@ import pytest
 
 from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor, Sampler
 from skbayesnn.inference import Problem, Progress
-from skbayesnn.inference.minima._search import seconds_of_start
+from skbayesnn.inference._evidence_fit import chosen_with_many_rows
+from skbayesnn.inference.choice._growth import AFTER, HeldOut
+from skbayesnn.inference.minima._search import Workers, seconds_of_start
+from skbayesnn.inference.minima._training import EARLY, LEAST
 from skbayesnn.inference.sampling._sampling import run_chains
+from skbayesnn.inference.task._problem import Limits
 from skbayesnn.model_selection import EvidenceSearch
 from skbayesnn.posterior import Gaussian
 from tests.tools import BRIEF
@@ -16,6 +20,7 @@ pytestmark = pytest.mark.usefixtures("laplace")
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-2, 2, (60, 2))
 Y = np.sin(2 * X[:, 0]) + X[:, 1] + 0.1 * RNG.standard_normal(60)
+EARLY_LIMITS = Limits(batch_rows=50)  # so that growth is by held-out rows
 
 
 class Clock:
@@ -97,18 +102,30 @@ def test_silent_fits_log_one_forecast(monkeypatch, capsys, caplog):
 
 def test_forecasts_count_what_was_before_and_what_follows(monkeypatch, caplog):
     clock, progress = Clock(monkeypatch), Progress(0)
-    stage = progress.stage("hidden layers", [1.0, 1.0], is_open=True, seconds=3.0)
-    with progress.before(4.0), stage as step:
+    with progress.stage("hidden layers", [1.0], seconds=3.0) as step:
         clock.now += 3.0
         step()
-        with progress.stage("starts", [1.0], seconds=2.9):
+    with progress.before(lambda: 4.0), progress.before(lambda: 2.0):
+        with progress.stage("noise models", [1.0], seconds=0.9):
             clock.now += 3.0
         assert caplog.messages == []
         with progress.stage("starts", [1.0], seconds=8.0):
-            clock.now += 9.0
-        step()
+            pass
     (message,) = caplog.messages
-    assert message.startswith("fit: this will take about 24 s (")
+    assert message.startswith("fit: this will take about 20 s (")
+
+
+def test_silent_fits_wait_ten_seconds_for_the_choice_of_a_size(monkeypatch, caplog):
+    clock, progress = Clock(monkeypatch), Progress(0)
+    works = [1.0, 1.0, 2.0], True, 60.0
+    with progress.before(lambda: 6.0), progress.stage("hidden layers", *works) as step:
+        for seconds in (2.0, 3.0, 4.0, 3.0):
+            assert caplog.messages == []
+            with progress.stage("starts", [1.0], seconds=20.0):
+                clock.now += seconds
+            step()
+    (message,) = caplog.messages
+    assert message.startswith("fit: this will take about 21 s (")
 
 
 @pytest.mark.parametrize(("verbose", "expected"), [(1, ["outer"]), (2, ["inner", "said", "outer"])])
@@ -207,3 +224,23 @@ def test_forecasts_in_every_regime(sizes, limits):
     limits = settings.limits._replace(batch_steps=300, **limits)
     seconds = seconds_of_start(posterior, settings._replace(limits=limits, max_iter=5))
     assert 0.0 < seconds < 600.0
+
+
+def test_training_that_may_end_early_is_forecast_at_the_mean_of_its_bounds(monkeypatch):
+    """On a logarithmic scale, so that the forecast is within a factor of two of both bounds."""
+    monkeypatch.setattr("skbayesnn.inference.minima._search._seconds", lambda function: 1.0)
+    problem = Problem(X, Y[:, None], np.ones(60), Gaussian.per_output(1), limits=EARLY_LIMITS)
+    held = HeldOut.of(problem)
+    all_steps = seconds_of_start(*held.kept.posed((16,)))
+    share = seconds_of_start(*held.posed((16,))) / all_steps
+    assert 0.5 <= share <= 2.0 * LEAST / EARLY
+    assert seconds_of_start(*problem.posed(())) < LEAST
+
+
+def test_fits_of_many_rows_are_forecast_when_their_size_is_known(monkeypatch, caplog):
+    Clock(monkeypatch)
+    monkeypatch.setattr("skbayesnn.inference.choice._growth.seconds_of_start", lambda *_: 4.0)
+    problem = Problem(X, Y[:, None], np.ones(60), Gaussian.per_output(1), limits=EARLY_LIMITS)
+    chosen_with_many_rows(problem, "auto", "auto", 0, Workers(progress=Progress(0)))
+    (message,) = caplog.messages
+    assert message.startswith(f"fit: this will take about {4.0 * AFTER:.0f} s (")
