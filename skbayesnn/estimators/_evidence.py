@@ -313,7 +313,6 @@ class EvidenceMLP(BayesianMLP):
             weight=share,
             log_evidence=log_evidence,
             noise=noise,
-            units="user",
             user_units=units,
             theta=minimum.theta,
             gaussian=precision,

@@ -34,12 +34,6 @@ class EvidenceMLPRegressor(RegressionFit, EvidenceMLP):
     ``EvidenceMLPRegressor((8, 4), prior="ard", noise="student_t", activation="silu",
     random_state=0, max_time=60)``.
 
-    Attributes
-    ----------
-    noise_coefs_, noise_intercepts_ : list of ndarray
-        Weights of the network of input-dependent noise at the best minimum, from X to the logarithm
-        of the noise precision (one over the variance) in units of y.
-
     References
     ----------
     D. J. C. MacKay (1992), Bayesian Methods for Adaptive Models, PhD thesis, California Institute
@@ -109,25 +103,6 @@ class EvidenceMLPRegressor(RegressionFit, EvidenceMLP):
             Exposures of the counts of this batch, as for `fit`.
         """
         return self._learn(X, y, sample_weight, measurement_std, exposure, batch={})
-
-    @property
-    def noise_coefs_(self):
-        """Weights of the noise network in the units of X and y."""
-        return self._noise_weights()[0]
-
-    @property
-    def noise_intercepts_(self):
-        """Biases of the noise network in the units of X and y."""
-        return self._noise_weights()[1]
-
-    def _noise_weights(self):
-        noise = self._best.noise
-        if noise is None:
-            raise AttributeError(
-                "noise_coefs_ and noise_intercepts_ exist only with input-dependent noise."
-            )
-        units = self._noise_units(noise.network)
-        return units.split(units.weights(noise.theta))
 
     @property
     def _noise_of_networks(self):
