@@ -175,7 +175,7 @@ candidates_ : tuple of Candidate
     ``n_weights``, and, in nats, the measured ``log_evidence`` or the ``laplace_log_evidence`` of
     the best minimum. Where rows were held out they have ``held_out_log_density`` (nats per row)
     instead.
-networks_ : list of RegressionNetwork or ClassificationNetwork
+networks_ : list of FittedNetwork
     All distinct minima. With ``combine="posterior"`` or ``"tempered"``, minima of other networks
     and noise models that were tried come last.
 posterior_ : sequence of GaussianPosterior
@@ -249,7 +249,7 @@ feature_relevance_ : ndarray of shape (n_features,)
     with ``prior="ard"``.
 coefs_, intercepts_ : list of ndarray
     Weights of the draw of highest density in the units of X and y.
-networks_ : sequence of RegressionNetwork or ClassificationNetwork
+networks_ : sequence of FittedNetwork
     All sampled networks, chain by chain.
 posterior_ : list of DrawnPosterior
     One item: the sampled weights with their names, mean and covariance.

@@ -18,6 +18,7 @@ from skbayesnn import (
     Sampler,
 )
 from skbayesnn.estimators import GaussianPosterior
+from skbayesnn.predictive import class_probabilities
 from tests.tools import BRIEF, difference
 
 pytestmark = pytest.mark.usefixtures("laplace")
@@ -169,7 +170,7 @@ def test_names_of_columns():
     frame = pandas.DataFrame(X, columns=["age", "dose"])
     model = EvidenceMLPRegressor((), noise="constant").fit(frame, y[:, 0])
     assert model.posterior_[0].names == ("output[age]", "output[dose]", "output[bias]")
-    assert_allclose(model.networks_[0].predict(frame), model.predict(frame))
+    assert_allclose(model.networks_[0].outputs(frame)[:, 0], model.predict(frame))
 
 
 def test_one_posterior_for_every_network():
@@ -229,17 +230,17 @@ def test_draws_of_a_sampler(dtype):
 def test_networks_predict():
     for n_outputs in (2, 1):
         model = fit_regressor((2,), n_outputs=n_outputs)
-        assert_allclose(model.networks_[0].predict(GRID), model.predict(GRID))
+        f = model.networks_[0].outputs(GRID)
+        assert_allclose(f.reshape(model.predict(GRID).shape), model.predict(GRID))
     with pytest.raises(ValueError, match="3 features, the network takes 2"):
-        model.networks_[0].predict(np.ones((1, 3)))
+        model.networks_[0].outputs(np.ones((1, 3)))
     for n_classes in (2, 3):
         X, y = make_classes(n_classes=n_classes)
         model = EvidenceMLPClassifier((2,), n_restarts=1, combine="best", random_state=0).fit(X, y)
-        p = model.networks_[0].predict_proba(GRID)
+        p = class_probabilities(model.networks_[0].outputs(GRID))
         assert_allclose(p, model.predict_proba(GRID, moderated=False), rtol=1e-9)
-        assert_array_equal(model.networks_[0].predict(GRID), model.classes_[p.argmax(axis=1)])
         model = HMCMLPClassifier((2,), sampler=Sampler(thin=1), **BRIEF).fit(X, y)
-        p = np.mean([network.predict_proba(GRID) for network in model.networks_], axis=0)
+        p = np.mean([class_probabilities(net.outputs(GRID)) for net in model.networks_], axis=0)
         assert_allclose(p, model.predict_proba(GRID), rtol=1e-9)
         assert model.posterior_[0].draws.shape == (20, len(model.posterior_[0].names))
 

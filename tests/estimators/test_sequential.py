@@ -101,12 +101,9 @@ def test_closed_form(standardize):
     assert np.all(np.abs(np.cov(draws) - covariance) < error)
 
 
-@pytest.mark.parametrize(
-    "precision", [3.0, [1.0, 2.0, 3.0, 4.0], {"output": 3.0}, {"output": PRECISION}], ids=str
-)
+@pytest.mark.parametrize("precision", [3.0, [1.0, 2.0, 3.0, 4.0], PRECISION], ids=str)
 def test_forms_of_a_precision(precision):
-    inside = precision["output"] if isinstance(precision, dict) else precision
-    matrix = inside if np.ndim(inside) == 2 else np.diag(np.broadcast_to(inside, 4))
+    matrix = precision if np.ndim(precision) == 2 else np.diag(np.broadcast_to(precision, 4))
     model = EvidenceMLPRegressor((), prior=Prior(base_precision=precision, mean=0.5), **LINE).fit(
         X, y
     )
