@@ -181,7 +181,7 @@ class CalibrationDisplay(Display):
                 xlabel = "predictive cdf at the target (PIT)"
                 histogram.set(xlim=(0, 1), xlabel=xlabel, ylabel="number of rows")
                 histogram.yaxis.get_major_locator().set_params(integer=True)
-            self._legend(4)
+            self._legend(self.figure_)
         return self
 
     def _draw_expected(self, axes):
