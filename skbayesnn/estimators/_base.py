@@ -110,7 +110,7 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
     @property
     def _prior(self):
         """Parameters of the prior."""
-        return Prior.of(self.prior)
+        return Prior._of(self.prior)
 
     @property
     def _noise(self) -> Noise | None:

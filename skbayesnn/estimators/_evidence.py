@@ -66,7 +66,7 @@ class EvidenceMLP(BayesianMLP):
     @property
     def _solver(self):
         """Parameters of the training."""
-        return Solver.of(self.solver)
+        return Solver._of(self.solver)
 
     def _infer(self, problem, hidden_layer_sizes, previous, in_batches=False):
         """Train from several starts, infer all precisions, and evaluate the evidence."""

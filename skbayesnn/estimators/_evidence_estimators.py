@@ -28,11 +28,7 @@ class EvidenceMLPRegressor(RegressionFit, EvidenceMLP):
     inferred from the training data by maximising the evidence (MacKay 1992). On small data networks
     are drawn from the posterior of the weights; on larger data a Gaussian around each minimum
     approximates it. Predictions have error bars, and ``log_evidence_`` compares this model with
-    others of the same targets.
-
-    Most fits need no more than the first six parameters:
-    ``EvidenceMLPRegressor((8, 4), prior="ard", noise="student_t", activation="silu",
-    random_state=0, max_time=60)``.
+    others of the same targets. Most fits need no more than the first six parameters.
 
     References
     ----------
@@ -123,11 +119,8 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
 
     The weights have Gaussian priors in groups whose precisions are inferred from the training data
     by maximising the evidence (MacKay 1992). Predicted probabilities are averaged over the
-    posterior of the weights (*moderated*), so they are less extreme where there are few data.
-
-    Most fits need no more than the first six parameters:
-    ``EvidenceMLPClassifier((8, 4), prior="ard", class_weight="balanced", activation="silu",
-    random_state=0, max_time=60)``.
+    posterior of the weights (*moderated*), so they are less extreme where there are few data. Most
+    fits need no more than the first six parameters.
 
     Attributes
     ----------
@@ -183,10 +176,8 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
         were inferred, and no unit is pruned (Bishop 2006, sections 3.3.1 and 4.5.1). A Gaussian at
         one minimum replaces the earlier posterior, so that the result depends on the batches.
 
-        As long as precisions are inferred, up to 200 rows are kept, and fitted again together with
-        the next batch, as batches may be in some order. Rows that determine nothing, such as those
-        of a single class, give a warning, and are kept, too (up to 500). Later batches far from the
-        first ones give a warning.
+        Few rows, and those that determine nothing, such as those of a single class, are kept and
+        fitted again with the next batch, as by `EvidenceMLPRegressor.partial_fit`.
 
         Parameters
         ----------

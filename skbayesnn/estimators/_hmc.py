@@ -86,7 +86,7 @@ class HMCMLP(BayesianMLP):
     @property
     def _sampler(self):
         """Parameters of the chains."""
-        return Sampler.of(self.sampler)
+        return Sampler._of(self.sampler)
 
     def _check_engine_parameters(self):
         check_transitions(self._sampler)

@@ -48,10 +48,11 @@ def named(model: Estimator, X: Array) -> Any:
 
 
 def predictor(model: Estimator, X: ArrayLike) -> Any:
-    """Return the model that predicts inside pipelines and searches, and its transformed rows."""
+    """Return the model that predicts inside pipelines and searches, and its rows, if any."""
     while True:
         if isinstance(model, Pipeline):
-            X, model = before_final_step(model, X), final_step(model)
+            X = None if X is None else before_final_step(model, X)
+            model = final_step(model)
         elif hasattr(model, "predictor_"):  # perhaps an average of candidates
             model = model.predictor_
         elif hasattr(model, "best_estimator_"):

@@ -77,18 +77,12 @@ def test_nothing_to_spread_over(transformer, rows):
         (RadialBasisFeatures(0), ValueError, "n_centers must be at least 1"),
         (RadialBasisFeatures(kernel="box"), ValueError, "kernel must be one of 'gaussian'"),
         (RadialBasisFeatures(width=-1), ValueError, "width must be a positive number"),
-        (RadialBasisFeatures(centers=[1.0]), ValueError, r"shape \(n_centers, 2\).*got \(1,\)"),
-        (RadialBasisFeatures(centers=[[1.0]]), ValueError, r"n_centers, 2\).*got \(1, 1\)"),
-        (RadialBasisFeatures(centers=[[0, np.inf]]), ValueError, "centers must be finite"),
+        (RadialBasisFeatures(centers=[1.0]), ValueError, "Expected 2D array"),
+        (RadialBasisFeatures(centers=[[1.0]]), ValueError, "2 columns; got 1"),
+        (RadialBasisFeatures(centers=[[0, np.inf]]), ValueError, "centers contains infinity"),
     ],
     ids=repr,
 )
 def test_mistakes_are_named(transformer, error, message):
     with pytest.raises(error, match=message):
         transformer.fit(X)
-
-
-def test_overflowing_polynomials_are_refused():
-    transformer = LegendreFeatures(10).fit(X)
-    with pytest.raises(ValueError, match="degree 10 overflow"):
-        transformer.transform([[0.0, 1e200]])

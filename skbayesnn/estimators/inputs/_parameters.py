@@ -249,12 +249,7 @@ def fixed_values(given, names, what, may_be_zero=False, inferred=("auto",)):
         return free, values
     one_for_all = not isinstance(given, dict) and np.ndim(given) == 0
     if not isinstance(given, dict):
-        try:
-            numbers_given = np.asarray(given, dtype=float)
-        except TypeError as error:
-            raise TypeError(
-                f"{what} must be 'auto', a positive number, an array or a dict, got {given!r}."
-            ) from error
+        numbers_given = floats(given, what)
         if numbers_given.ndim > 1 or numbers_given.size not in (1, len(names)):
             raise ValueError(
                 f"{what} must be one number or {len(names)} numbers (for {list(names)}), got an "

@@ -23,20 +23,8 @@ class Setting(LinkToSite, BaseEstimator):
     _number: str | None = None  # parameter that a number is short for, if not the first one
 
     @classmethod
-    def of(cls, value: Any) -> Self:
-        """Return an object of this class, made from a short value if need be.
-
-        Parameters
-        ----------
-        value : object
-            Such an object, which is returned, or a value of the first parameter; of `Noise` also of
-            ``std``.
-
-        Returns
-        -------
-        Setting
-            Object of this class.
-        """
+    def _of(cls, value: Any) -> Self:
+        """Return an object of this class, made from a short value if need be."""
         if isinstance(value, cls):
             return value
         if cls._number is None or value is None or isinstance(value, str | bool):
@@ -360,5 +348,5 @@ def opened(estimator, params):
             continue
         value = params.get(name, getattr(estimator, name))
         if within in SETTINGS[name]._get_param_names() or not hasattr(value, "set_params"):
-            objects[name] = SETTINGS[name].of(value)
+            objects[name] = SETTINGS[name]._of(value)
     return params | objects

@@ -222,7 +222,7 @@ class RegressionFit(Regression):
     @property
     def _noise(self):
         """Parameters of the noise."""
-        return Noise.of(self.noise)
+        return Noise._of(self.noise)
 
     def _noise_options(self, y_scaling, likelihood, rows):
         """Options of the problem: given noise levels, the noise network, and the units of y."""
