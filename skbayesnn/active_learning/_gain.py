@@ -353,12 +353,8 @@ def thin_training_set(
 def _check_choice(n, n_rows, price):
     if count(n, "n") > n_rows:
         raise ValueError(f"n={n} is larger than the number of rows to choose from, {n_rows}.")
-    if price is None:
-        return
-    if not isinstance(price, numbers.Real) or isinstance(price, bool):
-        raise TypeError(f"price must be a number in the units of the gain, got {price!r}.")
-    if not price >= 0:
-        raise ValueError(f"price must not be negative or nan, got {price!r}.")
+    if not (price is None or (isinstance(price, numbers.Real) and price >= 0)):
+        raise ValueError(f"price must be a number in the units of the gain, got {price!r}.")
 
 
 def _greedy(models, weights, question, X, n, price, return_gains):
