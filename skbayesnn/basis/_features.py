@@ -79,13 +79,9 @@ class BasisFeatures(LinkToSite, OneToOneFeatureMixin, TransformerMixin, BaseEsti
         check_is_fitted(self)
         return self._values(validate_data(self, X, dtype=np.float64, reset=False))
 
+    @documented(OneToOneFeatureMixin.get_feature_names_out.__doc__ or "")
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> Array:
         """Return the names of the basis functions.
-
-        Parameters
-        ----------
-        input_features : array-like of str, optional
-            Names of the inputs; by default those seen in `fit`, or ``x0, x1, ...``.
 
         Returns
         -------
