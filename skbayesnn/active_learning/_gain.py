@@ -14,9 +14,7 @@ from skbayesnn._docs import documented
 from skbayesnn._threads import blas_threads
 from skbayesnn._typing import Array, Estimator
 from skbayesnn.active_learning._inputs import (
-    EVIDENCE,
     QUESTION,
-    SAMPLERS,
     Question,
     pose,
     resolve,
@@ -29,6 +27,8 @@ from skbayesnn.active_learning._linear import (
     prior_model,
     total_information,
 )
+from skbayesnn.estimators._evidence import EvidenceMLP
+from skbayesnn.estimators._hmc import HMCMLP
 from skbayesnn.estimators.inputs._parameters import count
 from skbayesnn.network import row_blocks
 from skbayesnn.predictive import class_probabilities
@@ -135,7 +135,7 @@ def information_gain(
     X = prepare(X_candidates)
     question = pose(model, prepare, X_interest, interest_weight, kind, method)
     by_draws = is_classifier(model) or (question.kind == "total" and log_rate(model) is None)
-    if isinstance(model, SAMPLERS) and by_draws:
+    if isinstance(model, HMCMLP) and by_draws:
         return _gains_by_draws(model, question, X)
     models, weights = linear_models(model, model._gaussians)
     with blas_threads(max(linear.part.n_unknowns for linear in models)):
@@ -336,7 +336,7 @@ def thin_training_set(
     >>> np.sort(kept).tolist()
     [0, 1, 39, 40]
     """
-    model, prepare = resolve(estimator, EVIDENCE)
+    model, prepare = resolve(estimator, EvidenceMLP, "evidence estimator")
     X = prepare(X)
     _check_choice(n, len(X), price)
     ensemble, fit = model._gaussians, model._laplace.fit

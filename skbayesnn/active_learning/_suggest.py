@@ -13,13 +13,13 @@ from skbayesnn._typing import Estimator, RandomState
 from skbayesnn.active_learning._gain import linear_models
 from skbayesnn.active_learning._inputs import resolve
 from skbayesnn.active_learning._linear import measured, observed
-from skbayesnn.estimators import EvidenceMLPRegressor, HMCMLPRegressor, PredictiveDistribution
+from skbayesnn.estimators import PredictiveDistribution
 from skbayesnn.estimators._pipeline import named
 from skbayesnn.estimators.inputs._parameters import count
 from skbayesnn.estimators.inputs._rows import generator
+from skbayesnn.estimators.tasks._regression_fit import RegressionFit
 from skbayesnn.network import row_blocks
 
-REGRESSORS = (EvidenceMLPRegressor, HMCMLPRegressor)
 LOG_CANDIDATES = 10  # 2^10 quasi-random candidates
 CLIMBS, CLIMBERS = 4, 128  # rounds of candidates about that of the largest mean, and their number
 WIDTH, SHRINK = 0.1, 0.4  # their spread, relative to the bounds, and its factor from round to round
@@ -162,7 +162,7 @@ class _Search:
     """Acquisition function of a fitted model at rows in the units of the user."""
 
     def __init__(self, estimator, acquisition, maximize, cost, constraint):
-        self.model, prepare = resolve(estimator, REGRESSORS)
+        self.model, prepare = resolve(estimator, RegressionFit, "regressor of this package")
         self.prepare = lambda X: prepare(named(estimator, X))
         if self.model.n_outputs_ > 1:
             raise ValueError(

@@ -57,7 +57,7 @@ def test_estimators_are_left_as_they_are():
 )
 def test_unsuitable_estimators(estimator):
     for function in (information_gain, lambda *args: select(*args, 2)):
-        with pytest.raises(TypeError, match="must be a fitted EvidenceMLPRegressor"):
+        with pytest.raises(TypeError, match="must be a fitted estimator of this package"):
             function(estimator, X)
     with pytest.raises(TypeError, match="best_estimator_"):
         thin_training_set(make_pipeline(StandardScaler(), LinearRegression()), X, 2)

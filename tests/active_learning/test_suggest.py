@@ -196,7 +196,7 @@ def test_bad_requests(model, candidates, options, message):
 
 def test_only_regressors_of_one_output():
     X, y = make_rows()
-    with pytest.raises(TypeError, match="EvidenceMLPRegressor"):
+    with pytest.raises(TypeError, match="fitted regressor of this package"):
         suggest(EvidenceMLPClassifier(()).fit(X, y > 4), LIMITS)
     with pytest.raises(ValueError, match="2 outputs"):
         suggest(EvidenceMLPRegressor(()).fit(X, np.column_stack([y, y**2])), LIMITS)
