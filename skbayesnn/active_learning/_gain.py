@@ -14,9 +14,7 @@ from skbayesnn._docs import documented
 from skbayesnn._threads import blas_threads
 from skbayesnn._typing import Array, Estimator
 from skbayesnn.active_learning._inputs import (
-    EVIDENCE,
     QUESTION,
-    SAMPLERS,
     Question,
     pose,
     resolve,
@@ -29,6 +27,8 @@ from skbayesnn.active_learning._linear import (
     prior_model,
     total_information,
 )
+from skbayesnn.estimators._evidence import EvidenceMLP
+from skbayesnn.estimators._hmc import HMCMLP
 from skbayesnn.estimators.inputs._parameters import count
 from skbayesnn.network import row_blocks
 from skbayesnn.predictive import class_probabilities
@@ -135,7 +135,7 @@ def information_gain(
     X = prepare(X_candidates)
     question = pose(model, prepare, X_interest, interest_weight, kind, method)
     by_draws = is_classifier(model) or (question.kind == "total" and log_rate(model) is None)
-    if isinstance(model, SAMPLERS) and by_draws:
+    if isinstance(model, HMCMLP) and by_draws:
         return _gains_by_draws(model, question, X)
     models, weights = linear_models(model, model._gaussians)
     with blas_threads(max(linear.part.n_unknowns for linear in models)):
@@ -336,7 +336,7 @@ def thin_training_set(
     >>> np.sort(kept).tolist()
     [0, 1, 39, 40]
     """
-    model, prepare = resolve(estimator, EVIDENCE)
+    model, prepare = resolve(estimator, EvidenceMLP, "evidence estimator")
     X = prepare(X)
     _check_choice(n, len(X), price)
     ensemble, fit = model._gaussians, model._laplace.fit
@@ -353,12 +353,8 @@ def thin_training_set(
 def _check_choice(n, n_rows, price):
     if count(n, "n") > n_rows:
         raise ValueError(f"n={n} is larger than the number of rows to choose from, {n_rows}.")
-    if price is None:
-        return
-    if not isinstance(price, numbers.Real) or isinstance(price, bool):
-        raise TypeError(f"price must be a number in the units of the gain, got {price!r}.")
-    if not price >= 0:
-        raise ValueError(f"price must not be negative or nan, got {price!r}.")
+    if not (price is None or (isinstance(price, numbers.Real) and price >= 0)):
+        raise ValueError(f"price must be a number in the units of the gain, got {price!r}.")
 
 
 def _greedy(models, weights, question, X, n, price, return_gains):

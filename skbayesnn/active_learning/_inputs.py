@@ -6,17 +6,11 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
-from skbayesnn.estimators import (
-    EvidenceMLPClassifier,
-    EvidenceMLPRegressor,
-    HMCMLPClassifier,
-    HMCMLPRegressor,
-)
+from skbayesnn.estimators import BayesianMLP
+from skbayesnn.estimators._hmc import HMCMLP
 from skbayesnn.estimators._pipeline import before_final_step, final_step
 from skbayesnn.estimators.inputs._rows import checked_weights
 
-EVIDENCE = (EvidenceMLPRegressor, EvidenceMLPClassifier)
-SAMPLERS = (HMCMLPRegressor, HMCMLPClassifier)
 QUANTITIES = ("total", "marginal", "joint", "mean_marginal", "predicted_target", "q_optimal")
 REGRESSION_ONLY = ("joint", "q_optimal")
 METHODS = ("approximation", "exact")
@@ -62,15 +56,13 @@ class Question(NamedTuple):
     weight: np.ndarray | None = None  # importance P_u of the points, summing to 1: (n_points,)
 
 
-def resolve(estimator, allowed=EVIDENCE + SAMPLERS):
+def resolve(estimator, kind=BayesianMLP, name="estimator of this package"):
     """Return the fitted estimator of this package, and the map from user's to standardised rows."""
     model = final_step(estimator)
-    if not isinstance(model, allowed):
-        names = ", ".join(cls.__name__ for cls in allowed)
-        found = "an estimator class" if isinstance(model, type) else repr(model)
+    if not isinstance(model, kind):
         raise TypeError(
-            f"The estimator must be a fitted {names}, or a Pipeline that ends in one; got {found}. "
-            "For a search, pass its best_estimator_."
+            f"The estimator must be a fitted {name}, or a Pipeline that ends in one; got "
+            f"{model!r}. For a search, pass its best_estimator_."
         )
     check_is_fitted(model)
     return model, lambda X: model._check_X(before_final_step(estimator, X))
@@ -99,7 +91,7 @@ def pose(model, prepare, X_interest, interest_weight, kind, method):
         )
     X_interest = prepare(X_interest)
     weight = checked_weights(interest_weight, len(X_interest), "interest_weight")
-    if kind == "joint" and isinstance(model, SAMPLERS):
+    if kind == "joint" and isinstance(model, HMCMLP):
         n_draws, wanted = len(model.networks_), X_interest.shape[0] * model.n_outputs_
         if n_draws < DRAWS_PER_TARGET * wanted:
             raise ValueError(

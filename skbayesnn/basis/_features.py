@@ -11,6 +11,7 @@ from numpy.polynomial.legendre import legvander
 from numpy.typing import ArrayLike
 from scipy.spatial.distance import cdist
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skbayesnn._docs import LinkToSite, documented
@@ -40,8 +41,8 @@ Technology, chapter 2; "Bayesian interpolation", Neural Computation 4.
 class BasisFeatures(LinkToSite, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Transformer from inputs to values of basis functions.
 
-    A subclass provides ``_check_parameters()``, ``_learn(X)``, and functions of one input, which
-    are applied to every input, side by side, so that a linear model on them is additive in the
+    A subclass provides ``_check_parameters()`` and functions of one input, which are applied to
+    every input, side by side, so that a linear model on them is additive in the
     inputs: ``_functions(X)`` of shape (n_samples, n_features, n_functions) and their ``_labels()``.
     Other functions have ``_values(X)`` of shape (n_samples, n_features_out) and
     ``_names(input_names)``.
@@ -78,13 +79,9 @@ class BasisFeatures(LinkToSite, OneToOneFeatureMixin, TransformerMixin, BaseEsti
         check_is_fitted(self)
         return self._values(validate_data(self, X, dtype=np.float64, reset=False))
 
+    @documented(OneToOneFeatureMixin.get_feature_names_out.__doc__ or "")
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> Array:
         """Return the names of the basis functions.
-
-        Parameters
-        ----------
-        input_features : array-like of str, optional
-            Names of the inputs; by default those seen in `fit`, or ``x0, x1, ...``.
 
         Returns
         -------
@@ -94,18 +91,14 @@ class BasisFeatures(LinkToSite, OneToOneFeatureMixin, TransformerMixin, BaseEsti
         inputs = super().get_feature_names_out(input_features)  # as checked by scikit-learn
         return np.array(self._names(inputs), dtype=object)
 
+    def _learn(self, X):
+        """Place the functions, unless they have fixed places."""
+
     def _values(self, X):
         return self._functions(X).reshape(len(X), -1)
 
     def _names(self, inputs):
         return [f"{name}_{label}" for name in inputs for label in self._labels()]
-
-
-def centre_and_half_width(X):
-    """Middle of every column's range and half its width, 1 for constant columns."""
-    low, high = X.min(axis=0), X.max(axis=0)
-    reach = 0.5 * high - 0.5 * low
-    return 0.5 * low + 0.5 * high, np.where(reach > 0, reach, 1.0)
 
 
 @dataclass(eq=False, repr=False)
@@ -157,16 +150,12 @@ class LegendreFeatures(BasisFeatures):
         check(self, degree=1, orthonormal=bool)
 
     def _learn(self, X):
-        self.middle_, self.reach_ = centre_and_half_width(X)
+        low, high = X.min(axis=0), X.max(axis=0)
+        reach = 0.5 * high - 0.5 * low
+        self.middle_, self.reach_ = 0.5 * low + 0.5 * high, np.where(reach > 0, reach, 1.0)
 
     def _functions(self, X):
-        with np.errstate(over="ignore", invalid="ignore"):
-            values = legvander((X - self.middle_) / self.reach_, self.degree)[..., 1:]
-        if not np.all(np.isfinite(values)):
-            raise ValueError(
-                f"X lies so far outside the training data that polynomials of degree {self.degree} "
-                "overflow. Check its units, or use a basis that vanishes far away."
-            )
+        values = legvander((X - self.middle_) / self.reach_, self.degree)[..., 1:]
         degrees = np.arange(1, self.degree + 1)
         return values * np.sqrt(2.0 * degrees + 1.0) ** self.orthonormal
 
@@ -178,31 +167,20 @@ class LegendreFeatures(BasisFeatures):
 class HermiteFunctionFeatures(BasisFeatures):
     """Hermite functions: Hermite polynomials times a Gaussian, orthonormal on the line.
 
-    With the physicists' polynomials ``H_i`` and ``z = (x - center) / scale`` they are
-    ``H_i(z) exp(-z^2/2) / sqrt(2^i i! sqrt(pi) scale)`` for ``i = 0, 1, ...``. The first three
-    describe MacKay's demonstration ``1.1 (1 - x + 2 x^2) exp(-x^2/2)`` exactly. Several inputs have
-    their functions side by side.
+    With the physicists' polynomials ``H_i`` they are ``H_i(x) exp(-x^2/2) / sqrt(2^i i! sqrt(pi))``
+    for ``i = 0, 1, ...``. The first three describe MacKay's demonstration ``1.1 (1 - x + 2 x^2)
+    exp(-x^2/2)`` exactly. Several inputs have their functions side by side. Other centres and
+    widths follow from a scaler before this step. The last function decays beyond its turning points
+    at ``sqrt(2 n_functions - 1)``.
 
     Parameters
     ----------
     n_functions : int, default=3
         Number of functions, at most 500; the first is the Gaussian itself.
-    center : float, array-like of shape (n_features,) or "auto", default=0.0
-        Centre of the functions, in units of the inputs. ``"auto"`` is the middle of the training
-        data.
-    scale : float, array-like of shape (n_features,) or "auto", default=1.0
-        Unit of length of the functions. With ``"auto"`` the turning points of the last function,
-        beyond which it decays, at ``sqrt(2 n_functions - 1)`` units from the centre, lie half the
-        width of the training data away.
-
-    Attributes
-    ----------
-    center_, scale_ : ndarray of shape (n_features,)
-        Centre and scale of each input.
 
     Notes
     -----
-    Far from the centre all functions vanish, and a model returns to its intercept.
+    Far from zero all functions vanish, and a model returns to its intercept.
 
     Examples
     --------
@@ -216,9 +194,6 @@ class HermiteFunctionFeatures(BasisFeatures):
     """
 
     n_functions: int = 3
-    _: KW_ONLY
-    center: ArrayLike | str = 0.0
-    scale: ArrayLike | str = 1.0
 
     def _check_parameters(self):
         check(self, n_functions=1)
@@ -228,35 +203,10 @@ class HermiteFunctionFeatures(BasisFeatures):
                 "basis for so many functions."
             )
 
-    def _learn(self, X):
-        middle, reach = centre_and_half_width(X)
-        self.center_ = self._per_input("center", middle)
-        self.scale_ = self._per_input("scale", reach / np.sqrt(2.0 * self.n_functions - 1.0))
-        if np.any(self.scale_ <= 0):
-            raise ValueError(f"scale must be positive, got {self.scale!r}.")
-
-    def _per_input(self, name, automatic):
-        """Expand a parameter to one value per input."""
-        asked = getattr(self, name)
-        if isinstance(asked, str) and asked == "auto":
-            return automatic
-        try:
-            values = np.broadcast_to(np.asarray(asked, dtype=float), automatic.shape).copy()
-        except (TypeError, ValueError) as error:
-            raise ValueError(
-                f"{name} must be 'auto', a number, or one number for each of the {len(automatic)} "
-                f"inputs; got {asked!r}."
-            ) from error
-        if not np.all(np.isfinite(values)):
-            raise ValueError(f"{name} must be finite, got {asked!r}.")
-        return values
-
     def _functions(self, X):
-        z = (X - self.center_) / self.scale_
-        z = np.clip(z, -40.0, 40.0)  # all functions vanish beyond
+        z = np.clip(X, -40.0, 40.0)  # all functions vanish beyond
         first = np.pi**-0.25 * np.exp(-0.5 * z * z)
-        values = np.stack(list(hermite(first, np.sqrt(2.0) * z, self.n_functions)), axis=-1)
-        return values / np.sqrt(self.scale_)[:, None]
+        return np.stack(list(hermite(first, np.sqrt(2.0) * z, self.n_functions)), axis=-1)
 
     def _labels(self):
         return [f"hermite{i}" for i in range(self.n_functions)]
@@ -351,14 +301,9 @@ class RadialBasisFeatures(BasisFeatures):
         self.width_ = float(self.width if isinstance(self.width, numbers.Real) else automatic)
 
     def _given_centers(self, n_features):
-        centers = np.array(self.centers, dtype=float)
-        if centers.ndim != 2 or centers.shape[1] != n_features or not len(centers):
-            raise ValueError(
-                f"centers must have shape (n_centers, {n_features}), one column per input; got "
-                f"{centers.shape}."
-            )
-        if not np.all(np.isfinite(centers)):
-            raise ValueError("centers must be finite.")
+        centers = check_array(self.centers, dtype=np.float64, input_name="centers")
+        if centers.shape[1] != n_features:
+            raise ValueError(f"centers must have {n_features} columns; got {centers.shape[1]}.")
         return centers
 
     def _values(self, X):

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from skbayesnn._typing import Array, Axes, Estimator
 from skbayesnn.displays._display import COLORS, NETWORKS, SKY, Display
-from skbayesnn.estimators._pipeline import final_step, predictor
+from skbayesnn.estimators._pipeline import predictor
 from skbayesnn.metrics._scorers import distribution, probability_integral
 
 DIAGONAL = "calibrated"
@@ -96,20 +96,16 @@ class CalibrationDisplay(Display):
         """
         if (X is None) != (y is None):
             raise ValueError("Pass X and y together, or neither, for the training rows left out.")
-        left_out = X is None
-        if left_out:
-            best = getattr(estimator, "best_estimator_", estimator)
-            model = final_step(getattr(estimator, "predictor_", best))  # perhaps an average
-            model = getattr(model, "regressor_", model)  # a transformation keeps probabilities
-        else:
-            check_consistent_length(X, y)
-            model, rows = predictor(estimator, X)
+        check_consistent_length(X, y)
+        model, rows = predictor(estimator, X)
+        if X is None:  # a transformation of the targets keeps probabilities
+            model = getattr(model, "regressor_", model)
         if not is_regressor(model):
             raise TypeError(
                 "This display needs a regressor; for classifiers there is "
                 f"sklearn.calibration.CalibrationDisplay. Got {estimator!r}."
             )
-        if left_out:
+        if X is None:
             if hasattr(model, "fit"):  # averages have none
                 check_is_fitted(model)
             if getattr(model, "_has_limits", True) or not hasattr(model, "_left_out"):
@@ -181,7 +177,7 @@ class CalibrationDisplay(Display):
                 xlabel = "predictive cdf at the target (PIT)"
                 histogram.set(xlim=(0, 1), xlabel=xlabel, ylabel="number of rows")
                 histogram.yaxis.get_major_locator().set_params(integer=True)
-            self._legend(4)
+            self._legend(self.figure_)
         return self
 
     def _draw_expected(self, axes):

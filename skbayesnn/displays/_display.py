@@ -21,6 +21,7 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 PAPER = {"font.size": 8, "legend.fontsize": 7, "axes.titlesize": 7, "axes.linewidth": 0.6}
 OWN_FIGURES = WeakSet()  # opened by displays, in their style
 LEGEND = {"frameon": False, "handlelength": 1.8, "columnspacing": 1.2}
+LETTERS, KEY = {True: 18, False: 10}, 6  # letters per inch of own figures and others; of a key
 
 PLOT = """Displays and their methods.
 
@@ -79,7 +80,7 @@ class Display:
             if len(axes) not in {1, n} or not all(hasattr(item, "get_figure") for item in axes):
                 several = f" or {n} of them" if n > 1 else ""
                 raise ValueError(f"ax must be a matplotlib Axes{several}; got {ax!r}.")
-        own = ax is None or parent_figure(axes[0]) in OWN_FIGURES
+        own = ax is None or axes[0].get_figure() in OWN_FIGURES
         with plt.rc_context(PAPER) if own else nullcontext():
             if ax is None:
                 _, axes = plt.subplots(
@@ -95,50 +96,26 @@ class Display:
                 OWN_FIGURES.add(self.figure_)
             yield axes
 
-    def _legend(self, ncols):
-        """Add one legend for all panels, with the entries of the first, where it covers no data."""
+    def _legend(self, owner, handles=None, **options):
+        """Add a legend above a figure or a panel; in figures of users inside the panel.
+
+        By default it has the entries of the first panel. Long labels are broken.
+        """
+        handles = handles or self.ax_.get_legend_handles_labels()[0]
+        room = int(self.figure_.bbox.width / self.figure_.dpi * LETTERS[self._own_figure])
+        labels = [fill(handle.get_label(), max(room - KEY, 12)) for handle in handles]
+        columns = room // (max(map(len, labels)) + KEY)
+        options |= LEGEND | {"ncols": max(min(columns, len(labels)), 1)}
         if not self._own_figure:
-            legend_above(self.ax_)
-            return
-        for legend in self.figure_.legends:  # legend of an earlier display in this figure
-            legend.remove()
-        handles, labels = self.ax_.get_legend_handles_labels()
-        options = {"handles": handles, "labels": labels, "loc": "outside upper center"}
-        fitting_legend(self.figure_, ncols, **options)
-
-
-def legend_above(axes, **options):
-    """Add a legend above the axes, or inside them if the figure has no room above."""
-    place = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2}
-    legend, figure = fitting_legend(axes, 2, **place, **options), parent_figure(axes)
-    arranged = figure.get_layout_engine() is not None  # the layout engine makes room
-    if legend.get_window_extent().y1 > figure.bbox.y1 and not arranged:
-        legend.set_bbox_to_anchor(None)
-        legend.set(loc="best", frame_on=True)
-
-
-def fitting_legend(owner, ncols, **options):
-    """Add a legend in as many columns as fit into the figure; long labels are broken."""
-    edge = parent_figure(owner).bbox
-    for columns in range(ncols, 0, -1):
-        legend = owner.legend(ncols=columns, **LEGEND, **options)
-        box = legend.get_window_extent()
-        if edge.x0 <= box.x0 and box.x1 <= edge.x1:
-            return legend
-        if columns > 1:
-            legend.remove()
-    room = edge.x1 - max(box.x0, edge.x0)
-    longest = max(len(text.get_text()) for text in legend.get_texts())
-    letters = max(12, int(0.75 * longest * room / box.width))  # a layout engine takes some, too
-    for text in legend.get_texts():
-        text.set_text(fill(text.get_text(), letters))
-    return legend
-
-
-def parent_figure(owner):
-    """Figure of axes, or of a subfigure."""
-    figure = owner if hasattr(owner, "canvas") else owner.get_figure()
-    return figure.canvas.figure
+            owner = self.ax_ if owner is self.figure_ else owner
+            owner.legend(handles, labels, **options)
+        elif owner is self.figure_:
+            for legend in owner.legends:  # legend of an earlier display in this figure
+                legend.remove()
+            owner.legend(handles, labels, loc="outside upper center", **options)
+        else:
+            place = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2}
+            owner.legend(handles, labels, **place, **options)
 
 
 def feature_names(estimator, X):

@@ -13,7 +13,7 @@ from sklearn.metrics import log_loss
 from sklearn.utils.validation import check_consistent_length
 
 from skbayesnn._typing import Axes, Estimator
-from skbayesnn.displays._display import COLORS, MARKERS, Display, legend_above
+from skbayesnn.displays._display import COLORS, MARKERS, Display
 from skbayesnn.estimators.inputs._settings import SETTINGS
 
 DOUBTS = ("doubtful", "chains have not converged")  # beginnings of verdicts
@@ -193,7 +193,7 @@ class EvidenceDisplay(Display):
             if wanted
         ]
         if len(self.hills) > 1 or keys:
-            legend_above(axes, handles=[*self.lines_, *keys])
+            self._legend(axes, [*self.lines_, *keys])
 
     def _draw_terms(self, axes, line_kw, hill):
         evidence, top = hill.log_evidence, np.nanargmax(hill.log_evidence)
@@ -206,7 +206,8 @@ class EvidenceDisplay(Display):
             (self.term_lines_[name],) = axes.plot(hill.position, values - values[top], **style)
         axes.set_ylabel("change from\nthe top (nats)")
         title = f"terms at {hill.name}" if hill.name else None
-        legend_above(axes, title=title, title_fontsize="small", alignment="left")
+        lines = list(self.term_lines_.values())
+        self._legend(axes, lines, title=title, title_fontsize="small", alignment="left")
 
     def _all(self, name):
         return np.concatenate([getattr(hill, name) for hill in self.hills])

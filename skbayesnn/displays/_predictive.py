@@ -194,7 +194,7 @@ class PredictiveDisplay(Display):
             axes.set(
                 xlim=(self.x[0], self.x[-1]), xlabel=self.feature_name, ylabel=self.target_name
             )
-            self._legend(2)
+            self._legend(self.figure_)
         return self
 
 

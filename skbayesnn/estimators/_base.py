@@ -34,6 +34,7 @@ from skbayesnn.estimators.inputs._rows import checked_weights, trouble_with_weig
 from skbayesnn.estimators.inputs._sequential import earlier_of_prior
 from skbayesnn.estimators.inputs._settings import Noise, Prior, opened
 from skbayesnn.estimators.predictions._function import FittedFunction
+from skbayesnn.estimators.tasks._networks import FittedNetwork
 from skbayesnn.inference import (
     Deadline,
     Limits,
@@ -109,7 +110,7 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
     @property
     def _prior(self):
         """Parameters of the prior."""
-        return Prior.of(self.prior)
+        return Prior._of(self.prior)
 
     @property
     def _noise(self) -> Noise | None:
@@ -371,7 +372,7 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
     def _as_network(self, network, theta, weight, log_evidence):
         """A `FittedNetwork` of weights in standardised units."""
         coefs, intercepts = self._in_user_units(network, theta)
-        return self._network_of_task(coefs, intercepts, weight, log_evidence, network.activation)
+        return FittedNetwork(coefs, intercepts, weight, log_evidence, network.activation)
 
     def _weight_names(self, network):
         """Names of all weights of a network, see `weight_names`."""

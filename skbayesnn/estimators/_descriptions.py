@@ -22,6 +22,10 @@ activation : {"tanh", "logistic", "relu", "identity", "silu", "gelu"}, default="
     Activation function of the hidden units.
 random_state : int, RandomState instance or None, default=None
     Seed of all random numbers.
+max_time : float or None, default=None
+    Seconds after which the fit stops, uses the best it has found, and warns. It may overrun by 50 %
+    (at least 1 s). The warm-up of chains ends after half of the time that is left when it begins,
+    and they keep at least four draws. Results then depend on the speed of the machine.
 fit_intercept : bool, default=True
     Whether outputs have intercepts. Use ``False`` if the data are centred, or X has a constant
     column. X, and y of regressors, are then scaled, but not shifted. Hidden units keep their
@@ -34,6 +38,14 @@ Attributes
 ----------
 weight_group_names_ : list of str
     Names of the groups of weights that share a precision.
+weight_precisions_ : ndarray of shape (n_groups,)
+    ``alpha`` of every weight group (standardised units): geometric mean over drawn networks (of
+    highest evidence), or at the best minimum.
+feature_relevance_ : ndarray of shape (n_features,)
+    Prior standard deviation of each input's weights (standardised units), of samplers its posterior
+    mean; with ``prior="ard"``.
+hidden_layer_sizes_ : tuple of int
+    Units of each hidden layer, as given or chosen; the minima may have fewer after pruning.
 n_outputs_ : int
     For classifiers activations of the network: 1 for two classes, else one per class.
 n_features_in_ : int
@@ -90,9 +102,6 @@ hidden_layer_sizes : tuple of int or "auto", default="auto"
     rows (a tenth of them, at most 5,000): no hidden layer, one layer of 4, 8, 16 and 32 units, two
     layers of 16, doubled widths while the density rises by 0.01 nats per row, and a third layer.
     Each has one start; the network of highest density is chosen.
-max_time : float or None, default=None
-    Seconds after which the fit stops, uses the best it has found, and warns. A fit may overrun by
-    50 % (at least 1 s). Results then depend on the speed of the machine.
 n_restarts : int, default=5
     Number of random starts of searches for minima.
 combine : str, default="posterior"
@@ -155,27 +164,20 @@ leave_one_out_log_density_ : ndarray of shape (n_samples,)
     linearised posterior). It is ``nan`` where the weight is zero. For classifiers with many weights
     the closed form is far too high, because the precisions and the linearisation depend on the row
     that is left out. For a row with class probabilities it is the mean over the classes.
-weight_precisions_ : ndarray of shape (n_groups,)
-    ``alpha`` of every weight group (standardised units): geometric mean over drawn networks of
-    highest evidence, or at the best minimum.
 n_effective_weights_ : float
     ``gamma``, the number of well-determined weights at the best minimum.
-feature_relevance_ : ndarray of shape (n_features,)
-    Prior standard deviation of each input's weights (standardised units); with ``prior="ard"``.
 coefs_, intercepts_ : list of ndarray
     Weights of the best minimum in the units of X and y. If networks were drawn, this attribute and
     all others of minima are computed on first use, under the model of highest evidence.
 coefs_std_, intercepts_std_ : list of ndarray
     Posterior standard deviations of these weights.
-hidden_layer_sizes_ : tuple of int
-    Units of each hidden layer, as given or chosen; the minima may have fewer after pruning.
 candidates_ : tuple of Candidate
     Networks of ``hidden_layer_sizes="auto"``: those that predict together, if networks are drawn
     from the posterior, else those that were tried, in order. They have ``hidden_layer_sizes``,
     ``n_weights``, and, in nats, the measured ``log_evidence`` or the ``laplace_log_evidence`` of
     the best minimum. Where rows were held out they have ``held_out_log_density`` (nats per row)
     instead.
-networks_ : list of RegressionNetwork or ClassificationNetwork
+networks_ : list of FittedNetwork
     All distinct minima. With ``combine="posterior"`` or ``"tempered"``, minima of other networks
     and noise models that were tried come last.
 posterior_ : sequence of GaussianPosterior
@@ -198,10 +200,6 @@ hidden_layer_sizes : tuple of int or "auto", default="auto", of classifiers (16,
     ``"auto"`` takes those of the estimator given as ``init`` of the `Sampler`. Without one it
     chooses them as the evidence estimators do. With ``warm_start`` the choice of the last fit is
     kept.
-max_time : float or None, default=None
-    Seconds after which the fit stops, uses the best it has found, and warns. The warm-up ends after
-    half of the time that is left when it begins, and the chains keep at least four draws. Results
-    then depend on the speed of the machine.
 n_chains : int, default=4
     Number of chains. They advance together, each with its own random numbers.
 n_warmup : int, default=150
@@ -233,7 +231,6 @@ log_evidence_ : float
     ``measure_evidence=False``, and if R-hat exceeds 1.5.
 log_evidence_std_ : float
     Standard error of ``log_evidence_``, from independent populations.
-hidden_layer_sizes_ : tuple of int
 candidates_ : tuple of Candidate
     Networks of ``hidden_layer_sizes="auto"`` that were tried, as in evidence estimators.
 diagnostics_ : Diagnostics
@@ -242,14 +239,9 @@ comparison_ : Comparison
     Predictions, noise and evidence of a fitted estimator given as ``init`` of the `Sampler`,
     compared with those of the samples at training rows, between them, and in a margin around their
     range, with a verdict.
-weight_precisions_ : ndarray of shape (n_groups,)
-    Geometric posterior mean of ``alpha`` of every weight group (standardised units).
-feature_relevance_ : ndarray of shape (n_features,)
-    Posterior mean of the prior standard deviation of each input's weights (standardised units);
-    with ``prior="ard"``.
 coefs_, intercepts_ : list of ndarray
     Weights of the draw of highest density in the units of X and y.
-networks_ : sequence of RegressionNetwork or ClassificationNetwork
+networks_ : sequence of FittedNetwork
     All sampled networks, chain by chain.
 posterior_ : list of DrawnPosterior
     One item: the sampled weights with their names, mean and covariance.

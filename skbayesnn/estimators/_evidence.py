@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from skbayesnn.estimators._base import BayesianMLP
 from skbayesnn.estimators._weights import GaussianPosterior
 from skbayesnn.estimators.inputs._parameters import PARTIAL_FIT, check, refusal
-from skbayesnn.estimators.inputs._sequential import LEARNT, Earlier, Waiting
+from skbayesnn.estimators.inputs._sequential import Earlier, Waiting
 from skbayesnn.estimators.inputs._settings import Solver
 from skbayesnn.estimators.reports._minimum import (
     REMEDIES,
@@ -66,7 +66,7 @@ class EvidenceMLP(BayesianMLP):
     @property
     def _solver(self):
         """Parameters of the training."""
-        return Solver.of(self.solver)
+        return Solver._of(self.solver)
 
     def _infer(self, problem, hidden_layer_sizes, previous, in_batches=False):
         """Train from several starts, infer all precisions, and evaluate the evidence."""
@@ -313,7 +313,6 @@ class EvidenceMLP(BayesianMLP):
             weight=share,
             log_evidence=log_evidence,
             noise=noise,
-            units="user",
             user_units=units,
             theta=minimum.theta,
             gaussian=precision,
@@ -339,13 +338,6 @@ class EvidenceMLP(BayesianMLP):
                 "The hyperparameters of the best minimum did not converge, so log_evidence_ may be "
                 "a few nats too low. Try more n_restarts or fewer hidden units, and a larger "
                 "solver.max_iter if n_iter_ has reached it."
-            ), ConvergenceWarning
-        hidden = self._result.posed.posterior.network.hidden_layer_sizes
-        if len(hidden) > 2 and np.sum(best.gamma) < LEARNT:
-            return (
-                "The network has learnt nothing: its outputs are constant. Either y does not "
-                "depend on X, or training has failed. Try another random_state, more n_restarts, "
-                "fewer hidden layers, or hidden_layer_sizes='auto'."
             ), ConvergenceWarning
         return None
 

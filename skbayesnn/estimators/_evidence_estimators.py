@@ -28,17 +28,7 @@ class EvidenceMLPRegressor(RegressionFit, EvidenceMLP):
     inferred from the training data by maximising the evidence (MacKay 1992). On small data networks
     are drawn from the posterior of the weights; on larger data a Gaussian around each minimum
     approximates it. Predictions have error bars, and ``log_evidence_`` compares this model with
-    others of the same targets.
-
-    Most fits need no more than the first six parameters:
-    ``EvidenceMLPRegressor((8, 4), prior="ard", noise="student_t", activation="silu",
-    random_state=0, max_time=60)``.
-
-    Attributes
-    ----------
-    noise_coefs_, noise_intercepts_ : list of ndarray
-        Weights of the network of input-dependent noise at the best minimum, from X to the logarithm
-        of the noise precision (one over the variance) in units of y.
+    others of the same targets. Most fits need no more than the first six parameters.
 
     References
     ----------
@@ -111,25 +101,6 @@ class EvidenceMLPRegressor(RegressionFit, EvidenceMLP):
         return self._learn(X, y, sample_weight, measurement_std, exposure, batch={})
 
     @property
-    def noise_coefs_(self):
-        """Weights of the noise network in the units of X and y."""
-        return self._noise_weights()[0]
-
-    @property
-    def noise_intercepts_(self):
-        """Biases of the noise network in the units of X and y."""
-        return self._noise_weights()[1]
-
-    def _noise_weights(self):
-        noise = self._best.noise
-        if noise is None:
-            raise AttributeError(
-                "noise_coefs_ and noise_intercepts_ exist only with input-dependent noise."
-            )
-        units = self._noise_units(noise.network)
-        return units.split(units.weights(noise.theta))
-
-    @property
     def _noise_of_networks(self):
         if self._predicts_by_draws:
             return noise_of_drawn(self._result.drawn[0])
@@ -148,11 +119,8 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
 
     The weights have Gaussian priors in groups whose precisions are inferred from the training data
     by maximising the evidence (MacKay 1992). Predicted probabilities are averaged over the
-    posterior of the weights (*moderated*), so they are less extreme where there are few data.
-
-    Most fits need no more than the first six parameters:
-    ``EvidenceMLPClassifier((8, 4), prior="ard", class_weight="balanced", activation="silu",
-    random_state=0, max_time=60)``.
+    posterior of the weights (*moderated*), so they are less extreme where there are few data. Most
+    fits need no more than the first six parameters.
 
     Attributes
     ----------
@@ -208,10 +176,8 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
         were inferred, and no unit is pruned (Bishop 2006, sections 3.3.1 and 4.5.1). A Gaussian at
         one minimum replaces the earlier posterior, so that the result depends on the batches.
 
-        As long as precisions are inferred, up to 200 rows are kept, and fitted again together with
-        the next batch, as batches may be in some order. Rows that determine nothing, such as those
-        of a single class, give a warning, and are kept, too (up to 500). Later batches far from the
-        first ones give a warning.
+        Few rows, and those that determine nothing, such as those of a single class, are kept and
+        fitted again with the next batch, as by `EvidenceMLPRegressor.partial_fit`.
 
         Parameters
         ----------

@@ -86,7 +86,7 @@ class HMCMLP(BayesianMLP):
     @property
     def _sampler(self):
         """Parameters of the chains."""
-        return Sampler.of(self.sampler)
+        return Sampler._of(self.sampler)
 
     def _check_engine_parameters(self):
         check_transitions(self._sampler)
@@ -208,7 +208,7 @@ class HMCMLP(BayesianMLP):
 
     def _drawn_posterior(self, draws, units, log_evidence, noise):
         names = self._weight_names(draws.network)
-        return DrawnPosterior(names, 1.0, log_evidence, noise, "user", units, draws.theta)
+        return DrawnPosterior(names, 1.0, log_evidence, noise, units, draws.theta)
 
     def _was_cut_short(self):
         """True if time ran out, also during the warm-up alone."""

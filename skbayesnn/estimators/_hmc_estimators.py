@@ -26,11 +26,8 @@ class HMCMLPRegressor(RegressionFit, HMCMLP):
 
     Weights, prior precisions and noise levels are sampled by Hamiltonian Monte Carlo (Neal 1992,
     1996). Use it to check the Gaussian approximation of `EvidenceMLPRegressor`. The linear output
-    layer is integrated out during sampling and drawn exactly afterwards.
-
-    Most fits need no more than the first six parameters:
-    ``HMCMLPRegressor((8, 4), prior="ard", noise="student_t", activation="silu",
-    random_state=0, max_time=60)``.
+    layer is integrated out during sampling and drawn exactly afterwards. Most fits
+    need no more than the first six parameters.
 
     Attributes
     ----------
@@ -121,11 +118,7 @@ class HMCMLPClassifier(Classification, HMCMLP):
 
     Weights and prior precisions are sampled by Hamiltonian Monte Carlo (Neal 1992, 1996). Use it to
     check the Gaussian approximation of `EvidenceMLPClassifier`. Class probabilities are averages
-    over the sampled networks.
-
-    Most fits need no more than the first six parameters:
-    ``HMCMLPClassifier((8, 4), prior="ard", class_weight="balanced", activation="silu",
-    random_state=0, max_time=60)``.
+    over the sampled networks. Most fits need no more than the first six parameters.
 
     Attributes
     ----------

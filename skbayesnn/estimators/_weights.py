@@ -1,7 +1,7 @@
 """Weights in the units of users, and their posterior: a Gaussian around a minimum, or draws."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -15,7 +15,6 @@ from skbayesnn.estimators.inputs._rows import generator
 from skbayesnn.inference import check_memory
 from skbayesnn.network import Network
 
-UNITS = ("user", "standardised")
 COPIES = 4  # matrices of all weights in memory while one is computed
 SINGULAR = (
     "The curvature at this minimum is numerically singular, so there is no Gaussian around it. "
@@ -36,9 +35,6 @@ log_evidence : float
 noise : WeightPosterior or None
     Posterior of the noise network, with input-dependent noise; its output is the logarithm of one
     over the noise variance.
-units : {"user", "standardised"}
-    Units of the weights: for X and y as given, like ``coefs_`` and ``intercepts_``; or for inputs
-    and targets of mean 0 and standard deviation 1.
 user_units : WeightUnits
     Map from standardised units to those of X and y.
 """
@@ -57,12 +53,6 @@ class WeightUnits:
     network: Network
     X_scaling: Scaling
     y_scaling: Scaling
-
-    @classmethod
-    def none(cls, network):
-        """Make the identity map."""
-        ends = network.layer_sizes[0], network.n_outputs
-        return cls(network, *map(Scaling.none, ends))
 
     def weights(self, theta):
         """Convert weights to the units of X and y."""
@@ -133,26 +123,8 @@ class WeightPosterior:
     weight: float
     log_evidence: float
     noise: Any
-    units: str
     user_units: WeightUnits
     _draw: ClassVar[Callable[..., Any]]  # weights ``(size, k)`` in standardised units
-
-    def in_units(self, units: str) -> Any:
-        """Convert the posterior to other units.
-
-        Parameters
-        ----------
-        units : {"user", "standardised"}
-            Units of the weights.
-
-        Returns
-        -------
-        GaussianPosterior or DrawnPosterior
-            Converted posterior, its ``noise`` included.
-        """
-        if units not in UNITS:
-            raise ValueError(f"units must be 'user' or 'standardised', got {units!r}.")
-        return replace(self, units=units, noise=self.noise and self.noise.in_units(units))
 
     def sample(self, n_samples: int = 1, random_state: RandomState = 0) -> Array:
         """Draw weights from the Gaussian, or choose drawn ones at random, with replacement.
@@ -168,21 +140,16 @@ class WeightPosterior:
             Weights, in the order of ``names``.
         """
         rng, size = generator(random_state), count(n_samples, "n_samples")
-        return self._units.weights(self._draw(rng, size))
+        return self.user_units.weights(self._draw(rng, size))
 
     def __repr__(self):
-        parts = [f"{len(self.names)} weights in {self.units} units", *self._facts()]
+        parts = [f"{len(self.names)} weights in user units", *self._facts()]
         return f"<{type(self).__name__}: {', '.join(parts)}>"
 
-    @property
-    def _units(self):
-        standardised = WeightUnits.none(self.user_units.network)
-        return self.user_units if self.units == "user" else standardised
-
-    def _in_both(self, matrix):
-        """Convert a covariance ``(k, k)`` from standardised units to the present ones."""
-        change = self._units.deviations
-        return change(change(matrix).T)
+    def _in_user_units(self, covariance):
+        """Convert a covariance ``(k, k)`` from standardised units to those of X and y."""
+        change = self.user_units.deviations
+        return change(change(covariance).T)
 
     def _check_memory(self, what):
         """Raise ``MemoryError`` if a matrix of all weights is too large."""
@@ -209,7 +176,7 @@ class GaussianPosterior(WeightPosterior):
     prior : ndarray of shape (k,) or None
         Prior precision of every weight, in standardised units; ``None`` if the prior couples them.
     exact : bool
-        Whether ``A`` is the exact Hessian or the Gauss-Newton approximation, see ``form``.
+        Whether ``A`` is the exact Hessian or the Gauss-Newton approximation.
 
     Notes
     -----
@@ -240,25 +207,25 @@ class GaussianPosterior(WeightPosterior):
     @property
     def mean(self):
         """Most probable weights, ``(k,)``."""
-        return self._units.weights(self.theta)
+        return self.user_units.weights(self.theta)
 
     @property
     def std(self):
         """Standard deviation of every weight, ``(k,)``: ``coefs_std_`` and ``intercepts_std_``."""
-        return self._units.standard_deviations(self._definite)
+        return self.user_units.standard_deviations(self._definite)
 
     @property
     def precision(self):
         """Hessian ``A`` of minus the log posterior, ``(k, k)``."""
         self._check_memory("precision")
-        to_standardised = np.linalg.inv(self._units.deviations(np.eye(len(self.names))))
+        to_standardised = np.linalg.inv(self.user_units.deviations(np.eye(len(self.names))))
         return to_standardised @ self._definite.dense() @ to_standardised.T
 
     @property
     def covariance(self):
         """Covariance ``A^-1`` of the weights, ``(k, k)``."""
         self._check_memory("covariance")
-        return self._in_both(self._definite.covariance())
+        return self._in_user_units(self._definite.covariance())
 
     @cached_property
     def eigenvalues(self):
@@ -279,7 +246,7 @@ class GaussianPosterior(WeightPosterior):
         normal.
         """
         self._check_memory("matrix of eigenvectors")
-        return self._units.deviations(self._definite.spectrum(self._diagonal_prior)[1].T).T
+        return self.user_units.deviations(self._definite.spectrum(self._diagonal_prior)[1].T).T
 
     @property
     def gamma(self):
@@ -292,15 +259,6 @@ class GaussianPosterior(WeightPosterior):
         hidden units, and in Kronecker factors.
         """
         return 1.0 - 1.0 / self.eigenvalues
-
-    @property
-    def form(self):
-        """Form of the precision.
-
-        ``"DensePrecision"``, ``"DualPrecision"`` or ``"SpectralPrecision"``: a full matrix.
-        ``"KroneckerPrecision"``: layers are independent, each with Kronecker factors.
-        """
-        return type(self._definite).__name__
 
     def _draw(self, rng, size):
         return self.theta + self._definite.draw(rng, size)
@@ -317,7 +275,8 @@ class GaussianPosterior(WeightPosterior):
             facts.append(f"log evidence {self.log_evidence:.2f}")
         if self.gaussian is None:
             return [*facts, "no Gaussian"]
-        curvature = "exact Hessian" if self.exact else f"Gauss-Newton Hessian ({self.form})"
+        form = type(self.gaussian).__name__
+        curvature = "exact Hessian" if self.exact else f"Gauss-Newton Hessian ({form})"
         if self.prior is not None:
             gamma = len(self.names) - self.prior @ self.gaussian.variances()
             facts.append(f"gamma {gamma:.2f}")
@@ -367,12 +326,12 @@ class DrawnPosterior(WeightPosterior):
     @property
     def draws(self):
         """All drawn weights, ``(n_draws, k)``, chain by chain."""
-        return self._units.weights(self.theta.astype(float))
+        return self.user_units.weights(self.theta.astype(float))
 
     @property
     def mean(self):
         """Mean of the drawn weights, ``(k,)``."""
-        return self._units.weights(self.theta.astype(float).mean(axis=0))
+        return self.user_units.weights(self.theta.astype(float).mean(axis=0))
 
     @property
     def std(self):
@@ -383,18 +342,12 @@ class DrawnPosterior(WeightPosterior):
     def covariance(self):
         """Covariance of the drawn weights, ``(k, k)``."""
         self._check_memory("covariance")
-        return self._in_both(np.cov(self.theta.astype(float).T).reshape(2 * (len(self.names),)))
+        return self._in_user_units(
+            np.cov(self.theta.astype(float).T).reshape(2 * (len(self.names),))
+        )
 
     def _draw(self, rng, size):
         return self.theta[rng.integers(len(self.theta), size=size)].astype(float)
-
-    def __getattr__(self, name):
-        if name in ("precision", "eigenvalues", "directions", "gamma"):
-            raise AttributeError(
-                f"A posterior of drawn weights has no {name}, which belongs to a Gaussian at given "
-                "precisions. Fit an evidence estimator for it, or use covariance."
-            )
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def _facts(self):
         return [f"{len(self.theta)} draws"]

@@ -8,11 +8,10 @@ import numpy as np
 from numpy.ma import MaskedArray
 from sklearn.exceptions import FitFailedWarning
 
-from skbayesnn.estimators import EvidenceMLPClassifier, EvidenceMLPRegressor
+from skbayesnn.estimators._evidence import EvidenceMLP
 from skbayesnn.estimators._pipeline import final_step
 from skbayesnn.model_selection._comparison import describe, posterior_probabilities
 
-EVIDENCE = (EvidenceMLPClassifier, EvidenceMLPRegressor)
 FIRST_NOISE = "constant"  # in place of "auto"
 REFIT_WITHIN = 10.0  # nats below the best under constant noise, with which others are refitted
 SHORTEST = 1e-3  # seconds: max_time must be positive
@@ -42,13 +41,13 @@ class Fit(NamedTuple):
 def has_automatic_noise(model):
     """Return True for an evidence estimator with ``noise="auto"``."""
     given = getattr(final_step(model), "noise", None)
-    return isinstance(final_step(model), EVIDENCE) and isinstance(given, str) and given == "auto"
+    return isinstance(final_step(model), EvidenceMLP) and isinstance(given, str) and given == "auto"
 
 
 def indices_to_refit(fits):
     """Select candidates that could win after their first fit, the best one first."""
     models = [None if fit.model is None else final_step(fit.model) for fit in fits]
-    log_evidences = [m.log_evidence_ if isinstance(m, EVIDENCE) else np.nan for m in models]
+    log_evidences = [m.log_evidence_ if isinstance(m, EvidenceMLP) else np.nan for m in models]
     near = np.flatnonzero(log_evidences >= np.fmax.reduce(log_evidences) - REFIT_WITHIN)
     return sorted(map(int, near), key=lambda i: -log_evidences[i])
 

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import is_classifier
+from sklearn.model_selection import KFold
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
+from skbayesnn._docs import documented
 from skbayesnn._typing import Estimator
 from skbayesnn.estimators._pipeline import final_step
 from skbayesnn.estimators.reports._printed import aligned
@@ -77,15 +79,9 @@ class AllData:
     [([0, 1, 2], [0, 1, 2])]
     """
 
+    @documented(KFold.split.__doc__ or "")
     def split(self, X: ArrayLike, y: Any = None, groups: Any = None) -> Any:
         """Yield all rows, for training and for testing.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows to split.
-        y, groups : ignored
-            Present for compatibility with scikit-learn.
 
         Yields
         ------
@@ -95,19 +91,9 @@ class AllData:
         rows = np.arange(_num_samples(X))
         yield rows, rows.copy()
 
+    @documented(KFold.get_n_splits.__doc__ or "")
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
-        """Return the number of splits.
-
-        Parameters
-        ----------
-        X, y, groups : ignored
-            Present for compatibility with scikit-learn.
-
-        Returns
-        -------
-        int
-            Always 1.
-        """
+        """Return the number of splits, which is 1."""
         return 1
 
     def __repr__(self):

@@ -24,16 +24,15 @@ from skbayesnn.compose._target import passed_weights
 from skbayesnn.estimators import (
     AveragedClassifier,
     AveragedRegressor,
+    BayesianMLP,
     EvidenceMLPClassifier,
     EvidenceMLPRegressor,
-    HMCMLPClassifier,
-    HMCMLPRegressor,
 )
+from skbayesnn.estimators._evidence import EvidenceMLP
 from skbayesnn.estimators._pipeline import final_step
 from skbayesnn.estimators.inputs._parameters import check
 from skbayesnn.inference import Deadline, Progress, in_order
 from skbayesnn.model_selection._candidates import (
-    EVIDENCE,
     FIRST_NOISE,
     fit_candidate,
     has_automatic_noise,
@@ -47,7 +46,6 @@ from skbayesnn.predictive import combination_weights
 
 AVERAGING = ("best", "evidence", "equal", "stacking", "tempered")
 BY_DENSITIES = ("stacking", "tempered")  # need leave-one-out densities, which samplers do not have
-SAMPLERS = (HMCMLPClassifier, HMCMLPRegressor)
 
 
 @documented()
@@ -238,13 +236,14 @@ class EvidenceSearch(LinkToSite, Delegating, MetaEstimatorMixin, BaseEstimator):
 
     def _check_averaging(self, candidates):
         check(self, combine=AVERAGING)
-        kinds = EVIDENCE if self.combine in BY_DENSITIES else EVIDENCE + SAMPLERS
-        for model in candidates:
-            if self.combine != "best" and not isinstance(final_step(model), kinds):
+        kind, name = BayesianMLP, "estimators"
+        if self.combine in BY_DENSITIES:
+            kind, name = EvidenceMLP, "evidence estimators"
+        for model in map(final_step, candidates):
+            if self.combine != "best" and not isinstance(model, kind):
                 raise TypeError(
-                    f"combine={self.combine!r} needs one of "
-                    f"{', '.join(cls.__name__ for cls in kinds)} (or a pipeline that ends in one); "
-                    f"got {type(final_step(model)).__name__}."
+                    f"combine={self.combine!r} needs {name} of this package (or pipelines that end "
+                    f"in one); got {type(model).__name__}."
                 )
 
     def _choose(self, fit_params):

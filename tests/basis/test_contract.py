@@ -16,7 +16,7 @@ from skbayesnn.basis import (
 
 ALL = [getattr(basis, name) for name in basis.__all__]
 SMALL = [
-    HermiteFunctionFeatures(2, center="auto", scale="auto"),
+    HermiteFunctionFeatures(2),
     LegendreFeatures(2),
     RadialBasisFeatures(3, kernel="cauchy"),
     LegendreFeatures(2, orthonormal=True),
@@ -74,25 +74,15 @@ def test_nothing_to_spread_over(transformer, rows):
         (LegendreFeatures(orthonormal=1), TypeError, "orthonormal must be True or False, got 1"),
         (HermiteFunctionFeatures(0), ValueError, "n_functions must be at least 1"),
         (HermiteFunctionFeatures(501), ValueError, "n_functions must be at most 500, got 501"),
-        (HermiteFunctionFeatures(center="mean"), ValueError, "center must be 'auto', a number"),
-        (HermiteFunctionFeatures(center=[1, 2, 3]), ValueError, "each of the 2 inputs"),
-        (HermiteFunctionFeatures(center=np.nan), ValueError, "center must be finite"),
-        (HermiteFunctionFeatures(scale=0.0), ValueError, "scale must be positive, got 0.0"),
         (RadialBasisFeatures(0), ValueError, "n_centers must be at least 1"),
         (RadialBasisFeatures(kernel="box"), ValueError, "kernel must be one of 'gaussian'"),
         (RadialBasisFeatures(width=-1), ValueError, "width must be a positive number"),
-        (RadialBasisFeatures(centers=[1.0]), ValueError, r"shape \(n_centers, 2\).*got \(1,\)"),
-        (RadialBasisFeatures(centers=[[1.0]]), ValueError, r"n_centers, 2\).*got \(1, 1\)"),
-        (RadialBasisFeatures(centers=[[0, np.inf]]), ValueError, "centers must be finite"),
+        (RadialBasisFeatures(centers=[1.0]), ValueError, "Expected 2D array"),
+        (RadialBasisFeatures(centers=[[1.0]]), ValueError, "2 columns; got 1"),
+        (RadialBasisFeatures(centers=[[0, np.inf]]), ValueError, "centers contains infinity"),
     ],
     ids=repr,
 )
 def test_mistakes_are_named(transformer, error, message):
     with pytest.raises(error, match=message):
         transformer.fit(X)
-
-
-def test_overflowing_polynomials_are_refused():
-    transformer = LegendreFeatures(10).fit(X)
-    with pytest.raises(ValueError, match="degree 10 overflow"):
-        transformer.transform([[0.0, 1e200]])

@@ -137,7 +137,7 @@ def test_networks(noise):
     draws = model.posterior_[0].sample(3, random_state=0)
     assert draws.shape == (3, len(model.posterior_[0].names))
     assert np.all(np.isfinite(model.predict_std(X)))
-    assert sampled.networks_[0].predict(X).shape == t.shape
+    assert sampled.networks_[0].outputs(X).shape == t.shape
     assert np.mean((sampled.predict(X) - t) ** 2) < 0.5 * np.mean(t**2)
 
 

@@ -58,12 +58,13 @@ def test_noise_level_of_every_row(model):
 def test_noise_network_in_the_users_units():
     scaled = fit(*(1e3 * part + 7.0 for part in make_rows()), combine="best")
     x = 1e3 * GRID + 7.0
-    hidden = np.tanh(x @ scaled.noise_coefs_[0] + scaled.noise_intercepts_[0])
-    log_precision = hidden @ scaled.noise_coefs_[1] + scaled.noise_intercepts_[1]
+    noise = scaled.posterior_[0].noise
+    coefs, intercepts = noise.user_units.split(noise.mean)
+    log_precision = np.tanh(x @ coefs[0] + intercepts[0]) @ coefs[1] + intercepts[1]
     scales = parts_of(scaled)[0].noise.scales(standardised(scaled, x))
     expected = scales[0, :, 0] * scaled._y_scaling.scale
     assert_allclose(np.exp(-0.5 * log_precision[:, 0]), expected, rtol=1e-9)
-    assert not hasattr(fit(*make_rows(40), noise="constant", hidden=()), "noise_coefs_")
+    assert fit(*make_rows(40), noise="constant", hidden=()).posterior_[0].noise is None
 
 
 def test_linear_networks_far_away():
@@ -72,7 +73,7 @@ def test_linear_networks_far_away():
     std = model.predict_std(FAR[:2], kind="aleatoric")
     scale = np.std(make_rows()[1])
     assert_allclose(np.sort(std), [1e-3 * scale, 1e3 * scale], rtol=1e-12)
-    assert len(model.noise_coefs_) == 1
+    assert model.posterior_[0].noise.names == ("output[x0]", "output[bias]")
 
 
 def test_several_outputs():
@@ -96,7 +97,8 @@ def test_report(model):
     assert "depends on the inputs" in repr(report)
     assert "Weight groups of the noise network" in report.full()
     network = best.noise_network
-    assert network.hidden_layer_sizes == tuple(len(b) for b in model.noise_intercepts_[:-1])
+    noise_network = model.posterior_[0].noise.user_units.network
+    assert network.hidden_layer_sizes == noise_network.hidden_layer_sizes
     assert list(network.gamma)[-1] == "level"
     assert abs(network.gamma["level"] - 1.0) < 0.1  # of one parameter, nearly determined
 
@@ -140,7 +142,7 @@ def test_choice_by_evidence(truth):
     assert not hasattr(again, "noise_log_evidences_")
     assert again.log_evidence_ < model.log_evidence_ + 1e-6
     assert hasattr(model, "degrees_of_freedom_") == (truth == "student_t")
-    assert hasattr(model, "noise_coefs_") == (truth == "input_dependent")
+    assert (model.posterior_[0].noise is not None) == (truth == "input_dependent")
 
 
 def test_nothing_else_is_tried_where_residuals_do_not_ask_for_it():

@@ -190,7 +190,7 @@ VALUES = {
         *(np.array([0, 0, 1]), EvidenceMLPRegressor()),
     ),
     "prior__mean": (0.0,),
-    "prior__base_precision": (1.0, np.ones(3), {"hidden1_weights": 2.0}),
+    "prior__base_precision": (1.0, np.ones(3)),
     "hidden_layer_sizes": ("auto", (2,), ()),
     "measure_evidence": (True, False),
     "fit_intercept": (False,),

@@ -154,7 +154,7 @@ def test_deep_networks_that_learn_nothing_say_so():
     rng = np.random.default_rng(0)
     options = {"n_restarts": 1, "random_state": 0, "noise": "constant"}
     model = EvidenceMLPRegressor((2, 2, 2), measure_evidence=False, **options)
-    with pytest.warns(ConvergenceWarning, match="learnt nothing"):
+    with pytest.warns(ConvergenceWarning, match="explains nothing"):
         model.fit(rng.normal(size=(100, 2)), rng.normal(size=100))
 
 

@@ -230,12 +230,12 @@ class TestTrouble:
             (
                 {"estimator": HMCMLPRegressor(), "combine": "stacking"},
                 TypeError,
-                "needs one of EvidenceMLPClassifier, EvidenceMLPRegressor",
+                "needs evidence estimators of this package",
             ),
             (
                 {"estimator": HMCMLPRegressor(), "combine": "tempered"},
                 TypeError,
-                "needs one of EvidenceMLPClassifier, EvidenceMLPRegressor",
+                "needs evidence estimators of this package",
             ),
         ],
     )

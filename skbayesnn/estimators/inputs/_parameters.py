@@ -27,7 +27,6 @@ MEASUREMENTS, CENSORED, PARTIAL_FIT = "measurement_std", "censored", "partial_fi
 
 PRIOR_MEAN, PRIOR_PRECISION = {"prior.mean"}, {"prior.base_precision"}
 ARRAY, EARLIER = {"an array as prior"}, {"an estimator as prior"}
-ONE_GROUP = {"prior.base_precision as a number or an array"}
 INTERCEPT_GROUP = {f"prior={kind + INTERCEPT!r}" for kind in ("single", "layer", "ard")}
 OWN_GROUPS = {"prior='ard'"} | INTERCEPT_GROUP | ARRAY
 GROWN, MEASURED = {"hidden_layer_sizes='auto'"}, {"measure_evidence=True"}
@@ -41,7 +40,7 @@ def choices_of(estimator):
     """Choices of an estimator that exclude others."""
     prior, noise, sizes = estimator._prior, estimator._noise, estimator.hidden_layer_sizes
     named, learnt = isinstance(prior.kind, str), isinstance(prior.kind, BaseEstimator)
-    base, levels = prior.base_precision, [] if noise is None else noise._hyperpriors
+    levels = [] if noise is None else noise._hyperpriors
     made = {f"prior={prior.kind!r}"} if named else set()
     if noise is not None:
         made.add(f"noise={noise.kind!r}")
@@ -49,8 +48,7 @@ def choices_of(estimator):
         (EARLIER, learnt),
         (ARRAY, not named and not learnt),
         (PRIOR_MEAN, prior.mean is not None),
-        (PRIOR_PRECISION, base is not None),
-        (ONE_GROUP, base is not None and not isinstance(base, dict)),
+        (PRIOR_PRECISION, prior.base_precision is not None),
         (GROWN, isinstance(sizes, str) and sizes == "auto"),
         (NO_INTERCEPT, not estimator.fit_intercept),
         (MEASURED, hasattr(estimator, "combine") and estimator.measure_evidence is True),
@@ -110,8 +108,7 @@ REFUSALS = {
         (PRIOR_MEAN, EARLIER),
         (PRIOR_PRECISION, EARLIER),
     ],
-    "all weights are then one group. Give prior.base_precision as a dict by group, or "
-    "prior='layer'": [(OWN_GROUPS, ONE_GROUP)],
+    "all weights are then one group. Use prior='layer'": [(OWN_GROUPS, PRIOR_PRECISION)],
     # ways to fit
     "the dispersion has no prior that earlier batches could give. Use noise='poisson'": [
         (noise_is("negative_binomial"), {PARTIAL_FIT})
@@ -252,12 +249,7 @@ def fixed_values(given, names, what, may_be_zero=False, inferred=("auto",)):
         return free, values
     one_for_all = not isinstance(given, dict) and np.ndim(given) == 0
     if not isinstance(given, dict):
-        try:
-            numbers_given = np.asarray(given, dtype=float)
-        except TypeError as error:
-            raise TypeError(
-                f"{what} must be 'auto', a positive number, an array or a dict, got {given!r}."
-            ) from error
+        numbers_given = floats(given, what)
         if numbers_given.ndim > 1 or numbers_given.size not in (1, len(names)):
             raise ValueError(
                 f"{what} must be one number or {len(names)} numbers (for {list(names)}), got an "

@@ -105,37 +105,10 @@ def given_prior(prior, network, feature_names, to_user):
                 f"({ORDER}); got shape {mean.shape}."
             )
         mean = np.linalg.solve(change, mean - origin)
-    precision, settled = prior.base_precision, ()
-    if isinstance(precision, dict):
-        shape, settled = _by_group(precision, groups, change), tuple(precision)
-    elif precision is not None:
-        settled = ("weights",)
-        groups = WeightGroups(np.zeros(k, dtype=int), list(settled))
-        shape = _changed(_matrix(precision, k, "prior.base_precision"), change)
-    return WeightGroups(groups.labels, groups.names, mean, shape), settled
-
-
-def _by_group(given, groups, change):
-    """Prior precision ``R`` from a dict by group, and 1 for the other groups."""
-    labels, names = groups.labels, groups.names
-    matrix, named = np.zeros(2 * labels.shape), np.zeros(len(labels), dtype=bool)
-    for name, value in given.items():
-        if name not in names:
-            raise ValueError(f"prior.base_precision names {name!r}, but this model has {names}.")
-        members = np.flatnonzero(labels == names.index(name))
-        block = _matrix(value, len(members), f"prior.base_precision[{name!r}]")
-        matrix[np.ix_(members, members)] = block if block.ndim == 2 else np.diag(block)
-        named[members] = True
-    shape = _changed(matrix, change)
-    if np.any(shape[labels[:, None] != labels]) or np.any(np.diag(shape)[~named]):
-        raise ValueError(
-            "prior.base_precision by group holds in the units of X and y, where the first layer's "
-            "intercepts depend on its standardised weights, which are another group. Use "
-            "standardize=False, or one precision matrix for all weights."
-        )
-    shape[~named, ~named] = 1.0
-    diagonal = np.diag(shape).copy()
-    return shape if np.count_nonzero(shape) > len(labels) else diagonal
+    if prior.base_precision is None:
+        return WeightGroups(groups.labels, groups.names, mean, shape), ()
+    shape = _changed(_matrix(prior.base_precision, k), change)
+    return WeightGroups(np.zeros(k, dtype=int), ["weights"], mean, shape), ("weights",)
 
 
 def _changed(precision, change):
@@ -155,8 +128,9 @@ def _numbers(given, name):
     return numbers
 
 
-def _matrix(given, k, name):
+def _matrix(given, k):
     """Convert to a precision of shape (k,) or (k, k); raise unless it is positive definite."""
+    name = "prior.base_precision"
     precision = _numbers(given, name)
     if precision.shape not in ((), (k,), (k, k)):
         raise ValueError(

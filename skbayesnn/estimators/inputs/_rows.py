@@ -72,32 +72,24 @@ def targets_of_rows(y, n_rows, n_outputs):
     return y
 
 
-def _is_word(cell):
-    """Return True for a string that is not a number."""
-    if not isinstance(cell, str):
-        return False
+def _is_no_number(cell):
+    """Return True for a date, and for a string that is not a number."""
     try:
-        float(cell)
-    except ValueError:
+        return isinstance(cell, str | date) and float(cell) is None
+    except (TypeError, ValueError):
         return True
-    return False
 
 
 # Cells that are no numbers: their test, a part of scikit-learn's message, and a better one
 NO_NUMBERS = (
     (
-        lambda cell: isinstance(cell, date),
+        _is_no_number,
         "",
-        "X holds dates in these columns: {names}. Replace them by numbers, such as days since the "
-        "first date.",
-    ),
-    (
-        _is_word,
-        "",
-        "X holds strings, such as {first!r}, in these columns: {names}. Encode them as numbers in "
-        "a pipeline before this estimator: by OneHotEncoder or, if there are many categories, "
+        "X holds values that are no numbers, such as {first!r}, in these columns: {names}. Encode "
+        "categories in a pipeline before this estimator: by OneHotEncoder or, if there are many, "
         "TargetEncoder (sklearn.preprocessing), in a ColumnTransformer with "
-        "remainder='passthrough', or by skrub's tabular_pipeline(estimator).",
+        "remainder='passthrough', or by skrub's tabular_pipeline(estimator). Replace dates by "
+        "numbers, such as days since the first date.",
     ),
     (
         lambda cell: str(cell) in ("None", "nan", "<NA>"),

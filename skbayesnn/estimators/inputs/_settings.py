@@ -23,20 +23,8 @@ class Setting(LinkToSite, BaseEstimator):
     _number: str | None = None  # parameter that a number is short for, if not the first one
 
     @classmethod
-    def of(cls, value: Any) -> Self:
-        """Return an object of this class, made from a short value if need be.
-
-        Parameters
-        ----------
-        value : object
-            Such an object, which is returned, or a value of the first parameter; of `Noise` also of
-            ``std``.
-
-        Returns
-        -------
-        Setting
-            Object of this class.
-        """
+    def _of(cls, value: Any) -> Self:
+        """Return an object of this class, made from a short value if need be."""
         if isinstance(value, cls):
             return value
         if cls._number is None or value is None or isinstance(value, str | bool):
@@ -72,17 +60,16 @@ class Prior(Setting):
           in `sklearn.frozen.FrozenEstimator`.
     precision : "auto", "inferred", float, array-like or dict, default="auto"
         Given values of ``alpha`` (standardised units): one number for all groups, one per group, or
-        a dict by group name. ``"auto"`` infers ``alpha`` (samplers: draws it). For groups with
+        a dict by group name. ``"auto"`` infers ``alpha`` (samplers: draws it). With
         ``base_precision``, and with an estimator as ``kind``, ``precision`` is a factor of that
         precision: ``"auto"`` is 1, and ``"inferred"`` infers it.
     mean : float or array-like of shape (n_weights,), default=None
         Prior means of the weights in the units of X and y, as ``coefs_`` and ``intercepts_``, in
         the order of the labels of ``kind``. ``None``: 0 in standardised units.
-    base_precision : float, array-like of shape (n_weights,) or (n_weights, n_weights), or dict, \
+    base_precision : float or array-like of shape (n_weights,) or (n_weights, n_weights), \
             default=None
         Inverse prior covariance of the weights in the units of X and y, or its diagonal (Bishop
-        2006, equation 4.140). All weights are then one group, ``"weights"``. A dict gives it for
-        the weights of named groups; ``"hidden1_biases"`` needs ``standardize=False``.
+        2006, equation 4.140). All weights are then one group, ``"weights"``.
     hyperprior : dict, default=None
         Priors of the precisions that are inferred: from names of weight groups to
         `~skbayesnn.posterior.LogUniform` (bounds of a standard deviation) or
@@ -111,7 +98,7 @@ class Prior(Setting):
     _: KW_ONLY
     precision: str | ArrayLike | dict[Any, float] = "auto"
     mean: float | ArrayLike | None = None
-    base_precision: float | ArrayLike | dict[str, Any] | None = None
+    base_precision: float | ArrayLike | None = None
     hyperprior: dict[str, Any] | None = None
 
     @property
@@ -361,5 +348,5 @@ def opened(estimator, params):
             continue
         value = params.get(name, getattr(estimator, name))
         if within in SETTINGS[name]._get_param_names() or not hasattr(value, "set_params"):
-            objects[name] = SETTINGS[name].of(value)
+            objects[name] = SETTINGS[name]._of(value)
     return params | objects

@@ -109,7 +109,8 @@ class LeftOutScores(NamedTuple):
             instead = "measure_evidence=False (training instead of sampling), " if drawn else ""
             return (
                 f"The fit {self.doubt}. Either y does not depend on X, or the fit has not found "
-                f"how: try more hidden units, {instead}another random_state or other inputs."
+                f"how: try more hidden units, fewer layers, {instead}another random_state or other "
+                "inputs."
             )
         if self.coverage >= ALARMING:
             return None

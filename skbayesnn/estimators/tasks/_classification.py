@@ -17,7 +17,6 @@ from skbayesnn._typing import Array, RandomState
 from skbayesnn.estimators.inputs._parameters import count
 from skbayesnn.estimators.inputs._rows import checked_weights, generator, validated
 from skbayesnn.estimators.predictions._categorical import TINY, CategoricalDistribution
-from skbayesnn.estimators.tasks._networks import ClassificationNetwork
 from skbayesnn.posterior import Bernoulli, Categorical
 from skbayesnn.predictive import class_probabilities
 
@@ -171,9 +170,6 @@ class Classification(ClassifierMixin):
         X, n_samples = self._check_X(X), count(n_samples, "n_samples")
         activations = self._draw_prior(X, n_samples, generator(random_state))
         return np.moveaxis(class_probabilities(activations), 0, -1)
-
-    def _network_of_task(self, *given):
-        return ClassificationNetwork(*given, self.classes_)
 
     def _output_names(self, n_outputs):
         return self.classes_[-n_outputs:]

@@ -26,7 +26,6 @@ from skbayesnn.estimators.predictions._distribution import (
     CountDistribution,
     PredictiveDistribution,
 )
-from skbayesnn.estimators.tasks._networks import RegressionNetwork
 from skbayesnn.inference import check_memory
 from skbayesnn.predictive import CountEnsemble
 
@@ -284,9 +283,6 @@ class Regression(Predictions, RegressorMixin):
         """Draw functions from the prior at the inferred precisions."""
         X, n_samples = self._check_X(X), count(n_samples, "n_samples")
         return self._functions(self._draw_prior(X, n_samples, generator(random_state)))
-
-    def _network_of_task(self, *given):
-        return RegressionNetwork(*given, self._y_is_1d)
 
     def _output_names(self, n_outputs):
         return range(n_outputs)

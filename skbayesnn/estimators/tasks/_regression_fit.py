@@ -46,6 +46,10 @@ from skbayesnn.posterior import (
 )
 
 MOST_APART = 1e8  # largest ratio of a given noise level to the spread of the targets
+TOO_FAR_APART = (
+    "{} ({}) and the standard deviation of the targets ({}) differ by too many orders of "
+    "magnitude. Give it in the units of y."
+)
 FEWEST_COUNTS = 0.5  # sum of counts that replaces 0 where the mean rate is taken
 IF_COUNTS = "If y holds counts, fit them with noise='poisson' or 'negative_binomial'."
 
@@ -222,7 +226,7 @@ class RegressionFit(Regression):
     @property
     def _noise(self):
         """Parameters of the noise."""
-        return Noise.of(self.noise)
+        return Noise._of(self.noise)
 
     def _noise_options(self, y_scaling, likelihood, rows):
         """Options of the problem: given noise levels, the noise network, and the units of y."""
@@ -245,10 +249,7 @@ class RegressionFit(Regression):
         ratio = np.where(free, 1.0, values / scale)
         ratio[~free & (values == 0)] = 1.0 / MOST_APART  # practically zero; precisions are finite
         if np.any((ratio < 1.0 / MOST_APART) | (ratio > MOST_APART)):
-            raise ValueError(
-                f"noise.std={self._noise.std} and the standard deviation of the targets ({scale}) "
-                "differ by too many orders of magnitude. Give it in the units of y."
-            )
+            raise ValueError(TOO_FAR_APART.format("noise.std", self._noise.std, scale))
         variances = _variances(errors, y_scaling, likelihood, free, values)
         least, most = look.noise_bounds(rows.y, y_scaling.scale) * np.sqrt(likelihood.relative)
         priors = list(hyperpriors_of_noise(self._noise, free))
@@ -354,9 +355,6 @@ def _variances(errors, y_scaling, likelihood, free, values):
             "would have to be met exactly. Leave noise.std at 'auto', or leave these rows out."
         )
     if np.any(ratio > MOST_APART) or np.any(needed < 1.0 / MOST_APART):
-        raise ValueError(
-            f"measurement_std (from {np.min(errors):g} to {np.max(errors):g}) and the standard "
-            f"deviation of the targets ({y_scaling.scale}) differ by too many orders of magnitude. "
-            "Give measurement_std in the units of y."
-        )
+        given = f"from {np.min(errors):g} to {np.max(errors):g}"
+        raise ValueError(TOO_FAR_APART.format("measurement_std", given, y_scaling.scale))
     return standardised_variances(errors, y_scaling)
