@@ -11,9 +11,9 @@ known.
 
 import matplotlib.pyplot as plt
 import numpy as np
-from scipy.stats import sobol_indices, uniform
 
 from skbayesnn import EvidenceMLPRegressor
+from skbayesnn.displays import SensitivityDisplay
 
 NOISE = 1.0  # per cent
 
@@ -96,24 +96,11 @@ plt.show()
 # %%
 # Sensitivity
 # -----------
-# The bars are shares of the variance of the yield over the measured range, for
-# 100 functions drawn from the posterior: their means and standard deviations.
+# The bars are shares of the variance of the yield over the measured range.
 
-shares = sobol_indices(
-    func=lambda x: model.sample_y(x.T, 100).T,
-    n=1024,
-    dists=[uniform(30, 60), uniform(1, 5)],
+SensitivityDisplay.from_estimator(model, X).ax_.set_yticklabels(
+    ["temperature", "time"]
 )
-_, ax = plt.subplots(figsize=(3.5, 1.6), layout="constrained")
-for offset, found, color, label in (
-    (-0.2, shares.first_order, BLUE, "by itself"),
-    (0.2, shares.total_order, ORANGE, "with interactions"),
-):
-    style = {"height": 0.38, "color": color, "label": label}
-    ax.barh([offset, 1 + offset], found.mean(0), xerr=found.std(0), **style)
-ax.set_yticks([0, 1], ["temperature", "time"])
-ax.set_xlabel("share of the variance")
-ax.legend(frameon=False)
 plt.show()
 
 # %%

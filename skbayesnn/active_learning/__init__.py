@@ -6,6 +6,19 @@ best value of a function instead (Bayesian optimisation).
 """
 
 from skbayesnn.active_learning._gain import information_gain, select, thin_training_set
-from skbayesnn.active_learning._suggest import suggest
+from skbayesnn.active_learning._suggest import (
+    Straddle,
+    log_expected_improvement,
+    suggest,
+    upper_confidence_bound,
+)
 
-__all__ = ["information_gain", "select", "suggest", "thin_training_set"]
+__all__ = [
+    "Straddle",
+    "information_gain",
+    "log_expected_improvement",
+    "select",
+    "suggest",
+    "thin_training_set",
+    "upper_confidence_bound",
+]

@@ -9,7 +9,7 @@ from scipy.special import erfcx, ndtr
 from scipy.stats import qmc
 from sklearn.utils import check_array
 
-from skbayesnn._typing import Estimator, RandomState
+from skbayesnn._typing import Array, Estimator, RandomState
 from skbayesnn.active_learning._gain import linear_models
 from skbayesnn.active_learning._inputs import resolve
 from skbayesnn.active_learning._linear import measured, observed
@@ -70,8 +70,7 @@ def suggest(
         * ``"upper_confidence_bound"``: ``mean + 2 std`` (Srinivas et al. 2010).
         * ``"thompson"``: a function drawn from the posterior for each experiment (Thompson 1933).
         * A callable of ``mean``, ``std`` (arrays, in units of y) and ``best``, which returns an
-          array. ``lambda mean, std, best: 1.96 * std - abs(mean - t)`` looks for the contour where
-          the function equals ``t`` (Bryan et al. 2005).
+          array, such as `Straddle`.
     maximize : bool, default=True
         Whether to look for large values of the function. If False, ``mean`` and ``best`` have the
         opposite sign, except for a callable ``acquisition``.
@@ -135,12 +134,31 @@ def suggest(
     return chosen
 
 
-def log_expected_improvement(mean, std, best):
+def log_expected_improvement(mean: Array, std: Array, best: float) -> Array:
     """Logarithm of the expected improvement over the best value.
 
     With ``z = (mean - best) / std`` it is ``ln std + ln(phi(z) + z Phi(z))`` (Jones, Schonlau &
     Welch 1998, equation 15). Far below the best value the sum cancels; ``ln phi(z) + ln(1 + z
     Phi(z)/phi(z))`` is accurate there (Ament et al. 2023, section 4.1).
+
+    Parameters
+    ----------
+    mean, std : ndarray of shape (n,)
+        Mean and standard deviation of the function, which is to be large.
+    best : float
+        Largest mean of the function at the training rows.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        Logarithms of improvements in the units of the function.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.active_learning import log_expected_improvement
+    >>> log_expected_improvement(np.array([0.0, -50.0]), np.ones(2), 0.0).round(2)
+    array([-9.20000e-01, -1.25874e+03])
     """
     with np.errstate(divide="ignore", over="ignore"):
         z = (mean - best) / np.maximum(std, np.finfo(float).tiny)
@@ -152,9 +170,60 @@ def log_expected_improvement(mean, std, best):
         return np.log(std) + np.where(z > FAR, close, distant)
 
 
+def upper_confidence_bound(mean: Array, std: Array, best: float) -> Array:
+    """Upper end ``mean + 2 std`` of an interval of the function (Srinivas et al. 2010).
+
+    Parameters
+    ----------
+    mean, std : ndarray of shape (n,)
+        Mean and standard deviation of the function, which is to be large.
+    best : float
+        Not used.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        Bounds, in the units of the function.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.active_learning import upper_confidence_bound
+    >>> upper_confidence_bound(np.zeros(2), np.array([1.0, 2.0]), 0.0)
+    array([2., 4.])
+    """
+    return mean + 2.0 * std
+
+
+class Straddle:
+    """Acquisition ``1.96 std - |mean - threshold|`` of rows near a contour of the function.
+
+    It is large where the function may lie on either side of the threshold (Bryan et al. 2005).
+
+    Parameters
+    ----------
+    threshold : float
+        Value whose contour is wanted, in units of y.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.active_learning import Straddle
+    >>> Straddle(1.0)(np.array([1.0, 3.0]), np.ones(2), 0.0)
+    array([ 1.96, -0.04])
+    """
+
+    def __init__(self, threshold: float) -> None:
+        self.threshold = threshold
+
+    def __call__(self, mean: Array, std: Array, best: float) -> Array:
+        """Evaluate at means and standard deviations ``(n,)``."""
+        return 1.96 * std - np.abs(mean - self.threshold)
+
+
 ACQUISITIONS = {
     "log_expected_improvement": log_expected_improvement,
-    "upper_confidence_bound": lambda mean, std, best: mean + 2.0 * std,
+    "upper_confidence_bound": upper_confidence_bound,
 }
 
 

@@ -19,7 +19,12 @@ from skbayesnn._docs import LinkToSite, documented
 from skbayesnn._typing import Estimator
 from skbayesnn.compose._distribution import MonotoneMap, TransformedDistribution
 from skbayesnn.estimators import EvidenceMLPRegressor
-from skbayesnn.estimators._pipeline import final_step, path_to_final_step, predictor
+from skbayesnn.estimators._pipeline import (
+    final_step,
+    path_to_final_step,
+    predictive_distribution,
+    predictor,
+)
 from skbayesnn.estimators.inputs._parameters import check
 from skbayesnn.estimators.inputs._rows import checked_weights
 from skbayesnn.estimators.tasks._regression import Predictions
@@ -220,8 +225,7 @@ class TransformedTargetRegressor(
                 "them out, or fit the targets as they are."
             )
         check_is_fitted(self)
-        model, rows = predictor(self.regressor_, X)
-        return TransformedDistribution(model.predict_distribution(rows), self._map)
+        return TransformedDistribution(predictive_distribution(self.regressor_, X), self._map)
 
     sample_y = _functions(EvidenceMLPRegressor.sample_y)
     sample_prior = _functions(EvidenceMLPRegressor.sample_prior)

@@ -9,9 +9,11 @@ give ``ax`` to draw elsewhere, in any style.
 from skbayesnn.displays._calibration import CalibrationDisplay
 from skbayesnn.displays._evidence import EvidenceDisplay
 from skbayesnn.displays._predictive import PredictiveDisplay
+from skbayesnn.displays._sensitivity import SensitivityDisplay
 
 __all__ = [
     "CalibrationDisplay",
     "EvidenceDisplay",
     "PredictiveDisplay",
+    "SensitivityDisplay",
 ]

@@ -5,6 +5,7 @@ from skbayesnn.estimators._base import BayesianMLP
 from skbayesnn.estimators._conformal import conformal_interval
 from skbayesnn.estimators._evidence_estimators import EvidenceMLPClassifier, EvidenceMLPRegressor
 from skbayesnn.estimators._hmc_estimators import HMCMLPClassifier, HMCMLPRegressor
+from skbayesnn.estimators._pipeline import predictive_distribution
 from skbayesnn.estimators._weights import DrawnPosterior, GaussianPosterior
 from skbayesnn.estimators.inputs._settings import Noise, Prior, Sampler, Solver
 from skbayesnn.estimators.predictions._categorical import CategoricalDistribution
@@ -30,4 +31,5 @@ __all__ = [
     "Sampler",
     "Solver",
     "conformal_interval",
+    "predictive_distribution",
 ]

@@ -59,3 +59,37 @@ def predictor(model: Estimator, X: ArrayLike) -> Any:
             model = model.best_estimator_
         else:
             return model, X
+
+
+def predictive_distribution(model: Estimator, X: ArrayLike, **kwargs: Any) -> Any:
+    """Predict the distribution of the targets by the last step of a pipeline, or by a search.
+
+    Parameters
+    ----------
+    model : estimator or Pipeline
+        Fitted model of this package, also with transformed targets, or a pipeline or search that
+        ends in one.
+    X : array-like of shape (n_samples, n_features)
+        Inputs of the whole pipeline.
+    **kwargs
+        Further arguments of ``predict_distribution``.
+
+    Returns
+    -------
+    PredictiveDistribution, TransformedDistribution or CategoricalDistribution
+        Distribution of the targets of all rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from skbayesnn import EvidenceMLPRegressor
+    >>> from skbayesnn.estimators import predictive_distribution
+    >>> X = np.linspace(-1, 1, 20)[:, None]
+    >>> model = make_pipeline(StandardScaler(), EvidenceMLPRegressor(())).fit(X, 2 * X[:, 0])
+    >>> predictive_distribution(model, X).ppf([0.1, 0.9]).shape
+    (20, 2)
+    """
+    model, X = predictor(model, X)
+    return model.predict_distribution(X, **kwargs)

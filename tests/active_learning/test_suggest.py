@@ -11,8 +11,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor, Prior
-from skbayesnn.active_learning import suggest
-from skbayesnn.active_learning._suggest import _Search, log_expected_improvement
+from skbayesnn.active_learning import Straddle, log_expected_improvement, suggest
+from skbayesnn.active_learning._suggest import _Search
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
@@ -104,10 +104,7 @@ def test_constraints_and_costs(model):
 
 
 def test_contours(model):
-    def straddle(mean, std, best):
-        return 1.96 * std - np.abs(mean - 3.0)
-
-    X = suggest(model, LIMITS, acquisition=straddle, random_state=0)
+    X = suggest(model, LIMITS, acquisition=Straddle(3.0), random_state=0)
     mean, std = model.predict(X), model.predict_std(X, kind="epistemic")
     assert abs(mean[0] - 3.0) < 1.96 * std[0]
 

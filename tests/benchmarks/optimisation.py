@@ -25,8 +25,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
 
 from skbayesnn import EvidenceMLPRegressor
-from skbayesnn.active_learning import suggest
-from skbayesnn.active_learning._suggest import log_expected_improvement
+from skbayesnn.active_learning import log_expected_improvement, suggest
 
 N_EVALUATIONS = 30
 ALPHA = np.array([1.0, 1.2, 3.0, 3.2])

@@ -22,8 +22,7 @@ from skbayesnn import (
     Sampler,
 )
 from skbayesnn.compose import TransformedTargetRegressor
-from skbayesnn.estimators import AveragedRegressor, conformal_interval
-from skbayesnn.metrics._scorers import distribution
+from skbayesnn.estimators import AveragedRegressor, conformal_interval, predictive_distribution
 from skbayesnn.model_selection import AllData, EvidenceSearch, evidence_score
 from tests.tools import BRIEF, set_block_doubles
 
@@ -196,10 +195,10 @@ def test_averages_searches_and_pipelines():
         {"evidencemlpregressor__hidden_layer_sizes": [(), (2,)]},
         combine="equal",
     ).fit(X, Y)
-    at = search.predict_distribution(GRID)
+    at = predictive_distribution(search, GRID)
     check_identities(at, 3)
     assert_array_equal(at.mean(), search.predict(GRID))
-    both = [distribution(model, GRID) for model in search.estimators_]
+    both = [predictive_distribution(model, GRID) for model in search.estimators_]
     y = np.zeros((3, 2))
     assert_allclose(at.pdf(y), np.mean([one.pdf(y) for one in both], axis=0), rtol=1e-10)
     assert isinstance(search.predictor_, AveragedRegressor)
@@ -210,8 +209,8 @@ def test_averages_searches_and_pipelines():
     theirs = GridSearchCV(
         search.estimator, search.param_grid, scoring=evidence_score, cv=AllData()
     ).fit(X, Y)
-    best = distribution(theirs.best_estimator_, GRID)
-    assert_array_equal(distribution(theirs, GRID).mean(), best.mean())
+    best = predictive_distribution(theirs.best_estimator_, GRID)
+    assert_array_equal(predictive_distribution(theirs, GRID).mean(), best.mean())
 
 
 @pytest.mark.parametrize(
@@ -226,7 +225,7 @@ def test_averages_searches_and_pipelines():
 def test_classes(engine, cuts):
     labels = np.array(["a", "b", "c"])[np.digitize(Y[:, 0], cuts)]
     model = clone(engine).fit(X, labels)
-    at, p = model.predict_distribution(GRID), model.predict_proba(GRID)
+    at, p = predictive_distribution(make_pipeline(model), GRID), model.predict_proba(GRID)
     assert_array_equal(at.mean(), p)
     assert_array_equal(at.mode(), model.predict(GRID))
     assert_array_equal(at.pmf(["b"] * 3), p[:, 1])

@@ -115,6 +115,10 @@ class PredictiveDistribution(Distribution):
     needs_errors : bool, default=False
         Whether there is no other noise, and so no density without ``errors``.
 
+    See Also
+    --------
+    predictive_distribution : For a pipeline.
+
     Examples
     --------
     >>> import numpy as np

@@ -1,0 +1,58 @@
+"""Sensitivity indices of functions whose indices are known."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import PolynomialFeatures
+
+from skbayesnn import EvidenceMLPRegressor
+from skbayesnn.displays import SensitivityDisplay
+from skbayesnn.metrics import derivative_indices, sobol_indices
+
+RNG = np.random.default_rng(0)
+X = RNG.uniform(-1, 1, (200, 3)) * [1.0, 10.0, 0.1]
+NOISE = RNG.standard_normal((200, 2))
+
+
+def linear(y):
+    return EvidenceMLPRegressor((), noise="constant", random_state=0).fit(X, y)
+
+
+def test_indices_of_a_linear_function():
+    model = linear(X @ np.array([[2.0, 0.0], [0.1, 0.0], [0.0, 30.0]]) + 0.5 * NOISE)
+    caused = model.coefs_[0].T ** 2 * np.var(X, axis=0)
+    index, std = derivative_indices(model, X, n_draws=1000)
+    assert_allclose(index, caused, rtol=1e-9)
+    relative = model.coefs_std_[0].T / np.abs(model.coefs_[0].T)
+    sure = relative < 0.1  # of c^2 with c normal: variance c^4 (4 r^2 + 2 r^4)
+    expected = caused * np.sqrt(4.0 * relative**2 + 2.0 * relative**4)
+    assert sure.sum() == 3
+    assert np.all(np.abs(std / expected - 1.0)[sure] < 4 / np.sqrt(2 * 1000))
+    first, first_std, total, _ = sobol_indices(model, X, n_points=2**12)
+    shares = caused / caused.sum(axis=1, keepdims=True)
+    assert_allclose(first, shares, atol=0.005)
+    assert_allclose(total, shares, atol=0.005)
+    assert first_std.shape == (2, 3)
+
+
+def test_interaction_counts_in_the_total_alone():
+    """First-order indices of a product of two centred inputs vanish, the total ones are 1."""
+    y = X[:, 0] * X[:, 1] + 0.05 * NOISE[:, 0]
+    steps = PolynomialFeatures(2), EvidenceMLPRegressor((), noise="constant", random_state=0)
+    model = make_pipeline(*steps).fit(X, y)
+    balanced = np.vstack([X, -X])
+    first, _, total, _ = sobol_indices(model, balanced, n_points=2**12)
+    assert_allclose(first, 0.0, atol=0.02)
+    assert_allclose(total, [1.0, 1.0, 0.0], atol=0.02)
+
+
+def test_display_orders_the_inputs():
+    pytest.importorskip("matplotlib").use("Agg")
+    model = linear(X @ [0.5, 0.2, 0.0] + 0.1 * NOISE[:, 0])
+    display = SensitivityDisplay.from_estimator(model, X, n_points=256)
+    assert [label.get_text() for label in display.ax_.get_yticklabels()] == ["x1", "x0", "x2"]
+    widths = [bar.get_width() for bar in display.bars_[1]]
+    assert_allclose(widths, np.sort(display.indices[2])[::-1])
+    with pytest.raises(ValueError, match="There is no output 1"):
+        SensitivityDisplay.from_estimator(model, X, output=1)
