@@ -100,7 +100,7 @@ combine : str, default="posterior"
 
     * ``"posterior"``: networks drawn from the posterior, if there are any (``measure_evidence``).
       Otherwise as ``"tempered"``; in regression, where the size was chosen and short chains take
-      seconds, their networks, stacked over noise models, have half of the weight.
+      seconds, their networks, stacked over noise models, have up to 65 % of the weight.
     * ``"tempered"``: all minima, also those of the networks that ``hidden_layer_sizes="auto"`` has
       tried (unless the noise is ``"input_dependent"`` or ``"student_t"``) and of the noise models
       that ``noise="auto"`` has tried. Their shares fall by a factor ``e`` for every 0.05 nats of

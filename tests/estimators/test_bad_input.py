@@ -173,8 +173,8 @@ def test_data(estimator, what, value, message):
 
 
 TARGETS_OF_REGRESSORS = [
-    (replaced(Y, 3, np.nan), "Input y contains NaN"),
-    (replaced(Y, 3, -np.inf), "Input y contains infinity"),
+    (replaced(Y, 3, np.nan), "Input y contains NaN. Leave out the rows"),
+    (replaced(Y, 3, -np.inf), "Input y contains infinity.* Leave out the rows"),
     (replaced(np.column_stack([Y, Y]), (3, 1), np.nan), "y contains NaN"),
     (LABELS, "y must hold numbers; .* EvidenceMLPClassifier"),
     (LABELS.astype(object), "y must hold numbers; .* EvidenceMLPClassifier"),
@@ -187,7 +187,7 @@ TARGETS_OF_CLASSIFIERS = [
     (np.full(30, "yes"), "only one class: 'yes'"),
     (np.zeros(30, dtype=int), "only one class: 0"),
     (Y, "Unknown label type: continuous"),
-    (replaced((Y > 0).astype(float), 3, np.nan), "Input y contains NaN"),
+    (replaced((Y > 0).astype(float), 3, np.nan), "Input y contains NaN. Leave out the rows"),
     (np.column_stack([Y > 0, Y > 1]), "must hold class probabilities"),
     (LABELS[:-1], "inconsistent numbers of samples"),
     (None, "requires y to be passed"),

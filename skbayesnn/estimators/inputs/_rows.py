@@ -41,6 +41,7 @@ MOST_OUTLIERS = 0.4  # largest share of the rows; more would shift the quantiles
 FEWEST_WITH_OUTLIERS = 15  # least number of rows in which some can count as outliers
 TIMES_THE_REST = 2.0  # least ratio of the standard deviations with and without outliers
 TIMES_FEW = 5.0  # this ratio for less than `FEWEST_ROWS`, whose quantiles vary
+LEAVE_OUT = "Leave out the rows without a finite target."
 
 
 def generator(random_state: RandomState) -> np.random.Generator:
@@ -57,7 +58,7 @@ def numeric(y):
             "y must hold numbers; for class labels use a classifier, such as EvidenceMLPClassifier."
         ) from error
     if not np.all(np.isfinite(y)):
-        raise ValueError("Input y contains NaN or infinity.")
+        raise ValueError(f"Input y contains NaN or infinity. {LEAVE_OUT}")
     return y[:, None] if y.ndim == 1 else y
 
 
@@ -114,6 +115,8 @@ def validated(estimator, X, *y, **options):
     try:
         return validate_data(estimator, X, *y, dtype=np.float64, **options)
     except (TypeError, ValueError) as error:
+        if "Input y contains" in str(error):
+            raise ValueError(f"{error} {LEAVE_OUT}") from None
         cells = np.asarray(X, dtype=object)
         if cells.ndim != 2:
             raise

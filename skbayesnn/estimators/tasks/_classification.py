@@ -24,7 +24,7 @@ from skbayesnn.predictive import class_probabilities
 SUM_TOLERANCE = 1e-6  # by which class probabilities of a row may miss 1
 WANTED = (
     "y with several columns must hold class probabilities, which are not negative and sum to 1 in "
-    "every row."
+    "every row. For several labels of a row use sklearn.multioutput.MultiOutputClassifier."
 )
 OF_CLASSES = """Predictions of classes.
 
@@ -54,7 +54,7 @@ def class_shares(y):
     except (TypeError, ValueError) as error:
         raise ValueError(f"{WANTED} {error}") from error
     if np.any(shares < 0) or np.any(np.abs(shares.sum(axis=1) - 1.0) > SUM_TOLERANCE):
-        raise ValueError(f"{WANTED} Several labels of a row are not supported.")
+        raise ValueError(WANTED)
     classes = np.arange(shares.shape[1]) if names is None else np.asarray(names)
     order = np.argsort(classes, kind="stable")
     return classes[order], shares[:, order]
