@@ -17,11 +17,12 @@ noise : str, float, array-like, dict or Noise, default="auto"
 class_weight : None, "balanced" or dict, default=None
     Factors of the weights of rows, by class: a dict (1 for classes that it does not name), or
     ``"balanced"``: inversely proportional to the weight of the class, so that all classes count
-    equally and the total weight does not change. Do not compare evidences under different factors.
+    equally and the total weight does not change. Probabilities are then those of data with these
+    weights. Do not compare evidences under different factors.
 activation : {"tanh", "logistic", "relu", "identity", "silu", "gelu"}, default="tanh"
     Activation function of the hidden units.
 random_state : int, RandomState instance or None, default=None
-    Seed of all random numbers.
+    Seed of all random numbers. With an integer every fit of the same data gives the same result.
 fit_intercept : bool, default=True
     Whether outputs have intercepts. Use ``False`` if the data are centred, or X has a constant
     column. X, and y of regressors, are then scaled, but not shifted. Hidden units keep their
@@ -35,7 +36,7 @@ Attributes
 weight_group_names_ : list of str
     Names of the groups of weights that share a precision.
 n_outputs_ : int
-    For classifiers activations of the network: 1 for two classes, else one per class.
+    Number of outputs; for classifiers of activations: 1 for two classes, else one per class.
 n_features_in_ : int
     Number of inputs.
 feature_names_in_ : ndarray of str
@@ -219,7 +220,8 @@ n_jobs : int, optional
     Number of parallel processes for the chains (joblib). The draws do not depend on it.
 verbose : int, default=0
     If positive, print some ten lines while sampling, with the time so far and about how much is
-    left, or one for every process; what is chosen before is told as by the evidence estimators.
+    left, or one for every process. Networks and noise models that are tried before are reported as
+    by the evidence estimators.
 warm_start : bool, default=False
     Continue the chains of the last fit if only ``n_draws`` was raised, or if they had ended before,
     at ``max_time`` or by Ctrl-C. The result equals that of one longer fit. After any other change
@@ -234,6 +236,7 @@ log_evidence_ : float
 log_evidence_std_ : float
     Standard error of ``log_evidence_``, from independent populations.
 hidden_layer_sizes_ : tuple of int
+    Units of each hidden layer, as given or chosen.
 candidates_ : tuple of Candidate
     Networks of ``hidden_layer_sizes="auto"`` that were tried, as in evidence estimators.
 diagnostics_ : Diagnostics
@@ -241,7 +244,7 @@ diagnostics_ : Diagnostics
 comparison_ : Comparison
     Predictions, noise and evidence of a fitted estimator given as ``init`` of the `Sampler`,
     compared with those of the samples at training rows, between them, and in a margin around their
-    range, with a verdict.
+    range, with a verdict. `from_evidence` sets ``init``; without it there is no ``comparison_``.
 weight_precisions_ : ndarray of shape (n_groups,)
     Geometric posterior mean of ``alpha`` of every weight group (standardised units).
 feature_relevance_ : ndarray of shape (n_features,)

@@ -9,7 +9,8 @@ from sklearn.utils import check_array
 
 from skbayesnn._docs import documented
 from skbayesnn._typing import Array, Estimator, RandomState
-from skbayesnn.estimators._pipeline import named, predictor
+from skbayesnn.estimators._pipeline import predictor
+from skbayesnn.estimators.inputs._rows import named
 
 
 def sobol_indices(

@@ -188,6 +188,8 @@ TARGETS_OF_CLASSIFIERS = [
     (np.zeros(30, dtype=int), "only one class: 0"),
     (Y, "Unknown label type: continuous"),
     (replaced((Y > 0).astype(float), 3, np.nan), "Input y contains NaN. Leave out the rows"),
+    (replaced(LABELS.astype(object), 3, np.nan), "Input y contains NaN. Leave out the rows"),
+    (replaced(LABELS.astype(object), 3, None), "all strings or all numbers. Leave out rows"),
     (np.column_stack([Y > 0, Y > 1]), "must hold class probabilities"),
     (LABELS[:-1], "inconsistent numbers of samples"),
     (None, "requires y to be passed"),

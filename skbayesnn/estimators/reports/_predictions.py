@@ -135,8 +135,10 @@ class LeftOutScores(NamedTuple):
     def __str__(self):
         if self.n_rows <= TOO_FEW:
             return "not compared: too few rows"
+        if np.isnan(self.share) and np.isnan(self.coverage):
+            return "not compared: predictions of left-out rows fail"
         if np.isnan(self.share):
-            return "not compared: targets are equal, or predictions of left-out rows fail"
+            return "not compared: all targets are equal"
         if self.explains_nothing:
             return f"explain nothing; {self._value}"
         if not np.isnan(self.loss):

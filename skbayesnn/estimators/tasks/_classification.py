@@ -231,9 +231,15 @@ class Classification(ClassifierMixin):
 
     def _encode(self, y):
         y = column_or_1d(y, warn=True)
+        try:
+            classes, codes = np.unique(y, return_inverse=True)
+        except TypeError as error:  # types that cannot be sorted, such as strings and None
+            raise ValueError(
+                "Labels must be all strings or all numbers. Leave out rows without a label."
+            ) from error
         check_classification_targets(y)
         if not hasattr(self, "classes_"):
-            self.classes_, codes = np.unique(y, return_inverse=True)
+            self.classes_ = classes
             return codes[:, None].astype(float)
         unknown = np.setdiff1d(y, self.classes_)
         if len(unknown):
