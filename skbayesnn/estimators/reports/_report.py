@@ -79,7 +79,7 @@ class EvidenceReport(Printed):
     predictions : LeftOutScores
         Predictions of left-out rows, compared with the simplest model.
     noise : str
-        The noise model.
+        The noise model; empty for classifiers.
     tried : tuple of tuple of int
         Hidden layers that were tried, or that predict together if networks were drawn; empty if
         they were given.
@@ -180,7 +180,7 @@ class EvidenceReport(Printed):
             line = f"{line}{pruned}{best}"
         for sizes, drawn in self.beside.items():
             line = f"{line}, which predict together with {drawn} drawn networks of {sizes}"
-        if self.noise_std is not None:
+        if self.noise:
             line = f"{line}; {self.noise} noise"
         if tried and not self.n_drawn:
             line = f"{line}; tried: {tried}"
