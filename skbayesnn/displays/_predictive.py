@@ -24,8 +24,8 @@ BANDS = ("#CFE6F5", "#8EC3E6")  # light: total; dark: weights alone
 class PredictiveDisplay(Display):
     """Mean, error bars, drawn functions and data along one input.
 
-    The error bars have two parts (MacKay 1992, section 2.6; Bishop 5.172-5.173): the uncertainty
-    of the weights, and the noise. Create it with `from_estimator`.
+    The error bars have two parts (MacKay 1992, section 2.6; Bishop 2006, equations 5.172-5.173):
+    the uncertainty of the weights, and the noise. Create it with `from_estimator`.
 
     Parameters
     ----------
