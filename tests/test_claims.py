@@ -88,11 +88,13 @@ def sampling_with_noise_of_inputs_is_better_but_on_yacht():
     return better == ["energy", "concrete", "boston", "airfoil"]
 
 
-def showcase_is_best_but_slower_than_the_gaussian_process():
-    best = min({row["model"] for row in rows_of("showcase")}, key=lambda m: showcase(m, "RMSE"))
-    ours, theirs = "EvidenceMLPRegressor", "GaussianProcessRegressor"
-    denser = showcase(ours, "LL") > showcase(theirs, "LL") > showcase("BayesianRidge", "LL")
-    return best == ours and denser and showcase(theirs, "fit_s") < showcase(ours, "fit_s")
+def showcase_has_the_smallest_error():
+    models = {row["model"] for row in rows_of("showcase")}
+    return min(models, key=lambda m: showcase(m, "RMSE")) == "EvidenceMLPRegressor"
+
+
+def the_gaussian_process_is_faster():
+    return showcase("GaussianProcessRegressor", "fit_s") < showcase("EvidenceMLPRegressor", "fit_s")
 
 
 def at_most_three_errors_apart_on_pima():
@@ -121,8 +123,9 @@ CLAIMS = {
         "first split of three sets": bde_is_better_on_three_first_splits,
         "published figures of TabPFN "
         "are better on airfoil": published_figures_are_better_on_airfoil,
-        "The table compares it with other estimators on ten random splits"
-        "": showcase_is_best_but_slower_than_the_gaussian_process,
+        "The table compares it with "
+        "other estimators on ten random splits": showcase_has_the_smallest_error,
+        "It is faster on these 426 rows": the_gaussian_process_is_faster,
     },
     "doc/guide/comparison.md": {
         "the default has a higher log density than every other model that was run on all "
