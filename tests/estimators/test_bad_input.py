@@ -117,7 +117,7 @@ REGRESSOR_PARAMETERS = [
     ({"noise": Noise(std=None)}, "noise.std must be 'auto', .* got None"),
     ({"noise": 0.0}, "noise.std .* finite, got 0.0. .* without noise, give a small .* 0.001 times"),
     ({"noise": np.nan}, "noise.std must be positive and finite, got nan"),
-    ({"noise": [0.1, 0.2]}, "noise.std must be one number or 1 numbers"),
+    ({"noise": [0.1, 0.2]}, "noise.std must be one number, got an array"),
     ({"noise": {1: 0.1}}, r"noise.std names 1, but this model has \[0\]"),
     ({"noise": {0: -0.1}}, "got -0.1 for 0"),
     ({"noise": Noise(hidden_layer_sizes=(0,))}, "noise.hidden_layer_sizes must be a tuple"),
