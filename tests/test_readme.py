@@ -15,6 +15,9 @@ def test_code_of_the_readme():
     names = {}
     exec(blocks[0], names)
     assert names["model"].hidden_layer_sizes_ == (4,)
+    report = " ".join(repr(names["model"].evidence_report_).split())
+    shown = " ".join(re.findall(r"^#\s+(Predictions.*|\d.*) *", blocks[0], re.M))
+    assert report.startswith(shown.removesuffix(" ..."))
     for block in blocks[1:]:
         exec(block, names)
     assert names["sampled"].diagnostics_.converged

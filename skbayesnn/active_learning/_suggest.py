@@ -14,9 +14,8 @@ from skbayesnn.active_learning._gain import linear_models
 from skbayesnn.active_learning._inputs import resolve
 from skbayesnn.active_learning._linear import measured, observed
 from skbayesnn.estimators import PredictiveDistribution
-from skbayesnn.estimators._pipeline import named
 from skbayesnn.estimators.inputs._parameters import count
-from skbayesnn.estimators.inputs._rows import generator
+from skbayesnn.estimators.inputs._rows import generator, named
 from skbayesnn.estimators.tasks._regression_fit import RegressionFit
 from skbayesnn.network import row_blocks
 
@@ -60,8 +59,8 @@ def suggest(
     estimator : estimator or Pipeline
         Fitted regressor of this package with one output, or a pipeline that ends in one.
     candidates : array-like of shape (n_candidates, n_features), list of tuples or Bounds
-        Inputs of possible experiments, also a data frame; or limits of every input: a list of pairs
-        ``(low, high)``, or `scipy.optimize.Bounds`.
+        Inputs of possible experiments, also a data frame; or limits of every input: a list of
+        tuples ``(low, high)``, or `scipy.optimize.Bounds`. Arrays and lists of lists are rows.
     n : int, default=1
         Number of experiments.
     acquisition : str or callable, default="log_expected_improvement"
@@ -110,6 +109,12 @@ def suggest(
     search = _Search(estimator, acquisition, maximize, cost, constraint)
     bounds, rng = _bounds(candidates), generator(random_state)
     if bounds is not None:
+        n_features = getattr(estimator, "n_features_in_", len(bounds))
+        if len(bounds) != n_features:
+            raise ValueError(
+                f"There are limits of {len(bounds)} inputs, but the estimator has {n_features}. "
+                "Give a tuple (low, high) for every input."
+            )
         unit = qmc.Sobol(len(bounds), scramble=False).random_base2(LOG_CANDIDATES)
         unit = (unit + rng.random(len(bounds))) % 1.0  # a random shift leaves it balanced
         pool = bounds[:, 0] + unit * (bounds[:, 1] - bounds[:, 0])
@@ -119,7 +124,10 @@ def suggest(
         pool = check_array(candidates, dtype=np.float64, input_name="candidates")
     pool = pool[search.possible(pool)]
     if (bounds is None and len(pool) < n) or len(pool) == 0:
-        raise ValueError(f"Only {len(pool)} candidates are possible, {n} are wanted.")
+        raise ValueError(
+            f"Only {len(pool)} candidates are possible, {n} are wanted. Give more candidates, or a "
+            "constraint that allows more of them."
+        )
     chosen: Any = np.empty((0, pool.shape[1]))
     taken: list[int] = []
     for _ in range(n):

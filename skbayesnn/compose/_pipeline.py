@@ -60,7 +60,8 @@ class Pipeline(LinkToSite, Delegating, sklearn.pipeline.Pipeline):
     """Pipeline with the predictions and the evidence of its last step.
 
     `sklearn.pipeline.Pipeline` lacks methods such as ``predict_interval``. This pipeline adds the
-    error bars, intervals, densities and drawn functions of its last step.
+    error bars, intervals, densities and drawn functions of its last step. Derivatives are by the
+    inputs of the last step: ``pipeline[-1].predict_gradient(pipeline[:-1].transform(X))``.
 
     Parameters
     ----------

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_consistent_length
 from skbayesnn._typing import Array, Axes, Estimator, RandomState
 from skbayesnn.displays._display import BLUE, NETWORKS, Display, feature_names, output_index
 from skbayesnn.estimators._pipeline import predictor
-from skbayesnn.metrics._scorers import moments
+from skbayesnn.metrics._scorers import distribution, moments
 
 BANDS = ("#CFE6F5", "#8EC3E6")  # light: total; dark: weights alone
 
@@ -24,8 +24,8 @@ BANDS = ("#CFE6F5", "#8EC3E6")  # light: total; dark: weights alone
 class PredictiveDisplay(Display):
     """Mean, error bars, drawn functions and data along one input.
 
-    The error bars have two parts (MacKay 1992, section 2.6; Bishop 5.172-5.173): the uncertainty
-    of the weights, and the noise. Create it with `from_estimator`.
+    The error bars have two parts (MacKay 1992, section 2.6; Bishop 2006, equations 5.172-5.173):
+    the uncertainty of the weights, and the noise. Create it with `from_estimator`.
 
     Parameters
     ----------
@@ -36,11 +36,13 @@ class PredictiveDisplay(Display):
     epistemic_std : ndarray of shape (n,), optional
         Standard deviations without noise.
     functions : ndarray of shape (n, n_functions), optional
-        Functions drawn from the posterior, without noise.
+        Functions drawn from the posterior, without noise; for counts their rates.
     x_data, y_data : ndarray of shape (n_data,), optional
         Data points.
     feature_name, target_name, data_name : str
         Names of the axes and the points.
+    least : float, default=-inf
+        Least possible target, at which bands end: 0 for counts.
 
     Attributes
     ----------
@@ -75,6 +77,7 @@ class PredictiveDisplay(Display):
     feature_name: str = "x"
     target_name: str = "y"
     data_name: str = "data"
+    least: float = -np.inf
 
     @classmethod
     def from_estimator(
@@ -86,6 +89,7 @@ class PredictiveDisplay(Display):
         feature: int | str = 0,
         output: int = 0,
         fixed: dict[Any, Any] | None = None,
+        exposure: ArrayLike | None = None,
         n_functions: int = 5,
         margin: float = 0.1,
         grid_resolution: int = 200,
@@ -108,6 +112,9 @@ class PredictiveDisplay(Display):
             Index of the output, if there are several.
         fixed : dict, optional
             Values of other inputs, by number or name.
+        exposure : array-like of shape (n_samples,), optional
+            Exposures of the counts ``y``. Points are then rates, counts divided by exposures, and
+            the band with noise is that of a rate at the median exposure.
         n_functions : int, default=5
             Functions drawn from the posterior.
         margin : float, default=0.1
@@ -128,16 +135,25 @@ class PredictiveDisplay(Display):
         mean, std = (some.reshape(len(x), -1) for some in moments(model, rows))
         n_outputs = mean.shape[1]
         output = output_index(output, n_outputs)
+        counts = getattr(model, "_counts", False)
+        if counts and model._has_exposures and exposure is None and y is not None:
+            raise ValueError("The model was fitted with exposures. Pass those of y as exposure.")
+        if exposure is not None:
+            exposure = check_array(exposure, ensure_2d=False)
+            typical = np.median(exposure)
+            std = distribution(model, rows, typical).std()[:, None] / typical
         epistemic, functions, x_data, y_data = None, None, None, None
         if isinstance(model, NETWORKS):  # draws by others may include the noise
             epistemic = model.predict_std(rows, kind="epistemic").reshape(mean.shape)[:, output]
             if n_functions:
                 functions = model.sample_y(rows, n_functions, random_state)
                 functions = functions.reshape(*mean.shape, n_functions)[:, output]
+                functions = np.exp(functions) if counts else functions  # they are log rates
         if y is not None:
-            check_consistent_length(X, y)
+            check_consistent_length(X, y, exposure)
             x_data = column(X, index).astype(float)
             y_data = _target(check_array(y, ensure_2d=False), output, n_outputs)
+            y_data = y_data if exposure is None else y_data / exposure
         display = cls(
             x,
             mean[:, output],
@@ -147,8 +163,9 @@ class PredictiveDisplay(Display):
             x_data=x_data,
             y_data=y_data,
             feature_name=names[index],
-            target_name=_target_name(y, output, n_outputs),
+            target_name=_target_name(y, output, n_outputs) if exposure is None else "rate",
             data_name="data" if len(names) == 1 else "data (other inputs vary)",
+            least=0.0 if counts else -np.inf,
         )
         return display.plot(ax, **plot_options)
 
@@ -177,6 +194,7 @@ class PredictiveDisplay(Display):
             for std, color, name in parts:
                 style = {"color": color, "lw": 0, "label": f"{name}, ±{n_std:g} sd"}
                 low, high = self.mean - n_std * std, self.mean + n_std * std
+                low = np.maximum(low, self.least)
                 self.bands_.append(axes.fill_between(self.x, low, high, **style))
             self.functions_ = []
             if self.functions is not None:

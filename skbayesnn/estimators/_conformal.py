@@ -40,10 +40,10 @@ def conformal_interval(
     where the noise model is wrong. It is the mean over rows: intervals may be too wide for some and
     too narrow for others. Leave-one-out predictions keep the precisions and noise levels, so the
     coverage is not guaranteed where single rows determine these, nor where the noise was given far
-    too small: nonlinear networks then follow single rows further than left-out predictions show. Of
-    60 rows, with a tenth of the true noise given, intervals of coverage 0.9 held 0.74 to 0.80 of
-    new ones. Ends of intervals of counts are half a count further out before they are stretched,
-    and counts afterwards.
+    too small: nonlinear networks then follow single rows further than left-out predictions show.
+    After fits of 60 rows with a tenth of the true noise, intervals of coverage 0.9 held 74 to 80 %
+    of new targets. Ends of intervals of counts are half a count further out before they are
+    stretched, and counts afterwards.
 
     Parameters
     ----------

@@ -17,11 +17,12 @@ noise : str, float, array-like, dict or Noise, default="auto"
 class_weight : None, "balanced" or dict, default=None
     Factors of the weights of rows, by class: a dict (1 for classes that it does not name), or
     ``"balanced"``: inversely proportional to the weight of the class, so that all classes count
-    equally and the total weight does not change. Do not compare evidences under different factors.
+    equally and the total weight does not change. Probabilities are then those of data with these
+    weights. Do not compare evidences under different factors.
 activation : {"tanh", "logistic", "relu", "identity", "silu", "gelu"}, default="tanh"
     Activation function of the hidden units.
 random_state : int, RandomState instance or None, default=None
-    Seed of all random numbers.
+    Seed of all random numbers. With an integer every fit of the same data gives the same result.
 max_time : float or None, default=None
     Seconds after which the fit stops, uses the best it has found, and warns. It may overrun by 50 %
     (at least 1 s). The warm-up of chains ends after half of the time that is left when it begins,
@@ -47,7 +48,7 @@ feature_relevance_ : ndarray of shape (n_features,)
 hidden_layer_sizes_ : tuple of int
     Units of each hidden layer, as given or chosen; the minima may have fewer after pruning.
 n_outputs_ : int
-    For classifiers activations of the network: 1 for two classes, else one per class.
+    Number of outputs; for classifiers of activations: 1 for two classes, else one per class.
 n_features_in_ : int
     Number of inputs.
 feature_names_in_ : ndarray of str
@@ -109,7 +110,7 @@ combine : str, default="posterior"
 
     * ``"posterior"``: networks drawn from the posterior, if there are any (``measure_evidence``).
       Otherwise as ``"tempered"``; in regression, where the size was chosen and short chains take
-      seconds, their networks, stacked over noise models, have half of the weight.
+      seconds, their networks, stacked over noise models, have up to 65 % of the weight.
     * ``"tempered"``: all minima, also those of the networks that ``hidden_layer_sizes="auto"`` has
       tried (unless the noise is ``"input_dependent"`` or ``"student_t"``) and of the noise models
       that ``noise="auto"`` has tried. Their shares fall by a factor ``e`` for every 0.05 nats of
@@ -217,7 +218,8 @@ n_jobs : int, optional
     Number of parallel processes for the chains (joblib). The draws do not depend on it.
 verbose : int, default=0
     If positive, print some ten lines while sampling, with the time so far and about how much is
-    left, or one for every process; what is chosen before is told as by the evidence estimators.
+    left, or one for every process. Networks and noise models that are tried before are reported as
+    by the evidence estimators.
 warm_start : bool, default=False
     Continue the chains of the last fit if only ``n_draws`` was raised, or if they had ended before,
     at ``max_time`` or by Ctrl-C. The result equals that of one longer fit. After any other change
@@ -238,7 +240,7 @@ diagnostics_ : Diagnostics
 comparison_ : Comparison
     Predictions, noise and evidence of a fitted estimator given as ``init`` of the `Sampler`,
     compared with those of the samples at training rows, between them, and in a margin around their
-    range, with a verdict.
+    range, with a verdict. `from_evidence` sets ``init``; without it there is no ``comparison_``.
 coefs_, intercepts_ : list of ndarray
     Weights of the draw of highest density in the units of X and y.
 networks_ : sequence of FittedNetwork

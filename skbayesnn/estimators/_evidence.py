@@ -279,7 +279,7 @@ class EvidenceMLP(BayesianMLP):
             noise_log_evidences={k: v + shift for k, v in result.noise_log_evidences.items()},
             informed=not posterior.groups.centred,
             predictions=self._predictions,
-            noise=result.noise,
+            noise=getattr(self, "noise_model_", ""),
             tried=tuple(candidate.hidden_layer_sizes for candidate in result.growth),
         )
 

@@ -305,7 +305,7 @@ class HMCMLP(BayesianMLP):
         if rows:
             given = np.flatnonzero(self._row_index >= 0)
             n_bytes = 16.0 * weights.shape[0] * len(given)
-            self._warn_of_memory(n_bytes, "What draws say about rows", "rows=False")
+            self._warn_of_memory(n_bytes, "Keeping a number for every draw and row", "rows=False")
             groups |= self._row_groups(self._row_index[given], generator(random_state))
             coords["row"] = self._row_numbers[given]
             names = {*groups["log_likelihood"], *groups["observed_data"]}

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 from numpy.typing import ArrayLike
 from sklearn.pipeline import Pipeline
 
-from skbayesnn._typing import Array, Estimator
+from skbayesnn._typing import Estimator
 
 
 def final_step(model: Estimator) -> Estimator:
@@ -34,17 +33,6 @@ def before_final_step(model: Estimator, X: ArrayLike) -> Any:
             X = model[:-1].transform(X)
         model = model.steps[-1][1]
     return X
-
-
-def named(model: Estimator, X: Array) -> Any:
-    """Give rows ``(n, n_features)`` the column names with which a model was fitted, if any.
-
-    The result is a data frame if the model has names for as many columns, and pandas is in use.
-    """
-    names, pandas = getattr(model, "feature_names_in_", None), sys.modules.get("pandas")
-    if names is None or pandas is None or len(names) != X.shape[1]:
-        return X
-    return pandas.DataFrame(X, columns=names)
 
 
 def predictor(model: Estimator, X: ArrayLike) -> Any:

@@ -174,8 +174,8 @@ def fit_by_sampling(
 def _begun(chosen, recipe, settings, seeds, workers):
     """Run new chains, from draws of a population if there is one, and else from near minima.
 
-    Each of the former chains consists of short ones that start at different draws, most of them
-    from one of the independent populations. R-hat thus compares populations (Margossian et al.
+    A chain that starts from draws consists of short chains from different draws, most of them from
+    one of the independent populations. R-hat thus compares populations (Margossian et al.
     2024), and regions between which chains hardly move have the probability that populations give
     them. Returns the settings, `Sampled`, and the log evidence with its standard error, ``nan``
     without a population.

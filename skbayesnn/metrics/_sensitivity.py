@@ -9,7 +9,8 @@ from sklearn.utils import check_array
 
 from skbayesnn._docs import documented
 from skbayesnn._typing import Array, Estimator, RandomState
-from skbayesnn.estimators._pipeline import named, predictor
+from skbayesnn.estimators._pipeline import predictor
+from skbayesnn.estimators.inputs._rows import named
 
 
 def sobol_indices(
@@ -67,6 +68,11 @@ def sobol_indices(
     A, B = np.stack(points[:d], axis=1), np.stack(points[d:], axis=1)
     mixed = [np.where(np.arange(d) == j, B, A) for j in range(d)]
     model, rows = predictor(estimator, named(estimator, np.concatenate([A, B, *mixed])))
+    if not hasattr(model, "sample_y"):
+        raise TypeError(
+            "Sobol indices need a regressor of this package, from which functions can be drawn; "
+            f"got {type(model).__name__}. For classifiers use derivative_indices."
+        )
     draws = model.sample_y(rows, n_draws, random_state)
     f = np.concatenate([model.predict(rows)[..., None], draws], axis=-1)
     f = f.reshape(d + 2, n_points, *f.shape[1:])

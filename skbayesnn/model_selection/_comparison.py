@@ -207,8 +207,8 @@ def compare(models: Mapping[str, Estimator] | Sequence[Estimator]) -> Comparison
     reports = [getattr(final_step(m), "evidence_report_", None) for m in named.values()]
     if len({is_classifier(model) for model in named.values()}) > 1:
         raise ValueError(
-            "There are classifiers and regressors among the models. The former give probabilities "
-            "and the latter densities, so their evidences cannot be compared."
+            "There are classifiers and regressors among the models. Evidences of classifiers are "
+            "probabilities, those of regressors densities, so they cannot be compared."
         )
     sizes = {report.n_targets for report in reports if report is not None}
     if len(sizes) > 1:

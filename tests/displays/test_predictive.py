@@ -153,3 +153,30 @@ def test_rivals_with_error_bars(readable):
     assert_allclose(display.mean, mean)
     assert_allclose(display.total_std, std)
     readable(display)
+
+
+def test_counts_are_drawn_with_rates_and_without_negative_values():
+    rng = np.random.default_rng(1)
+    x = rng.uniform(0, 3, (80, 1))
+    counts = rng.poisson(np.exp(x[:, 0]))
+    model = EvidenceMLPRegressor((), noise="poisson").fit(x, counts)
+    display = PredictiveDisplay.from_estimator(model, x, counts, n_functions=200)
+    assert_allclose(display.functions.mean(axis=1), display.mean, rtol=0.03)  # by 200 draws
+    assert_allclose(display.functions.std(axis=1), display.epistemic_std, rtol=0.3)
+    lows = [band_edges(band)[1].min() for band in display.bands_]
+    assert lows[0] == 0.0
+    assert lows[1] > 0.0
+
+
+def test_counts_of_different_exposures_are_drawn_as_rates():
+    rng = np.random.default_rng(1)
+    x, exposure = rng.uniform(0, 3, (80, 1)), rng.uniform(1, 9, 80)
+    counts = rng.poisson(exposure * np.exp(x[:, 0]))
+    model = EvidenceMLPRegressor((), noise="poisson").fit(x, counts, exposure=exposure)
+    with pytest.raises(ValueError, match="Pass those of y as exposure"):
+        PredictiveDisplay.from_estimator(model, x, counts)
+    display = PredictiveDisplay.from_estimator(model, x, counts, exposure=exposure)
+    assert_allclose(display.y_data, counts / exposure)
+    assert display.target_name == "rate"
+    rate, noise = display.mean, display.total_std**2 - display.epistemic_std**2
+    assert_allclose(noise, rate / np.median(exposure), rtol=0.01)  # of the Poisson distribution

@@ -117,7 +117,7 @@ REGRESSOR_PARAMETERS = [
     ({"noise": Noise(std=None)}, "noise.std must be 'auto', .* got None"),
     ({"noise": 0.0}, "noise.std .* finite, got 0.0. .* without noise, give a small .* 0.001 times"),
     ({"noise": np.nan}, "noise.std must be positive and finite, got nan"),
-    ({"noise": [0.1, 0.2]}, "noise.std must be one number or 1 numbers"),
+    ({"noise": [0.1, 0.2]}, "noise.std must be one number, got an array"),
     ({"noise": {1: 0.1}}, r"noise.std names 1, but this model has \[0\]"),
     ({"noise": {0: -0.1}}, "got -0.1 for 0"),
     ({"noise": Noise(hidden_layer_sizes=(0,))}, "noise.hidden_layer_sizes must be a tuple"),
@@ -177,8 +177,8 @@ def test_data(estimator, what, value, message):
 
 
 TARGETS_OF_REGRESSORS = [
-    (replaced(Y, 3, np.nan), "Input y contains NaN"),
-    (replaced(Y, 3, -np.inf), "Input y contains infinity"),
+    (replaced(Y, 3, np.nan), "Input y contains NaN. Leave out the rows"),
+    (replaced(Y, 3, -np.inf), "Input y contains infinity.* Leave out the rows"),
     (replaced(np.column_stack([Y, Y]), (3, 1), np.nan), "y contains NaN"),
     (LABELS, "y must hold numbers; .* EvidenceMLPClassifier"),
     (LABELS.astype(object), "y must hold numbers; .* EvidenceMLPClassifier"),
@@ -191,7 +191,9 @@ TARGETS_OF_CLASSIFIERS = [
     (np.full(30, "yes"), "only one class: 'yes'"),
     (np.zeros(30, dtype=int), "only one class: 0"),
     (Y, "Unknown label type: continuous"),
-    (replaced((Y > 0).astype(float), 3, np.nan), "Input y contains NaN"),
+    (replaced((Y > 0).astype(float), 3, np.nan), "Input y contains NaN. Leave out the rows"),
+    (replaced(LABELS.astype(object), 3, np.nan), "Input y contains NaN. Leave out the rows"),
+    (replaced(LABELS.astype(object), 3, None), "all strings or all numbers. Leave out rows"),
     (np.column_stack([Y > 0, Y > 1]), "must hold class probabilities"),
     (LABELS[:-1], "inconsistent numbers of samples"),
     (None, "requires y to be passed"),

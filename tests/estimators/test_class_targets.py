@@ -92,7 +92,7 @@ class TestProbabilities:
         [
             (np.full((24, 2), 0.6), "sum to 1 in every row"),
             (np.tile([1.2, -0.2], (24, 1)), "not negative"),
-            (np.ones((24, 3), dtype=int), "Several labels of a row"),
+            (np.ones((24, 3), dtype=int), "several labels of a row use .*MultiOutputClassifier"),
             (np.column_stack([LABELS, LABELS]), "must hold class probabilities"),
             (np.tile([np.nan, 1.0], (24, 1)), "contains NaN"),
             (pd.DataFrame(np.full((24, 2), 0.5), columns=["a", "a"]), "columns of the same name"),

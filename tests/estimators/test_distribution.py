@@ -84,7 +84,8 @@ def test_methods_agree(model):
     check_identities(at, 3)
     for output in range(2):
         assert_allclose(integral(at, 1, np.ones_like, output), 1.0, rtol=1e-6)
-        median = at.ppf(0.5)[1, output]
+        median = at.median()[1, output]
+        assert at.sf(median)[1, output] == 1.0 - at.cdf(median)[1, output]
         assert_allclose(integral(at, 1, lambda y, m=median: y < m, output), 0.5, rtol=1e-6)
         if model.noise_model_ != "student_t":  # whose variance lies in tails beyond any quadrature
             mean, std = at.mean()[1, output], at.std()[1, output]
@@ -230,6 +231,10 @@ def test_classes(engine, cuts):
     assert_array_equal(at.mode(), model.predict(GRID))
     assert_array_equal(at.pmf(["b"] * 3), p[:, 1])
     assert_array_equal(at.pmf("b"), p[:, 1])
+    assert_array_equal(at[1:].mean(), p[1:])
+    assert (
+        repr(at) == f"<CategoricalDistribution: 3 rows, classes {str(at.classes.tolist())[1:-1]}>"
+    )
     assert_array_equal(at.logpmf(labels[:3]), model.log_predictive_density(GRID, labels[:3]))
     assert_allclose(at.entropy(), entr(p).sum(axis=1), rtol=1e-12)
     drawn = at.rvs(4000)

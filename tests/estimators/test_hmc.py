@@ -9,7 +9,14 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit, softmax
 from sklearn.base import clone
 
-from skbayesnn import EvidenceMLPRegressor, HMCMLPClassifier, HMCMLPRegressor, Prior, Sampler
+from skbayesnn import (
+    EvidenceMLPClassifier,
+    EvidenceMLPRegressor,
+    HMCMLPClassifier,
+    HMCMLPRegressor,
+    Prior,
+    Sampler,
+)
 from skbayesnn.samplers import bulk_ess
 from tests.estimators.common import run_network, run_networks
 from tests.tools import draws_of, result_of
@@ -292,6 +299,19 @@ def test_chains_begin_at_the_minima_of_an_evidence_fit(evidence_fit):
     assert_allclose(run_network(networks[0], GRID), evidence_fit.predict(GRID)[:, None], rtol=0.01)
     assert hasattr(model, "comparison_")
     assert not hasattr(model.set_params(sampler__init="modes").fit(*make_rows()), "comparison_")
+
+
+@pytest.mark.parametrize(
+    ("evidence", "sampler"),
+    [(EvidenceMLPRegressor, HMCMLPRegressor), (EvidenceMLPClassifier, HMCMLPClassifier)],
+)
+def test_a_comparison_keeps_the_names_of_columns(evidence, sampler):
+    pandas = pytest.importorskip("pandas")
+    X, y = make_rows("1-D" if sampler is HMCMLPRegressor else "two classes")
+    frame = pandas.DataFrame(X, columns=["a", "b"])
+    fitted = evidence((), measure_evidence=False).fit(frame, y)
+    model = sampler.from_evidence(fitted, **FEW).fit(frame, y)  # a warning would be an error
+    assert len(model.comparison_.quantities) >= 3
 
 
 def test_from_evidence(evidence_fit):

@@ -309,7 +309,7 @@ def test_chains_that_do_not_agree():
 def test_too_few_draws_to_tell():
     model, messages = warnings_of(**(QUICK | {"n_draws": 7}))
     assert len(messages) == 1
-    assert "7 draws per chain are too few to judge" in messages[0]
+    assert "too few draws per chain to judge (7)" in messages[0]
     assert np.isnan(model.diagnostics_.r_hat)
     assert not model.diagnostics_.converged
     assert "not converged" in repr(model.diagnostics_)

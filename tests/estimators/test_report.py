@@ -260,6 +260,9 @@ def test_verdicts_on_a_whole_fit():
     assert "explain" not in str(fine._replace(error=0.3))  # few rows decide
     assert str(fine._replace(share=np.nan, n_rows=5.0)) == "not compared: too few rows"
     assert "unweighted R2 0.20)" in str(fine._replace(unweighted=0.2))
+    assert "explain 99.95 % of the variance" in str(fine._replace(share=0.99958))
     constant = LeftOutScores(np.nan, np.nan, 1.0, 30.0)
-    assert str(constant) == "not compared: targets are equal, or predictions of left-out rows fail"
+    assert str(constant) == "not compared: all targets are equal"
+    failed = constant._replace(coverage=np.nan)
+    assert str(failed) == "not compared: predictions of left-out rows fail"
     assert constant.doubt is None

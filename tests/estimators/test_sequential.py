@@ -189,8 +189,8 @@ def test_networks_go_on_learning():
     assert np.sqrt(np.mean(error**2)) < 0.05
     assert np.all(np.abs(error) < 4 * std)
     assert model.evidence_report_.symmetry == 0.0
-    assert "Informative prior" in repr(model.evidence_report_)
-    assert "Informative prior" not in repr(FITTED.evidence_report_)
+    assert "Prior: informative" in repr(model.evidence_report_)
+    assert "Prior: informative" not in repr(FITTED.evidence_report_)
     assert len(model.batch_log_evidences_) == 3
 
 

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures
 
-from skbayesnn import EvidenceMLPRegressor
+from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor
 from skbayesnn.displays import SensitivityDisplay
 from skbayesnn.metrics import derivative_indices, sobol_indices
 
@@ -45,6 +45,12 @@ def test_interaction_counts_in_the_total_alone():
     first, _, total, _ = sobol_indices(model, balanced, n_points=2**12)
     assert_allclose(first, 0.0, atol=0.02)
     assert_allclose(total, [1.0, 1.0, 0.0], atol=0.02)
+
+
+def test_classifiers_have_no_functions_to_draw():
+    model = EvidenceMLPClassifier((), measure_evidence=False).fit(X, X[:, 1] > 0)
+    with pytest.raises(TypeError, match="For classifiers use derivative_indices"):
+        sobol_indices(model, X)
 
 
 def test_display_orders_the_inputs():

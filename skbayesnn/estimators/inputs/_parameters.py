@@ -251,9 +251,9 @@ def fixed_values(given, names, what, may_be_zero=False, inferred=("auto",)):
     if not isinstance(given, dict):
         numbers_given = floats(given, what)
         if numbers_given.ndim > 1 or numbers_given.size not in (1, len(names)):
+            several = f" or {len(names)} numbers (for {list(names)})" if len(names) > 1 else ""
             raise ValueError(
-                f"{what} must be one number or {len(names)} numbers (for {list(names)}), got an "
-                f"array of shape {numbers_given.shape}."
+                f"{what} must be one number{several}, got an array of shape {numbers_given.shape}."
             )
         given = dict(zip(names, np.broadcast_to(numbers_given, len(names)).tolist(), strict=True))
     for name, value in given.items():

@@ -165,7 +165,8 @@ def with_prior(estimator, problem, hidden_layer_sizes, earlier):
         if np.shape(prior.kind) != (n_weights,):
             raise ValueError(
                 f"prior given as an array needs one group label for each of the {n_weights} "
-                f"weights; got shape {np.shape(prior.kind)}."
+                f"weights; got shape {np.shape(prior.kind)}. For one precision of all weights give "
+                "Prior(precision=...)."
             )
     if earlier is not None:
         factor, hyperprior, n_rows = earlier.factor, earlier.hyperprior, np.inf

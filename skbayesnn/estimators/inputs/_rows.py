@@ -7,6 +7,7 @@ others whatever their inputs, would dominate the standard deviation by which tar
 standardised. A shared value may be an outlier, such as a code for missing values.
 """
 
+import sys
 from datetime import date
 from typing import Any, NamedTuple
 
@@ -17,7 +18,7 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_consistent_length, validate_data
 
 from skbayesnn._data import Scaling
-from skbayesnn._typing import Array, RandomState
+from skbayesnn._typing import Array, Estimator, RandomState
 from skbayesnn.estimators.inputs._parameters import floats
 
 # sum of the weights over the number of rows: below the first they hardly count, above the second
@@ -41,6 +42,7 @@ MOST_OUTLIERS = 0.4  # largest share of the rows; more would shift the quantiles
 FEWEST_WITH_OUTLIERS = 15  # least number of rows in which some can count as outliers
 TIMES_THE_REST = 2.0  # least ratio of the standard deviations with and without outliers
 TIMES_FEW = 5.0  # this ratio for less than `FEWEST_ROWS`, whose quantiles vary
+LEAVE_OUT = "Leave out the rows without a finite target."
 
 
 def generator(random_state: RandomState) -> np.random.Generator:
@@ -57,7 +59,7 @@ def numeric(y):
             "y must hold numbers; for class labels use a classifier, such as EvidenceMLPClassifier."
         ) from error
     if not np.all(np.isfinite(y)):
-        raise ValueError("Input y contains NaN or infinity.")
+        raise ValueError(f"Input y contains NaN or infinity. {LEAVE_OUT}")
     return y[:, None] if y.ndim == 1 else y
 
 
@@ -106,6 +108,11 @@ def validated(estimator, X, *y, **options):
     try:
         return validate_data(estimator, X, *y, dtype=np.float64, **options)
     except (TypeError, ValueError) as error:
+        if str(error).startswith(
+            ("Input y contains", "Input contains NaN")
+        ):  # objects have no name
+            message = str(error).replace("Input contains", "Input y contains")
+            raise ValueError(f"{message.rstrip('.')}. {LEAVE_OUT}") from None
         cells = np.asarray(X, dtype=object)
         if cells.ndim != 2:
             raise
@@ -117,6 +124,17 @@ def validated(estimator, X, *y, **options):
                 first = next(own[0] for own in columns if own)
                 raise ValueError(words.format(names=", ".join(wrong), first=first)) from None
         raise
+
+
+def named(model: Estimator, X: Array) -> Any:
+    """Give rows ``(n, n_features)`` the column names with which a model was fitted, if any.
+
+    The result is a data frame if the model has names for as many columns, and pandas is in use.
+    """
+    names, pandas = getattr(model, "feature_names_in_", None), sys.modules.get("pandas")
+    if names is None or pandas is None or len(names) != X.shape[1]:
+        return X
+    return pandas.DataFrame(X, columns=names)
 
 
 def checked_weights(sample_weight: Any, n_rows: int, name: str = "sample_weight") -> Array:
@@ -214,12 +232,11 @@ def trouble_with_weights(sample_weight):
     many = total >= MANY_REPETITIONS * n_rows and not counts
     if n_rows == 0 or not (few or many):
         return None
-    consequence = " Its error bars are then far too small." if many else ""
+    consequence = " Error bars are then far too small." if many else ""
     return (
         f"sample_weight adds up to {total:.3g} for {n_rows} rows. A weight is the number of times "
-        f"that a row was observed, so the fit learns as much as from {total:.3g} rows of weight "
-        f"1.{consequence} If the weights only say how rows compare, multiply them by "
-        f"{n_rows / total:.4g}."
+        f"that a row was observed, and their sum the number of all observations.{consequence} If "
+        f"the weights only say how rows compare, multiply them by {n_rows / total:.4g}."
     ), UserWarning
 
 

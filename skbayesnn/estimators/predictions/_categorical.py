@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -54,6 +55,17 @@ class CategoricalDistribution:
 
     probabilities: Array
     classes: Array
+
+    def __getitem__(self, rows: Any) -> Self:
+        """Select rows by a slice, an index array or a mask."""
+        return replace(self, probabilities=self.probabilities[rows])
+
+    def __len__(self):
+        return len(self.probabilities)
+
+    def __repr__(self):
+        classes = ", ".join(map(repr, self.classes.tolist()))
+        return f"<{type(self).__name__}: {len(self)} rows, classes {classes}>"
 
     def mean(self) -> Array:
         """Return the mean of one-hot classes.

@@ -65,6 +65,7 @@ class Distribution:
     mean: Callable[..., Any]
     std: Callable[..., Any]
     logpdf: Callable[..., Any]
+    cdf: Callable[..., Any]
     ppf: Callable[..., Any]
     joint_logpdf: Callable[..., Any]
 
@@ -94,6 +95,14 @@ class Distribution:
             Lower and upper end, in units of y; of several coverages of shape (..., n_coverages, 2).
         """
         return self.ppf(tails(coverage))
+
+    def median(self) -> Array:
+        """Compute the median, in units of y."""
+        return self.ppf(0.5)
+
+    def sf(self, y: ArrayLike) -> Array:
+        """Compute the probability of a target above ``y``."""
+        return 1.0 - self.cdf(y)
 
 
 @documented(PARTS, NUMBERS)

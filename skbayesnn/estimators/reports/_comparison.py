@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from skbayesnn.estimators.inputs._rows import named
+
 LARGEST_SHIFT = 0.25  # RMS difference of predictive means, in predictive standard deviations
 LARGEST_RATIO = 1.25  # ratio of error bars, and of noise levels, in either direction
 LARGEST_CHANGE = 0.02  # mean absolute difference of class probabilities
@@ -80,11 +82,12 @@ def compare_regressors(fitted, sampler, X):
 
     ``X``, shape ``(n, d)``, are training inputs in lexicographic order.
     """
-    theirs, mine = fitted.predict(X), sampler.predict(X)
-    shift = float(np.sqrt(np.mean(((theirs - mine) / sampler.predict_std(X)) ** 2)))
+    theirs, mine = (model.predict(named(model, X)) for model in (fitted, sampler))
+    deviations = sampler.predict_std(named(sampler, X))
+    shift = float(np.sqrt(np.mean(((theirs - mine) / deviations) ** 2)))
     quantities = {
         name: tuple(
-            float(np.sqrt(np.mean(model.predict_std(where, kind=kind) ** 2)))
+            float(np.sqrt(np.mean(model.predict_std(named(model, where), kind=kind) ** 2)))
             for model in (fitted, sampler)
         )
         for name, where, kind in (
@@ -113,7 +116,7 @@ def compare_classifiers(fitted, sampler, X):
         ("between rows", _between(X)),
         ("in a margin", _in_margin(X)),
     ):
-        theirs, mine = (model.predict_proba(points) for model in (fitted, sampler))
+        theirs, mine = (model.predict_proba(named(model, points)) for model in (fitted, sampler))
         quantities[f"mean highest {where}"] = tuple(float(p.max(1).mean()) for p in (theirs, mine))
         changes.append(float(np.mean(np.abs(theirs - mine))))
         if changes[-1] > LARGEST_CHANGE:

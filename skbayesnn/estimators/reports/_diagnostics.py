@@ -108,7 +108,7 @@ class Diagnostics(Printed):
     def _judged(self):
         if np.isnan(self.r_hat):
             return (
-                f"not converged: {self.n_draws} draws per chain are too few to judge",
+                f"not converged: too few draws per chain to judge ({self.n_draws})",
                 "Raise n_draws.",
             )
         if not self.converged:

@@ -62,7 +62,8 @@ class MinimumReport:
     n_iter : int
     converged : bool
     bic : float
-        Schwarz's approximation ``log P(D | w_MP) - k/2 log N`` of the log evidence (Bishop 4.139).
+        Schwarz's approximation ``log P(D | w_MP) - k/2 log N`` of the log evidence (Bishop
+        2006, equation 4.139).
     gpe : float
         Moody's generalised prediction error, the squared error of new targets expected from
         the training error and the effective number of parameters, mean over the outputs in units of

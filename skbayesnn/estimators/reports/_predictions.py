@@ -8,6 +8,7 @@ COVERAGE = 0.95
 FAR = 2.2  # interquartile ranges that are three standard deviations of normal targets
 TOO_FEW = 5.0  # rows that say nothing about other rows
 FEW_DECIDE = 0.2  # standard error of R2 above which no percentage is given
+NEARLY_ALL = 0.995  # share that would be rounded to 100 %
 DIFFERENT = 0.1  # from it, the unweighted R2 is shown
 FEWEST = 20  # rows from which a fit without predictive power is worth a warning
 SURELY = 3.0  # standard errors by which the coverage must be too small
@@ -135,8 +136,10 @@ class LeftOutScores(NamedTuple):
     def __str__(self):
         if self.n_rows <= TOO_FEW:
             return "not compared: too few rows"
+        if np.isnan(self.share) and np.isnan(self.coverage):
+            return "not compared: predictions of left-out rows fail"
         if np.isnan(self.share):
-            return "not compared: targets are equal, or predictions of left-out rows fail"
+            return "not compared: all targets are equal"
         if self.explains_nothing:
             return f"explain nothing; {self._value}"
         if not np.isnan(self.loss):
@@ -147,7 +150,14 @@ class LeftOutScores(NamedTuple):
         plain = ""
         if abs(self.unweighted - self.share) > DIFFERENT:
             plain = f" (rows weighted by predicted variance; unweighted R2 {self.unweighted:.2f})"
-        return f"explain {100 * self.share:.0f} % of the variance of left-out rows{plain}; {held}"
+        return (
+            f"explain {_percentage(self.share)} % of the variance of left-out rows{plain}; {held}"
+        )
+
+
+def _percentage(share):
+    """Format a share in percent: without decimals, but 99.99 rather than 100."""
+    return f"{100 * share:.0f}" if share < NEARLY_ALL else f"{np.floor(1e4 * share) / 100:.2f}"
 
 
 def _squared_errors(left_out, y, weight, precision):

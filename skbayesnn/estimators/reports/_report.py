@@ -61,7 +61,7 @@ class EvidenceReport(Printed):
         Number of drawn networks that predict; 0 if the minima do.
     beside : dict
         Number of networks drawn by short chains, by their hidden layers, which predict together
-        with the minima and have at most half of the weight.
+        with the minima and have at most 65 % of the weight.
     noise_std : ndarray of shape (n_outputs,) or None
         Noise standard deviation in units of y: median over drawn networks, or at the best minimum.
     degrees_of_freedom : float
@@ -79,7 +79,7 @@ class EvidenceReport(Printed):
     predictions : LeftOutScores
         Predictions of left-out rows, compared with the simplest model.
     noise : str
-        The noise model.
+        The noise model; empty for classifiers.
     tried : tuple of tuple of int
         Hidden layers that were tried, or that predict together if networks were drawn; empty if
         they were given.
@@ -130,7 +130,7 @@ class EvidenceReport(Printed):
             ("Weights", self._weights_line()),
         ]
         if self.informed:
-            lines.append(("Prior", "Informative prior: given, or learnt from earlier data"))
+            lines.append(("Prior", "informative: given, or learnt from earlier data"))
         if self.noise_std is not None:
             lines.append(("Noise", self._noise_line()))
         if best.noise_correlation is not None:
@@ -174,12 +174,13 @@ class EvidenceReport(Printed):
         if self.n_drawn:
             best, of = (" (highest evidence)", f" of sizes {tried}") if tried else ("", "")
             line = f"{line}{best}; {self.n_drawn} networks{of} drawn from the posterior predict"
-        elif hidden and n > 1:
+        elif hidden:
             pruned = " after pruning" if self.minima[0].pruned else ""
-            line = f"{line}{pruned}; best of {n} distinct minima"
+            best = f"; best of {n} distinct minima" if n > 1 else ""
+            line = f"{line}{pruned}{best}"
         for sizes, drawn in self.beside.items():
             line = f"{line}, which predict together with {drawn} drawn networks of {sizes}"
-        if self.noise_std is not None:
+        if self.noise:
             line = f"{line}; {self.noise} noise"
         if tried and not self.n_drawn:
             line = f"{line}; tried: {tried}"

@@ -23,7 +23,7 @@ from skbayesnn.predictive import class_probabilities
 SUM_TOLERANCE = 1e-6  # by which class probabilities of a row may miss 1
 WANTED = (
     "y with several columns must hold class probabilities, which are not negative and sum to 1 in "
-    "every row."
+    "every row. For several labels of a row use sklearn.multioutput.MultiOutputClassifier."
 )
 OF_CLASSES = """Predictions of classes.
 
@@ -53,7 +53,7 @@ def class_shares(y):
     except (TypeError, ValueError) as error:
         raise ValueError(f"{WANTED} {error}") from error
     if np.any(shares < 0) or np.any(np.abs(shares.sum(axis=1) - 1.0) > SUM_TOLERANCE):
-        raise ValueError(f"{WANTED} Several labels of a row are not supported.")
+        raise ValueError(WANTED)
     classes = np.arange(shares.shape[1]) if names is None else np.asarray(names)
     order = np.argsort(classes, kind="stable")
     return classes[order], shares[:, order]
@@ -227,9 +227,15 @@ class Classification(ClassifierMixin):
 
     def _encode(self, y):
         y = column_or_1d(y, warn=True)
+        try:
+            classes, codes = np.unique(y, return_inverse=True)
+        except TypeError as error:  # types that cannot be sorted, such as strings and None
+            raise ValueError(
+                "Labels must be all strings or all numbers. Leave out rows without a label."
+            ) from error
         check_classification_targets(y)
         if not hasattr(self, "classes_"):
-            self.classes_, codes = np.unique(y, return_inverse=True)
+            self.classes_ = classes
             return codes[:, None].astype(float)
         unknown = np.setdiff1d(y, self.classes_)
         if len(unknown):

@@ -165,7 +165,8 @@ class Regression(Predictions, RegressorMixin):
         Parameters
         ----------
         return_std : bool, default=False
-            Also return the total standard deviation, of weights and noise (Bishop 5.172-5.173).
+            Also return the total standard deviation, of weights and noise (Bishop 2006, equations
+            5.172-5.173).
         return_cov : bool, default=False
             Also return the covariance between rows, noise included on its diagonal.
 
@@ -206,7 +207,8 @@ class Regression(Predictions, RegressorMixin):
         """Compute R2 of the predicted mean, or for counts the explained share of the deviance.
 
         For counts it is D2, the share of the Poisson deviance of one common rate that the predicted
-        rates explain (``sklearn.metrics.d2_tweedie_score`` with ``power=1``).
+        rates explain (``sklearn.metrics.d2_tweedie_score`` with ``power=1``). Limits in ``y`` count
+        as values; to score predictions of limits use `predict_distribution`.
 
         Returns
         -------

@@ -49,16 +49,16 @@ def random_starts(posterior, rngs, low_noise=None):
     Weights into hidden units get standard deviation ``fan_in^(-1/2)`` (LeCun et al. 1998).
     Low-noise starts, with a noise sd of a tenth of the targets' sd and weight precision 1,
     alternate with high-noise starts, with a noise sd equal to that of the targets and a stronger
-    prior: the former may end in an overfit, the latter in a minimum that treats everything as
-    noise. High-noise starts come first if weights outnumber the data. With more than two hidden
-    layers only every third start is of this kind, as a strong prior of every layer switches such a
-    network off. Without an evidence to choose between them, all starts are of one kind. If weights
-    outnumber the data, these starts have the prior of the random weights: under a weaker one the
-    first steps fit the noise, and re-estimation lowers the noise level further. Without noise
-    levels all start with weight precision 1. Low-noise starts have larger weights into the first
-    hidden layer if that fits clearly better (`steepness`). Under a prior with a mean the weights
-    start near the mean, and the first start is the mean itself if it breaks all symmetries of
-    hidden units.
+    prior. Low-noise starts may overfit; high-noise starts may end in a minimum that treats all
+    variation as noise. High-noise starts come first if weights outnumber the data. With more than
+    two hidden layers only every third start is such a one, as a strong prior of every layer
+    switches such a network off. Without an evidence to choose between them, all starts are of one
+    kind. If weights outnumber the data, these starts have the prior of the random weights: under a
+    weaker one the first steps fit the noise, and re-estimation lowers the noise level further.
+    Without noise levels all start with weight precision 1. Low-noise starts have larger weights
+    into the first hidden layer if that fits clearly better (`steepness`). Under a prior with a mean
+    the weights start near the mean, and the first start is the mean itself if it breaks all
+    symmetries of hidden units.
 
     There is one generator per start, so that a start does not depend on how many others there are.
     With ``low_noise`` given, all starts are of that kind.

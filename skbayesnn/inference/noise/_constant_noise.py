@@ -26,7 +26,7 @@ class ConstantNoise:
     def search(self, problem, posed, previous, workers=ALONE):
         """Find minima from given ones.
 
-        There are no random starts, as misfit of an untrained network of the means would be
+        There are no random starts, as the misfit of an untrained network of the means would be
         attributed to noise.
 
         ``posed`` is the result of `pose`. ``previous`` are minima under this noise from an earlier

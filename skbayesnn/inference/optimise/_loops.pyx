@@ -3,8 +3,8 @@
 """Compiled twin of `lower` with damped steps: see `_steps.py`.
 
 The functions have the names of their twins in `_damped.py`, `_steps.py` and `_reestimation.py`,
-which say what they do and why. What these loops cannot do they leave undone: `Loop.run` then
-returns the search as it was before that step.
+which describe methods and reasons. Before a step that these loops cannot make, `Loop.run` returns
+the search as it is.
 """
 
 from cpython.pycapsule cimport PyCapsule_GetName, PyCapsule_GetPointer

@@ -165,11 +165,11 @@ cdef class Model:
 
     @property
     def is_small(self):
-        """Whether matrices are so small that their loops are faster here than in LAPACK."""
+        """True if matrices are so small that the loops of this core are faster than LAPACK."""
         return self.n_weights <= kernels.most_weights
 
     def evaluate(self, theta, beta, int order, bint exact=False):
-        """Misfits, errors of noise levels, and as many derivatives as `order` says."""
+        """Compute misfits, errors of noise levels, and derivatives up to `order`."""
         cdef long k = self.n_weights, n_levels = self.c.n_levels, i
         cdef const double[:, ::1] w = rows_of(theta, theta.shape, k)
         cdef const double[:, ::1] b = rows_of(beta, theta.shape, n_levels)

@@ -53,7 +53,7 @@ static long weights_before(const Model *model, int layer)
 
 static long n_weights(const Model *model) { return weights_before(model, model->n_layers); }
 
-/* Whether the curvature of the misfit in the outputs is. */
+/* 1 if the curvature of the misfit in the outputs is diagonal, else 0. */
 static int is_diagonal(const Model *model, int exact)
 {
     if (model->likelihood == STUDENT_T && model->size[model->n_layers] > 1)
@@ -104,8 +104,8 @@ long work_doubles(const Model *model, int hessian)
     return rows_doubles(model, BLOCK) + further;
 }
 
-/* Whether rows have factors of their precisions that follow from what moves; the output layer is then
-   integrated out. */
+/* 1 if the position determines factors of the precisions of rows, else 0; with such factors the output
+   layer is integrated out. */
 static int has_factors(const Joint *joint) { return joint->noise || joint->variances; }
 
 /* Weights of the network of the means in the position. */
@@ -381,7 +381,7 @@ static void shares(const Joint *joint, const double *q, double *share, double *s
     }
 }
 
-/* Whether units can be changed one at a time (`slices`). */
+/* 1 if units can be changed one at a time (`slices`), else 0. */
 static int is_shallow(const Joint *joint)
 {
     return joint->model->n_levels == 0 && joint->model->n_layers == 2;

@@ -1,4 +1,4 @@
-/* Included by core.c after core_rows.h for every set of instructions: what is done in double precision
+/* Included by core.c after core_rows.h for every set of instructions: functions in double precision
    only. */
 
 /* --- the Hessian ------------------------------------------------------------------------------ */

@@ -1,7 +1,7 @@
 /* Included by core.c after core_positions.h for every set of instructions: moves of samplers beside
    trajectories. */
 
-/* Metropolis steps: the number that is accepted. */
+/* Make Metropolis steps; returns the number of accepted ones. */
 static int NAME(proposals)(const Joint *joint, const Moves *moves, long chain, double *q, double *value,
                            double *work)
 {
@@ -49,7 +49,7 @@ static Shallow NAME(shallow)(const Joint *joint, const double *q, const double *
     return net;
 }
 
-/* Try other weights of a unit: the misfit. */
+/* Try other weights of a unit; returns the misfit. */
 static double NAME(try_unit)(Shallow *net, const Joint *joint, const double *q, const double *scale,
                              int unit)
 {
@@ -69,7 +69,7 @@ static double NAME(try_unit)(Shallow *net, const Joint *joint, const double *q, 
     return net->tried = NAME(noise)(&net->rows, NULL, NULL, 1, 0);
 }
 
-/* Keep what was tried. */
+/* Keep the weights that were tried. */
 static void NAME(keep_unit)(Shallow *net, const Joint *joint, int unit)
 {
     long apart = net->rows.stride, K = joint->model->size[2];
@@ -79,7 +79,7 @@ static void NAME(keep_unit)(Shallow *net, const Joint *joint, int unit)
     net->misfit = net->tried;
 }
 
-/* Slices of units: the number that is changed. */
+/* Sample units by slices; returns the number of changed units. */
 static int NAME(slices)(const Joint *joint, const Moves *moves, long chain, double *q, double *value,
                         double *work)
 {

@@ -1,8 +1,8 @@
 /* Included by core.c after core_loops.h for every set of instructions: energies of samplers, and
    trajectories. */
 
-/* `JointPosterior.terms`: as much of it as is asked for. `own` is what `hyperprior` says of the free
-   precisions, values and slopes. */
+/* The terms of `JointPosterior.terms` that `wanted` asks for. `own` holds values and slopes of
+   `hyperprior` at the free precisions. */
 static void NAME(energy)(const Joint *joint, const double *q, int wanted, double *prior,
                          double *prior_gradient, double *data, double *data_gradient, double *own,
                          double *work)

@@ -92,7 +92,7 @@ INLINE V NAME(exp)(V x)
 #if SINGLE
 INLINE V NAME(log)(V x) { return x; } /* values are not wanted */
 #else
-/* Of positive normal numbers: x = 2^k m with m within [sqrt(1/2), sqrt(2)]. */
+/* Logarithm of positive normal numbers: x = 2^k m with m within [sqrt(1/2), sqrt(2)]. */
 INLINE V NAME(log)(V x)
 {
     const int64_t root_half = 0x3fe6a09e667f3bcd;
@@ -170,7 +170,7 @@ INLINE void NAME(activate_as)(V *z, V *slope, V *bend, long count, const int act
     }
 }
 
-/* z = phi(a) in place, with as many derivatives as `order` says: a loop for each. */
+/* z = phi(a) in place, with derivatives up to `order`, a loop for each activation. */
 static void NAME(activate)(int activation, V *z, V *slope, V *bend, long count, int order)
 {
 #define LOOP(phi, k) \
@@ -301,7 +301,8 @@ static void NAME(sums)(double *out, long sp, const V *left, long sl, int P, cons
 
 /* --- rows of data on their way through the network -------------------------------------------- */
 
-/* What is known of some rows. One unit after the other, `stride` vectors apart; data all rows apart. */
+/* Inputs, layers and targets of some rows. The values of units are `stride` vectors apart, those of data
+   as many as all rows. */
 typedef struct {
     const Model *model;
     long first, stride;
