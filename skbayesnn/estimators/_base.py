@@ -193,9 +193,10 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
                     raise ValueError(TOO_FEW)
                 self._warn(self._wait(checked, problem, earlier))
                 return self
-            result = self._infer(problem, hidden_layer_sizes, previous, batch is not None)
-            with blas_threads(result.posed.posterior.network.n_weights):
-                self._keep(result, rows)
+            self._infer_and_keep(problem, rows, hidden_layer_sizes, previous, batch is not None)
+            revised = self._revised(problem, rows) if batch is None else None
+            if revised is not None:
+                self._infer_and_keep(revised, rows, hidden_layer_sizes, previous, False)
             if batch is not None:
                 self._add_up(earlier)
                 trouble = self._wait(checked, problem, earlier) or trouble
@@ -204,6 +205,16 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
                     raise ValueError(TOO_EXTREME)
             self._warn(trouble)
         return self
+
+    def _infer_and_keep(self, problem, rows, hidden_layer_sizes, previous, is_batch):
+        """Run the inference, and set the fitted attributes."""
+        result = self._infer(problem, hidden_layer_sizes, previous, is_batch)
+        with blas_threads(result.posed.posterior.network.n_weights):
+            self._keep(result, rows)
+
+    def _revised(self, problem, rows):
+        """Problem to be fitted instead if left-out rows contradict it, or ``None``."""
+        return None
 
     def __getstate__(self):
         """Return the state, with the version that wrote it."""

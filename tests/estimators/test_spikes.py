@@ -10,7 +10,7 @@ from sklearn.metrics import r2_score
 
 from skbayesnn import EvidenceMLPRegressor, HMCMLPRegressor
 from skbayesnn._data import canonical_rows
-from skbayesnn.estimators.inputs._rows import rounding_error
+from skbayesnn.estimators.inputs._rows import agreement, rounding_error
 from skbayesnn.estimators.tasks._regression_fit import FirstLook
 from tests.tools import parts_of, result_of
 
@@ -66,6 +66,41 @@ def test_noise_has_a_bound_where_inputs_do_not_tell():
     assert 0.7 < spike(ZEROS).least_noise <= 0.9
     assert spike(CEILING).least_noise == 0.0
     assert most.least_noise == 0.0
+
+
+def test_limits_of_linear_functions_of_many_inputs():
+    """Nearest neighbours are far: by them alone the agreement is .37, .34 and .34."""
+    rng = np.random.default_rng(20)
+    X = rng.normal(size=(300, 20))
+    function = X[:, 0] + X[:, 1] + 0.05 * rng.normal(size=300)
+    for limit in (0.0, -0.8, 0.5):
+        assert agreement(X, function < limit) > 0.6
+        assert abs(agreement(X, rng.permutation(function < limit))) < 0.2
+
+
+def test_rows_are_not_their_own_neighbours():
+    """Of equal rows either may be found first."""
+    X = np.repeat(RNG.normal(size=(200, 2)), 2, axis=0)
+    same = RNG.random(400) < 0.5
+    pairs = np.mean(same[::2] == same[1::2])
+    assert agreement(X, same) < max(2 * pairs - 1, 0) + 0.15
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.filterwarnings("ignore:.* of the targets equal 0.5, the highest value")
+def test_left_out_rows_lower_the_least_noise(seed):
+    """Neither neighbours nor linear functions show the limit of a product among eight inputs."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(1250, 8))
+    y = np.minimum(X[:, 0] * X[:, 1] + 0.1 * rng.normal(size=1250), 0.5)
+    new, values = X[250:], y[250:]
+    model = EvidenceMLPRegressor((6,), n_restarts=4, random_state=0).fit(X[:250], y[:250])
+    first = FirstLook.of(canonical_rows(X[:250], y[:250, None], np.ones(250))).spikes[0].least_noise
+    assert 0.45 < first < 0.65
+    assert model.noise_std_ < 0.5 * first * y.std()
+    assert model.score(new, values) > 0.93
+    # with the first bound -.01 and -.25 nats, and intervals hold 99.6 and 99.9 %
+    assert np.mean(model.log_predictive_density(new, values)) > 0.3
 
 
 def test_noise_of_two_values_has_bounds_where_inputs_tell():

@@ -248,7 +248,8 @@ class Spike(NamedTuple):
     chance to 1. ``is_outlier``: `gross_outliers` have the value. ``scatter``: standard deviation at
     given inputs over the one of all targets, if the value occurs anywhere. ``kurtosis``: kurtosis
     of the targets. ``opposite``, ``opposite_share``: the highest value and its share if the value
-    is the lowest one, otherwise those of the lowest.
+    is the lowest one, otherwise those of the lowest. ``error``: root mean square error of left-out
+    rows after a first fit, in standard deviations of the targets.
     """
 
     value: float
@@ -261,6 +262,7 @@ class Spike(NamedTuple):
     kurtosis: float
     opposite: float
     opposite_share: float
+    error: float = np.inf
 
     @classmethod
     def of(cls, X, y, weight, outliers):
@@ -297,12 +299,15 @@ class Spike(NamedTuple):
         exactly, where the density would then be huge. If the value occurs with probability ``p``
         whatever the inputs, and the others are ``f``, the variance of a target at given inputs is
         at least ``p (1 - p) E (f - value)^2``. Inputs may separate the rows, so that other targets
-        have no noise. Two values have it where classes overlap.
+        have no noise. Two values have it where classes overlap. The inputs tell more than
+        neighbours and linear functions show if the ``error`` is smaller than this.
         """
         if self.is_outlier or (self.agreement >= SEPARATED and not self.two_values):
             return 0.0
         common = self.two_values or self.share >= MOST_ROWS
-        return (LEAST_NOISE if common else self.scatter) * np.sqrt(1.0 - max(self.agreement, 0.0))
+        least = LEAST_NOISE if common else self.scatter
+        least *= np.sqrt(1.0 - max(self.agreement, 0.0))
+        return least if self.error >= least else LEAST_NOISE * self.error
 
     @property
     def hides_structure(self):
@@ -395,14 +400,44 @@ def rounding_error(y, weight):
 
 
 def agreement(X, same):
-    """Cohen's kappa between the membership of rows and of their nearest neighbours."""
+    """Share of the variance of a membership of rows that the inputs explain; about 0 by chance.
+
+    It is Cohen's kappa between the membership of a row and of its nearest neighbour. Where there
+    are many inputs, or some do not matter, no neighbour is near, but limits of nearly linear
+    functions still show: neighbours by a linear predictor of the membership count as well.
+    """
+    some = np.linspace(0, len(X) - 1, min(len(X), COMPARED)).astype(int)
     weight = np.ones(len(X))
     Z = Scaling.standard(X, weight).without_far_rows(X, weight).transform(X)
-    some = np.linspace(0, len(X) - 1, min(len(X), COMPARED)).astype(int)
-    nearest = KDTree(Z).query(Z[some], k=2)[1][:, 1]
-    mine, theirs = same[some], same[nearest]
-    by_chance = mine.mean() * theirs.mean() + (1 - mine.mean()) * (1 - theirs.mean())
-    return float((np.mean(mine == theirs) - by_chance) / max(1.0 - by_chance, 1e-12))
+    found = [_kappa(same[some], _of_nearest(Z, same, some))]
+    if len(some) >= FEWEST_ROWS:
+        halves, theirs = (some[::2], some[1::2]), []
+        for own, others in (halves, halves[::-1]):
+            scores = _linear_scores(Z[own], Z[others], same[others])
+            theirs.append(_of_nearest(scores, same[own], np.arange(len(own))))
+        found.append(_kappa(same[np.concatenate(halves)], np.concatenate(theirs)))
+    return max(found)
+
+
+def _of_nearest(Z, same, rows):
+    """Membership of the nearest neighbours of some rows, other than these themselves."""
+    first, second = KDTree(Z).query(Z[rows], k=2)[1].T  # equal rows may come in any order
+    return same[np.where(first == rows, second, first)]
+
+
+def _linear_scores(Z, others, same):
+    """Predict the membership of rows ``Z`` by ridge regression on that of other rows.
+
+    The penalty is the number of inputs, as for weights that explain as much as the noise.
+    """
+    kernel = others @ others.T + Z.shape[1] * np.eye(len(others))
+    return Z @ others.T @ np.linalg.solve(kernel, same - same.mean())[:, None]
+
+
+def _kappa(same, theirs):
+    """Cohen's kappa between two memberships of rows."""
+    by_chance = same.mean() * theirs.mean() + (1 - same.mean()) * (1 - theirs.mean())
+    return float((np.mean(same == theirs) - by_chance) / max(1.0 - by_chance, 1e-12))
 
 
 def gross_outliers(X, y, weight):

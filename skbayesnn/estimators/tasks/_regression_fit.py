@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -99,6 +100,13 @@ class FirstLook(NamedTuple):
         common = [spike is not None and not spike.is_outlier for spike in self.spikes]
         least = np.maximum(self.rounding / scale, of_spikes)
         return np.array([least, np.where(common, 0.5 * np.ptp(y, axis=0) / scale, np.inf)])
+
+    def after_fit(self, errors):
+        """Take errors of left-out rows ``(n_outputs,)``, in units of ``scale``, into account."""
+        pairs = zip(self.spikes, errors, strict=True)
+        return self._replace(
+            spikes=[None if spike is None else spike._replace(error=e) for spike, e in pairs]
+        )
 
     def trouble(self, y):
         """A warning, with its category, of constant or common targets ``y``, or ``None``."""
@@ -271,6 +279,20 @@ class RegressionFit(Regression):
             "linear_share": max([spike.linear_share for spike in look.found_spikes], default=0.0),
             "log_scale": float(rows.weight @ self._log_scales(rows)),
         }
+
+    def _revised(self, problem, rows):
+        """Problem with less noise if left-out rows are closer than its least noise, or ``None``."""
+        if not rows.look.found_spikes or problem.deadline.passed:
+            return None
+        left_out = self._left_out
+        # rows that are predicted badly without themselves hardly count
+        weight = problem.sample_weight[:, None] / left_out.std**2
+        squared = np.average((problem.y - left_out.mean) ** 2, axis=0, weights=weight)
+        errors = np.sqrt(squared)
+        rows = rows._replace(look=rows.look.after_fit(errors))
+        options = self._noise_options(self._y_scaling, problem.likelihood, rows)
+        revised = replace(problem, noise_hyperprior=options["noise_hyperprior"])
+        return None if revised.noise_hyperprior == problem.noise_hyperprior else revised
 
     def _log_scales(self, rows):
         """Log of the standardised over the given density of every row; limits have none."""
