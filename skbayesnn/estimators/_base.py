@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from contextlib import contextmanager
 from importlib.metadata import version
@@ -190,7 +191,7 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
             if not _are_enough(rows, problem, hidden_layer_sizes):
                 if batch is None or earlier is not None:
                     raise ValueError(TOO_FEW)
-                self._warn(self._wait(checked, problem, earlier))
+                self._warn(self._wait(checked, problem, earlier), in_batches=True)
                 return self
             result = self._infer(problem, hidden_layer_sizes, previous, batch is not None)
             with blas_threads(result.posed.posterior.network.n_weights):
@@ -201,7 +202,7 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
             for part in self._ensemble.parts:
                 if not np.all(np.isfinite(part.outputs(problem.X[:1]))):
                     raise ValueError(TOO_EXTREME)
-            self._warn(trouble)
+            self._warn(trouble, batch is not None)
         return self
 
     def __getstate__(self):
@@ -318,17 +319,23 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
         if result.growth:
             self.candidates_ = result.growth
 
-    def _warn(self, about_rows=None):
+    def _warn(self, about_rows=None, in_batches=False):
         """Issue at most one warning about the fit, the first that applies.
 
         ``about_rows`` is a warning about the given rows, with its category. It comes first, as it
-        explains whatever else is wrong.
+        explains whatever else is wrong. A finding, the first sentence, that an earlier batch gave
+        with other numbers is not repeated.
         """
         trouble = about_rows or self._trouble_with_time() or self._trouble()
         trouble = trouble or out_of_bounds(self) or self._trouble_with_predictions()
+        told = getattr(self, "_told", frozenset()) if in_batches else frozenset()
         if trouble is not None:
             message, category = trouble
-            warnings.warn(message, category, stacklevel=5)
+            kind = re.sub(r"\S*\d\S*", "", message.split(". ")[0])
+            if kind not in told:
+                warnings.warn(message, category, stacklevel=5)
+            told |= {kind}
+        self._told = told
 
     def _trouble_with_time(self):
         """A warning that the fit was broken off, or ``None``."""
