@@ -176,7 +176,7 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
                 attributes = waiting.attributes | attributes
             vars(self).update(attributes)
             checked = self._check_rows(X, y, *of_rows)
-            trouble = trouble_with_weights(checked[2])
+            trouble = trouble_with_weights(checked[2], checked[1])
             if batch is not None and waiting is not None:
                 checked = waiting.joined(checked)
             rows = self._canonical(*checked)
