@@ -182,9 +182,10 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
             rows = self._canonical(*checked)
             self._check_domain(rows, attributes)
             if rows.look is not None:
-                trouble = trouble or rows.look.trouble(rows.y)
-                if rows.look.hides_structure and hidden_layer_sizes == "auto":
-                    hidden_layer_sizes = ()
+                only_linear = rows.look.hides_structure and hidden_layer_sizes == "auto"
+                noise_is_chosen = self._noise.kind == "auto"
+                trouble = trouble or rows.look.trouble(rows.y, noise_is_chosen, only_linear)
+                hidden_layer_sizes = () if only_linear else hidden_layer_sizes
             if earlier is None and self.standardize:
                 trouble = trouble or self._trouble_with_inputs(rows)
             problem = self._pose(rows, hidden_layer_sizes, earlier)

@@ -337,7 +337,8 @@ class Spike(NamedTuple):
         tails = self.linear_share > 0.0 and self.agreement >= SEPARATED
         return ("constant", "student_t") if tails else ("constant",)
 
-    def __str__(self):
+    def words(self, noise_is_chosen=True, only_linear=False):
+        """Describe the value, and what is tried where the fit chooses noise or size."""
         if self.two_values:
             return (
                 "y has only two values. Use a classifier, such as EvidenceMLPClassifier: a normal "
@@ -355,12 +356,13 @@ class Spike(NamedTuple):
         if self.place != "most common" and self.opposite_share >= LEAST_SHARE:
             end = "highest" if self.place == "lowest" else "lowest"
             place += f", and {100 * self.opposite_share:.0f} % equal {self.opposite:g}, the {end}"
-        tried = " and ".join(self.laws).replace("student_t", "Student-t") + " noise"
-        tried += " and linear models are" if self.hides_structure else " is"
+        laws = " and ".join(self.laws).replace("student_t", "Student-t")
+        tried = [f"{laws} noise"] * noise_is_chosen + ["linear models"] * only_linear
+        verb = "are" if only_linear else "is"
+        so = f", so only {' and '.join(tried)} {verb} tried" if tried else ""
         return (
-            f"{share}, the {place}. No "
-            f"continuous distribution describes this, so only {tried} tried. If it is a "
-            "limit, pass censored to fit. Otherwise learn with a classifier which rows have "
+            f"{share}, the {place}. No continuous distribution describes this{so}. If it "
+            "is a limit, pass censored to fit. Otherwise learn with a classifier which rows have "
             f"y = {self.value:g}, and fit a regressor to the others."
         )
 

@@ -110,16 +110,20 @@ class FirstLook(NamedTuple):
         bounded = common | (self.decades >= MANY_DECADES)
         return np.array([least, np.where(bounded, 0.5 * np.ptp(y, axis=0) / scale, np.inf)])
 
-    def trouble(self, y):
-        """A warning, with its category, of what was found in targets ``y``, or ``None``."""
+    def trouble(self, y, noise_is_chosen=True, only_linear=False):
+        """A warning, with its category, of what was found in targets ``y``, or ``None``.
+
+        ``noise_is_chosen``: the fit chooses the noise model; ``only_linear``: it is linear because
+        of what was found.
+        """
         for output, values in enumerate(y.T):
-            finding = self._finding(output, values)
+            finding = self._finding(output, values, noise_is_chosen, only_linear)
             if finding is not None:
                 of = f"Output {output} of y: " if y.shape[1] > 1 else ""
                 return of + finding, UserWarning
         return None
 
-    def _finding(self, output, y):
+    def _finding(self, output, y, *chosen):
         """Describe what was found in one output ``y`` ``(n,)``, or return ``None``."""
         spike = self.spikes[output]
         if self.constant[output]:
@@ -130,7 +134,8 @@ class FirstLook(NamedTuple):
         if spike is not None:
             zeros = (spike.value, spike.place) == (0.0, "lowest") and not spike.two_values
             counts = zeros and np.all(y == np.floor(y))
-            return f"{spike} {IF_COUNTS}" if counts else str(spike)
+            words = spike.words(*chosen)
+            return f"{words} {IF_COUNTS}" if counts else words
         if self.decades[output] >= MANY_DECADES:
             return (
                 f"Most targets span {self.decades[output]:.1f} decades, so the few largest decide "
