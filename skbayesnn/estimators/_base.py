@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from contextlib import contextmanager
 from importlib.metadata import version
@@ -176,22 +177,23 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
                 attributes = waiting.attributes | attributes
             vars(self).update(attributes)
             checked = self._check_rows(X, y, *of_rows)
-            trouble = trouble_with_weights(checked[2])
+            trouble = trouble_with_weights(checked[2], checked[1])
             if batch is not None and waiting is not None:
                 checked = waiting.joined(checked)
             rows = self._canonical(*checked)
             self._check_domain(rows, attributes)
             if rows.look is not None:
-                trouble = trouble or rows.look.trouble(rows.y)
-                if rows.look.hides_structure and hidden_layer_sizes == "auto":
-                    hidden_layer_sizes = ()
+                only_linear = rows.look.hides_structure and hidden_layer_sizes == "auto"
+                noise_is_chosen = self._noise.kind == "auto"
+                trouble = trouble or rows.look.trouble(rows.y, noise_is_chosen, only_linear)
+                hidden_layer_sizes = () if only_linear else hidden_layer_sizes
             if earlier is None and self.standardize:
                 trouble = trouble or self._trouble_with_inputs(rows)
             problem = self._pose(rows, hidden_layer_sizes, earlier)
             if not _are_enough(rows, problem, hidden_layer_sizes):
                 if batch is None or earlier is not None:
                     raise ValueError(TOO_FEW)
-                self._warn(self._wait(checked, problem, earlier))
+                self._warn(self._wait(checked, problem, earlier), in_batches=True)
                 return self
             self._infer_and_keep(problem, rows, hidden_layer_sizes, previous, batch is not None)
             revised = self._revised(problem, rows) if batch is None else None
@@ -203,7 +205,7 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
             for part in self._ensemble.parts:
                 if not np.all(np.isfinite(part.outputs(problem.X[:1]))):
                     raise ValueError(TOO_EXTREME)
-            self._warn(trouble)
+            self._warn(trouble, batch is not None)
         return self
 
     def _infer_and_keep(self, problem, rows, hidden_layer_sizes, previous, is_batch):
@@ -330,17 +332,23 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
         if result.growth:
             self.candidates_ = result.growth
 
-    def _warn(self, about_rows=None):
+    def _warn(self, about_rows=None, in_batches=False):
         """Issue at most one warning about the fit, the first that applies.
 
         ``about_rows`` is a warning about the given rows, with its category. It comes first, as it
-        explains whatever else is wrong.
+        explains whatever else is wrong. A finding, the first sentence, that an earlier batch gave
+        with other numbers is not repeated.
         """
         trouble = about_rows or self._trouble_with_time() or self._trouble()
         trouble = trouble or out_of_bounds(self) or self._trouble_with_predictions()
+        told = getattr(self, "_told", frozenset()) if in_batches else frozenset()
         if trouble is not None:
             message, category = trouble
-            warnings.warn(message, category, stacklevel=5)
+            kind = re.sub(r"\S*\d\S*", "", message.split(". ")[0])
+            if kind not in told:
+                warnings.warn(message, category, stacklevel=5)
+            told |= {kind}
+        self._told = told
 
     def _trouble_with_time(self):
         """A warning that the fit was broken off, or ``None``."""

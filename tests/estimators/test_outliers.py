@@ -94,6 +94,7 @@ def regular_targets():
     noise = rng.standard_normal(400)
     yield "normal", X, noise
     yield "lognormal", X, np.exp(noise)
+    yield "eight decades", X, np.exp(4.6 * noise)
     yield "steep function", X, np.exp(1.5 * X[:, 0] + 0.1 * noise)
     yield "Student-t, 3 degrees of freedom", X, rng.standard_t(3, 400)
     yield "uneven noise", X, np.exp(X[:, 0]) * noise

@@ -1,6 +1,7 @@
 """Priors with a mean and a precision matrix, and sequential learning: against closed forms."""
 
 import pickle
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -203,9 +204,7 @@ def test_classes_go_on_learning():
     first, second, *others = np.array_split(order, 6)
     with pytest.warns(UserWarning, match="only one class"):
         model.partial_fit(x[first], labels[first], classes=["up", "down"])
-    with pytest.warns(UserWarning, match="only one class"):
-        model.partial_fit(x[second], labels[second])
-    for rows in others:
+    for rows in (second, *others):  # the warning is not repeated
         model.partial_fit(x[rows], labels[rows])
     assert model.classes_.tolist() == ["down", "up"]
     assert model.score(x, labels) > 0.9
@@ -253,6 +252,24 @@ def test_batches_that_teach_nothing_are_fitted_again_and_fit_forgets_them():
     line = X[:, 0] + 0.1 * noise
     model.fit(X, line).partial_fit(X, line)
     assert len(model.batch_log_evidences_) == 2  # nothing waits after fit
+
+
+def test_batches_warn_once_of_every_kind():
+    """Warnings of spikes differ in the share of their rows."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(160, 1))
+    t = np.where(rng.random(160) < 0.5, 0.0, X[:, 0])
+    model = EvidenceMLPRegressor((), random_state=0)
+    for _ in range(2):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            model.fit(X[:40], t[:40])
+            for rows in np.array_split(np.arange(40, 160), 3):
+                model.partial_fit(X[rows], t[rows])
+            model.partial_fit(X[:40], X[:40, 0], sample_weight=np.full(40, 0.01))
+        first, second = (str(each.message) for each in caught)
+        assert "of the targets equal 0" in first
+        assert "sample_weight adds up to" in second
 
 
 def test_a_single_first_row_waits_for_the_next_batch():

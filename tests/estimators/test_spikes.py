@@ -24,9 +24,13 @@ CEILING = np.minimum(SMOOTH, np.quantile(SMOOTH, 0.7))
 TRAIN, TEST = slice(200), slice(200, None)
 
 
-def spike(y, weight=None):
+def spike_of(X, y, weight=None):
     weight = np.ones(len(y)) if weight is None else weight
-    return FirstLook.of(canonical_rows(X[: len(y)], y[:, None], weight)).spikes[0]
+    return FirstLook.of(canonical_rows(X, y[:, None], weight)).spikes[0]
+
+
+def spike(y, weight=None):
+    return spike_of(X[: len(y)], y, weight)
 
 
 def fit(y, **options):
@@ -113,6 +117,47 @@ def test_noise_of_two_values_has_bounds_where_inputs_tell():
     assert model.log_predictive_density(X[TEST], y[TEST]).min() > -10  # -370,000 without
     low, high = model.predict_interval(X[TEST]).T
     assert np.max(high - low) < 3  # 1,900 without
+
+
+def test_noise_that_varies_has_a_bound_where_inputs_tell():
+    """It would shrink on the rows with zeros: the means then need not be right anywhere else."""
+    rng = np.random.default_rng(41)
+    X = rng.normal(size=(380, 3))
+    y = np.where(X[:, 1] < 0.3, 0.0, np.exp(X[:, 0] + 0.2 * rng.normal(size=380)))
+    found = spike_of(X[:80], y[:80])
+    assert found.least_noise == 0.0
+    assert found.least_varying_noise == pytest.approx(found.scatter * (1 - found.agreement))
+    ridge = BayesianRidge().fit(X[:80], y[:80])
+    for noise in ("input_dependent", "student_t"):
+        model = EvidenceMLPRegressor((4,), noise=noise, n_restarts=2, random_state=0)
+        words = "70 % of the targets equal 0, the lowest value. No .* describes this. If"
+        with pytest.warns(UserWarning, match=words):
+            model.fit(X[:80], y[:80])
+        assert model.score(X[80:], y[80:]) > ridge.score(X[80:], y[80:])
+        low, high = model.predict_interval(X[80:]).T
+        held = np.mean((low <= y[80:]) & (y[80:] <= high))
+        assert held > 0.95  # .87 and .62 without
+        assert np.min(model.log_predictive_density(X[80:], y[80:])) > -10  # -227 and -13
+
+
+def test_targets_over_decades_are_pointed_to_logarithms():
+    """Few large targets decide; noise of inputs grows no further than half the range."""
+    noise = np.random.default_rng(2).normal(size=len(X))
+    y = np.exp(4.6 * (0.9 * X[:, 0] + 0.4 * noise))
+    model, (words,) = fit(y, hidden_layer_sizes=(), noise="input_dependent")
+    assert re.match(r"Most targets span 6\.\d decades.* func=np.log, inverse_func=np.exp", words)
+    assert np.all(model.predict_std(X, kind="aleatoric") <= 0.5001 * np.ptp(y[TRAIN]))
+    assert fit(np.exp(SMOOTH), hidden_layer_sizes=())[1] == []
+
+
+def test_a_spike_of_one_output_leaves_the_others_alone():
+    y = np.column_stack([SMOOTH, ZEROS])
+    found = FirstLook.of(canonical_rows(X, y, np.ones(len(y))))
+    assert found.spikes[1].linear_share == 0.5
+    assert found.linear_share == 0.0
+    message, _ = found.trouble(y)
+    assert message.startswith("Output 1 of y: 71 % of the targets equal 0")
+    assert FirstLook.of(canonical_rows(X, y[:, 1:], np.ones(len(y)))).linear_share == 0.5
 
 
 def test_zeros_are_named_and_intervals_stay_sane():

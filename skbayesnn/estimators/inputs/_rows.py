@@ -24,6 +24,7 @@ from skbayesnn.estimators.inputs._parameters import floats
 # sum of the weights over the number of rows: below the first they hardly count, above the second
 # the rows count as far more observations than there are
 FEW_REPETITIONS, MANY_REPETITIONS = 0.1, 10.0
+MOST_DIFFERENT = 0.5  # different targets, of all rows, if these are groups of equal observations
 FEWEST_ROWS = 30  # least number of rows in which a value can count as common
 LEAST_SHARE = 0.1  # of all rows, for a common value
 FEWEST_SHARED = 2  # least number of outliers that can have a common value
@@ -33,11 +34,16 @@ SEPARATED = 0.5  # agreement of neighbours, from 0 to 1, above which inputs sepa
 LEAST_NOISE = 0.9  # least share of the unexplained standard deviation
 LINEAR_ANYWHERE, LINEAR_IF_SEPARATED = 0.5, 0.25  # shares of linear models, see `ablation.md`
 HEAVY = 6.0  # kurtosis above which few targets decide a fit; normal noise has 3, exponential 9
+MOST_TARGETS = (0.05, 0.95)  # quantiles of positive targets between which decades are counted
+MANY_DECADES = 3.0  # for a warning
 ROWS_PER_VALUE = 5.0  # least mean number of rows with the same target, for rounded targets
 COMPARED = 2000  # most rows whose neighbours are looked up
 
 FAR = 10.0  # spreads from the median; in 12 real data sets one row (of 16,599) is as far
 LOWER, UPPER = 0.35, 0.65  # quantiles whose distances from the median give the spreads
+# decades of the others from which far values may continue them; folded normal ones have 1.5
+FEWEST_DECADES = 2.0
+GAP = 0.5  # least gap, in spreads of the logarithms, between positive targets and outliers
 MOST_OUTLIERS = 0.4  # largest share of the rows; more would shift the quantiles
 FEWEST_WITH_OUTLIERS = 15  # least number of rows in which some can count as outliers
 TIMES_THE_REST = 2.0  # least ratio of the standard deviations with and without outliers
@@ -218,18 +224,20 @@ def checked_sides(censored, shape):
     return sides.astype(float)
 
 
-def trouble_with_weights(sample_weight):
+def trouble_with_weights(sample_weight, y):
     """A warning, with its category, of weights that are no repetition counts, or ``None``.
 
     Weights that sum to 1, as those of boosting and of surveys, say that all rows together are one
     observation, from which a Bayesian fit learns nothing. Large ones say that every target was
     observed many times, always with the same value, so that a fit follows its noise. Whole numbers
-    that differ, as those of grouped observations, are taken to be counts.
+    that differ are taken to be counts of grouped observations if groups have equal targets ``y``
+    ``(n, n_outputs)``; means of groups differ.
     """
     n_rows, total = np.count_nonzero(sample_weight), float(np.sum(sample_weight))
-    counts = np.ptp(sample_weight) > 0 and np.all(sample_weight == np.round(sample_weight))
+    grouped = MOST_DIFFERENT * len(y) >= len(np.unique(y, axis=0))
+    whole = np.ptp(sample_weight) > 0 and np.all(sample_weight == np.round(sample_weight))
     few = total < FEW_REPETITIONS * n_rows or (n_rows > 1 and np.isclose(total, 1.0))
-    many = total >= MANY_REPETITIONS * n_rows and not counts
+    many = total >= MANY_REPETITIONS * n_rows and not (whole and grouped)
     if n_rows == 0 or not (few or many):
         return None
     consequence = " Error bars are then far too small." if many else ""
@@ -286,7 +294,7 @@ class Spike(NamedTuple):
             agreement(X, same),
             bool(np.all(outliers[same])),
             float(np.sqrt(share * (1.0 - share) * distances)),
-            float(np.average(z**4, weights=weight)),
+            kurtosis(y, weight),
             float(opposite),
             float(np.average(y == opposite, weights=weight)),
         )
@@ -310,6 +318,19 @@ class Spike(NamedTuple):
         return least if self.error >= least else LEAST_NOISE * self.error
 
     @property
+    def least_varying_noise(self):
+        """Smallest level of noise that varies or has heavy tails, in units of `least_noise`.
+
+        It would shrink on the rows with the value where inputs separate them, too, and predict them
+        at rows of other values near the border. `least_noise` takes neighbours that disagree for
+        chance. Most are on different sides of the border, so that less of it is scatter
+        (`ablation.md`).
+        """
+        if self.is_outlier:
+            return 0.0
+        return max(self.least_noise, self.scatter * (1.0 - max(self.agreement, 0.0)))
+
+    @property
     def hides_structure(self):
         """True if most rows have the value anywhere; networks would fit the others as outliers."""
         return not self.two_values and self.share >= MOST_ROWS and self.least_noise > 0.0
@@ -330,7 +351,8 @@ class Spike(NamedTuple):
         tails = self.linear_share > 0.0 and self.agreement >= SEPARATED
         return ("constant", "student_t") if tails else ("constant",)
 
-    def __str__(self):
+    def words(self, noise_is_chosen=True, only_linear=False):
+        """Describe the value, and what is tried where the fit chooses noise or size."""
         if self.two_values:
             return (
                 "y has only two values. Use a classifier, such as EvidenceMLPClassifier: a normal "
@@ -348,12 +370,13 @@ class Spike(NamedTuple):
         if self.place != "most common" and self.opposite_share >= LEAST_SHARE:
             end = "highest" if self.place == "lowest" else "lowest"
             place += f", and {100 * self.opposite_share:.0f} % equal {self.opposite:g}, the {end}"
-        tried = " and ".join(self.laws).replace("student_t", "Student-t") + " noise"
-        tried += " and linear models are" if self.hides_structure else " is"
+        laws = " and ".join(self.laws).replace("student_t", "Student-t")
+        tried = [f"{laws} noise"] * noise_is_chosen + ["linear models"] * only_linear
+        verb = "are" if only_linear else "is"
+        so = f", so only {' and '.join(tried)} {verb} tried" if tried else ""
         return (
-            f"{share}, the {place}. No "
-            f"continuous distribution describes this, so only {tried} tried. If it is a "
-            "limit, pass censored to fit. Otherwise learn with a classifier which rows have "
+            f"{share}, the {place}. No continuous distribution describes this{so}. If it "
+            "is a limit, pass censored to fit. Otherwise learn with a classifier which rows have "
             f"y = {self.value:g}, and fit a regressor to the others."
         )
 
@@ -385,6 +408,20 @@ def _shared(y, weight, outliers):
     most = np.argmax(counts)
     shared = counts[most] >= max(FEWEST_SHARED, 0.5 * counts.sum())
     return y == values[most] if shared else None
+
+
+def kurtosis(y, weight):
+    """Kurtosis of targets ``(n,)``, 3 for normal ones."""
+    z = Scaling.standard(y[:, None], weight).transform(y[:, None])[:, 0]
+    return float(np.average(z**4, weights=weight))
+
+
+def decades(y, weight):
+    """Decades that most targets ``(n,)`` span, 0 unless few positive ones decide a fit."""
+    if weight.sum() < FEWEST_ROWS or y.min() <= 0.0 or kurtosis(y, weight) <= HEAVY:
+        return 0.0
+    ends = np.quantile(np.log10(y), MOST_TARGETS, weights=weight, method="inverted_cdf")
+    return float(np.ptp(ends))
 
 
 def rounding_error(y, weight):
@@ -450,6 +487,7 @@ def gross_outliers(X, y, weight):
     if total < FEWEST_WITH_OUTLIERS:
         return none
     far = _far(y, weight)
+    far &= ~_continues(y, weight, far)
     if not far.any() or weight[far].sum() > MOST_OUTLIERS * total:
         return none
     spreads = [Scaling.standard(y[:, None], w).scale[0] for w in (weight, weight * ~far)]
@@ -457,6 +495,21 @@ def gross_outliers(X, y, weight):
     if spreads[0] < least * spreads[1] or _most_common(y[~far], weight[~far]) is not None:
         return none
     return none if agreement(X, far) >= SEPARATED else far
+
+
+def _continues(y, weight, far):
+    """Mask of the ``far`` positive values that continue the others on the logarithmic scale.
+
+    Targets over several decades have far values, but no `GAP` between these and the rest.
+    """
+    if not far.any() or y.min() <= 0.0:
+        return np.zeros(len(y), dtype=bool)
+    near, q = np.log10(y[~far]), (*MOST_TARGETS, 0.5, UPPER)
+    first, last, middle, high = np.quantile(near, q, weights=weight[~far], method="inverted_cdf")
+    above = far & (np.log10(y) > middle)
+    gap = np.min(np.log10(y[above]), initial=np.inf) - near.max()
+    continuous = gap < GAP * (high - middle) / norm.ppf(UPPER)
+    return above & (last - first >= FEWEST_DECADES) & continuous
 
 
 def _far(y, weight):

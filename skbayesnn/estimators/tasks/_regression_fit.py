@@ -24,11 +24,13 @@ from skbayesnn.estimators.inputs._parameters import (
 )
 from skbayesnn.estimators.inputs._prior import hyperpriors_of_noise
 from skbayesnn.estimators.inputs._rows import (
+    MANY_DECADES,
     Spike,
     check_counts,
     checked_errors,
     checked_exposure,
     checked_sides,
+    decades,
     gross_outliers,
     numeric,
     rounding_error,
@@ -63,13 +65,15 @@ class FirstLook(NamedTuple):
     # (n_outputs,), True where all targets are equal, and have no known errors
     constant: np.ndarray
     rounding: np.ndarray  # (n_outputs,), see `rounding_error`
+    decades: np.ndarray  # (n_outputs,), see `decades`
 
     @classmethod
     def of(cls, rows, may_repeat=False):
         """Look at the targets, unless they ``may_repeat``, as counts and limits do."""
         if may_repeat:
             none = np.zeros(rows.y.shape[1])
-            return cls(np.zeros(rows.y.shape, dtype=bool), [None] * len(none), none > 0, none)
+            outliers, spikes = np.zeros(rows.y.shape, dtype=bool), [None] * len(none)
+            return cls(outliers, spikes, none > 0, none, none)
         columns, weight = rows.y.T, rows.weight
         outliers = [gross_outliers(rows.X, y, weight) for y in columns]
         return cls(
@@ -77,6 +81,7 @@ class FirstLook(NamedTuple):
             [Spike.of(rows.X, y, weight, far) for y, far in zip(columns, outliers, strict=True)],
             (len(rows.y) > 1 and rows.known is None) & (np.ptp(rows.y, axis=0) == 0),
             np.array([rounding_error(y, weight) for y in columns]),
+            np.array([decades(y, weight) for y in columns]),
         )
 
     @property
@@ -90,16 +95,25 @@ class FirstLook(NamedTuple):
         hidden = [spike is not None and spike.hides_structure for spike in self.spikes]
         return self.constant.all() or all(hidden)
 
-    def noise_bounds(self, y, scale):
+    @property
+    def linear_share(self):
+        """Share of linear models; networks predict all outputs, some of which may need none."""
+        return min(0.0 if spike is None else spike.linear_share for spike in self.spikes)
+
+    def noise_bounds(self, y, scale, varying=False):
         """Least and largest noise of every output in units of its ``scale``, ``(2, n_outputs)``.
 
-        No values within the range of the targets have a standard deviation above half of it
-        (Popoviciu 1935). Noise that depends on the inputs would exceed it where values are common.
+        ``varying``: noise that depends on the inputs, or has heavy tails, was asked for. No values
+        within the range of the targets have a standard deviation above half of it (Popoviciu 1935).
+        Noise that depends on the inputs would exceed it where values are common, and where few
+        large targets decide.
         """
-        of_spikes = [0.0 if spike is None else spike.least_noise for spike in self.spikes]
-        common = [spike is not None and not spike.is_outlier for spike in self.spikes]
+        name = "least_varying_noise" if varying else "least_noise"
+        of_spikes = [0.0 if spike is None else getattr(spike, name) for spike in self.spikes]
+        common = np.array([spike is not None and not spike.is_outlier for spike in self.spikes])
         least = np.maximum(self.rounding / scale, of_spikes)
-        return np.array([least, np.where(common, 0.5 * np.ptp(y, axis=0) / scale, np.inf)])
+        bounded = common | (self.decades >= MANY_DECADES)
+        return np.array([least, np.where(bounded, 0.5 * np.ptp(y, axis=0) / scale, np.inf)])
 
     def after_fit(self, errors):
         """Take errors of left-out rows ``(n_outputs,)``, in units of ``scale``, into account."""
@@ -108,19 +122,38 @@ class FirstLook(NamedTuple):
             spikes=[None if spike is None else spike._replace(error=e) for spike, e in pairs]
         )
 
-    def trouble(self, y):
-        """A warning, with its category, of constant or common targets ``y``, or ``None``."""
-        for output in np.flatnonzero(self.constant):
-            of = f" of output {output}" if y.shape[1] > 1 else ""
+    def trouble(self, y, noise_is_chosen=True, only_linear=False):
+        """A warning, with its category, of what was found in targets ``y``, or ``None``.
+
+        ``noise_is_chosen``: the fit chooses the noise model; ``only_linear``: it is linear because
+        of what was found.
+        """
+        for output, values in enumerate(y.T):
+            finding = self._finding(output, values, noise_is_chosen, only_linear)
+            if finding is not None:
+                of = f"Output {output} of y: " if y.shape[1] > 1 else ""
+                return of + finding, UserWarning
+        return None
+
+    def _finding(self, output, y, *chosen):
+        """Describe what was found in one output ``y`` ``(n,)``, or return ``None``."""
+        spike = self.spikes[output]
+        if self.constant[output]:
             return (
-                f"All targets{of} equal {y[0, output]:g}, so how y depends on X cannot be learnt "
-                "from these rows."
-            ), UserWarning
-        for spike, values in zip(self.spikes, y.T, strict=True):
-            if spike is not None:
-                zeros = (spike.value, spike.place) == (0.0, "lowest") and not spike.two_values
-                words, counts = str(spike), zeros and np.all(values == np.floor(values))
-                return words + " " + IF_COUNTS if counts else words, UserWarning
+                f"All targets equal {y[0]:g}, so how y depends on X cannot be learnt from these "
+                "rows."
+            )
+        if spike is not None:
+            zeros = (spike.value, spike.place) == (0.0, "lowest") and not spike.two_values
+            counts = zeros and np.all(y == np.floor(y))
+            words = spike.words(*chosen)
+            return f"{words} {IF_COUNTS}" if counts else words
+        if self.decades[output] >= MANY_DECADES:
+            return (
+                f"Most targets span {self.decades[output]:.1f} decades, so the few largest decide "
+                "the fit. If relative errors matter, fit logarithms: TransformedTargetRegressor("
+                "model, func=np.log, inverse_func=np.exp) of skbayesnn.compose."
+            )
         return None
 
 
@@ -259,7 +292,9 @@ class RegressionFit(Regression):
         if np.any((ratio < 1.0 / MOST_APART) | (ratio > MOST_APART)):
             raise ValueError(TOO_FAR_APART.format("noise.std", self._noise.std, scale))
         variances = _variances(errors, y_scaling, likelihood, free, values)
-        least, most = look.noise_bounds(rows.y, y_scaling.scale) * np.sqrt(likelihood.relative)
+        varying = self._noise.kind in ("input_dependent", "student_t")
+        bounds = look.noise_bounds(rows.y, y_scaling.scale, varying)
+        least, most = bounds * np.sqrt(likelihood.relative)
         priors = list(hyperpriors_of_noise(self._noise, free))
         for level, prior in enumerate(priors):
             if prior == LogUniform() and self.standardize:
@@ -276,7 +311,10 @@ class RegressionFit(Regression):
             "known": rows.known if self._has_limits else variances,
             "noise_hidden_layer_sizes": layer_sizes(self._noise),
             "laws": min(laws, key=len, default=None),
-            "linear_share": max([spike.linear_share for spike in look.found_spikes], default=0.0),
+            # networks predict all outputs together, of which others may need no linear models
+            "linear_share": min(
+                0.0 if spike is None else spike.linear_share for spike in look.spikes
+            ),
             "log_scale": float(rows.weight @ self._log_scales(rows)),
         }
 
