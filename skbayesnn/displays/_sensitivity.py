@@ -96,5 +96,5 @@ class SensitivityDisplay(Display):
                 self.bars_.append(bars)
             axes.set_yticks(position, [self.names[i] for i in order])
             axes.set(ylim=(len(order) - 0.4, -0.6), xlabel="share of the variance")
-            self._legend(2)
+            self._legend(self.figure_)
         return self

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 
 from skbayesnn import EvidenceMLPRegressor, HMCMLPRegressor
 from skbayesnn._data import Scaling, canonical_rows, far_columns
-from skbayesnn.estimators.tasks._regression_fit import FirstLook
+from skbayesnn.estimators.inputs._first_look import FirstLook
 from tests.tools import parts_of
 
 pytestmark = [

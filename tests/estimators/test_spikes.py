@@ -10,8 +10,8 @@ from sklearn.metrics import r2_score
 
 from skbayesnn import EvidenceMLPRegressor, HMCMLPRegressor
 from skbayesnn._data import canonical_rows
-from skbayesnn.estimators.inputs._rows import agreement, rounding_error
-from skbayesnn.estimators.tasks._regression_fit import FirstLook
+from skbayesnn.estimators.inputs._first_look import FirstLook, rounding_error
+from skbayesnn.estimators.inputs._spikes import agreement
 from tests.tools import parts_of, result_of
 
 pytestmark = pytest.mark.usefixtures("laplace")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import NamedTuple, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skbayesnn._data import Scaling, standardised, standardised_variances
 from skbayesnn._docs import documented
+from skbayesnn.estimators.inputs._first_look import FirstLook
 from skbayesnn.estimators.inputs._parameters import (
     CENSORED,
     FIXED_NOISE,
@@ -24,16 +25,11 @@ from skbayesnn.estimators.inputs._parameters import (
 )
 from skbayesnn.estimators.inputs._prior import hyperpriors_of_noise
 from skbayesnn.estimators.inputs._rows import (
-    MANY_DECADES,
-    Spike,
     check_counts,
     checked_errors,
     checked_exposure,
     checked_sides,
-    decades,
-    gross_outliers,
     numeric,
-    rounding_error,
 )
 from skbayesnn.estimators.inputs._settings import Noise
 from skbayesnn.estimators.tasks._regression import Regression, without_noise
@@ -54,107 +50,6 @@ TOO_FAR_APART = (
     "magnitude. Give it in the units of y."
 )
 FEWEST_COUNTS = 0.5  # sum of counts that replaces 0 where the mean rate is taken
-IF_COUNTS = "If y holds counts, fit them with noise='poisson' or 'negative_binomial'."
-
-
-class FirstLook(NamedTuple):
-    """Gross outliers, common values and constant outputs of the targets of canonical rows."""
-
-    outliers: np.ndarray  # mask (n, n_outputs)
-    spikes: list  # `Spike` of every output, or ``None``
-    # (n_outputs,), True where all targets are equal, and have no known errors
-    constant: np.ndarray
-    rounding: np.ndarray  # (n_outputs,), see `rounding_error`
-    decades: np.ndarray  # (n_outputs,), see `decades`
-
-    @classmethod
-    def of(cls, rows, may_repeat=False):
-        """Look at the targets, unless they ``may_repeat``, as counts and limits do."""
-        if may_repeat:
-            none = np.zeros(rows.y.shape[1])
-            outliers, spikes = np.zeros(rows.y.shape, dtype=bool), [None] * len(none)
-            return cls(outliers, spikes, none > 0, none, none)
-        columns, weight = rows.y.T, rows.weight
-        outliers = [gross_outliers(rows.X, y, weight) for y in columns]
-        return cls(
-            np.stack(outliers, axis=1),
-            [Spike.of(rows.X, y, weight, far) for y, far in zip(columns, outliers, strict=True)],
-            (len(rows.y) > 1 and rows.known is None) & (np.ptp(rows.y, axis=0) == 0),
-            np.array([rounding_error(y, weight) for y in columns]),
-            np.array([decades(y, weight) for y in columns]),
-        )
-
-    @property
-    def found_spikes(self):
-        """Spikes of those outputs that have one."""
-        return [spike for spike in self.spikes if spike is not None]
-
-    @property
-    def hides_structure(self):
-        """True if nothing but a constant or a linear function can be learnt of any output."""
-        hidden = [spike is not None and spike.hides_structure for spike in self.spikes]
-        return self.constant.all() or all(hidden)
-
-    @property
-    def linear_share(self):
-        """Share of linear models; networks predict all outputs, some of which may need none."""
-        return min(0.0 if spike is None else spike.linear_share for spike in self.spikes)
-
-    def noise_bounds(self, y, scale, varying=False):
-        """Least and largest noise of every output in units of its ``scale``, ``(2, n_outputs)``.
-
-        ``varying``: noise that depends on the inputs, or has heavy tails, was asked for. No values
-        within the range of the targets have a standard deviation above half of it (Popoviciu 1935).
-        Noise that depends on the inputs would exceed it where values are common, and where few
-        large targets decide.
-        """
-        name = "least_varying_noise" if varying else "least_noise"
-        of_spikes = [0.0 if spike is None else getattr(spike, name) for spike in self.spikes]
-        common = np.array([spike is not None and not spike.is_outlier for spike in self.spikes])
-        least = np.maximum(self.rounding / scale, of_spikes)
-        bounded = common | (self.decades >= MANY_DECADES)
-        return np.array([least, np.where(bounded, 0.5 * np.ptp(y, axis=0) / scale, np.inf)])
-
-    def after_fit(self, errors):
-        """Take errors of left-out rows ``(n_outputs,)``, in units of ``scale``, into account."""
-        pairs = zip(self.spikes, errors, strict=True)
-        return self._replace(
-            spikes=[None if spike is None else spike._replace(error=e) for spike, e in pairs]
-        )
-
-    def trouble(self, y, noise_is_chosen=True, only_linear=False):
-        """A warning, with its category, of what was found in targets ``y``, or ``None``.
-
-        ``noise_is_chosen``: the fit chooses the noise model; ``only_linear``: it is linear because
-        of what was found.
-        """
-        for output, values in enumerate(y.T):
-            finding = self._finding(output, values, noise_is_chosen, only_linear)
-            if finding is not None:
-                of = f"Output {output} of y: " if y.shape[1] > 1 else ""
-                return of + finding, UserWarning
-        return None
-
-    def _finding(self, output, y, *chosen):
-        """Describe what was found in one output ``y`` ``(n,)``, or return ``None``."""
-        spike = self.spikes[output]
-        if self.constant[output]:
-            return (
-                f"All targets equal {y[0]:g}, so how y depends on X cannot be learnt from these "
-                "rows."
-            )
-        if spike is not None:
-            zeros = (spike.value, spike.place) == (0.0, "lowest") and not spike.two_values
-            counts = zeros and np.all(y == np.floor(y))
-            words = spike.words(*chosen)
-            return f"{words} {IF_COUNTS}" if counts else words
-        if self.decades[output] >= MANY_DECADES:
-            return (
-                f"Most targets span {self.decades[output]:.1f} decades, so the few largest decide "
-                "the fit. If relative errors matter, fit logarithms: TransformedTargetRegressor("
-                "model, func=np.log, inverse_func=np.exp) of skbayesnn.compose."
-            )
-        return None
 
 
 @documented()

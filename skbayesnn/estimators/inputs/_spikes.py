@@ -1,0 +1,232 @@
+"""Values that many targets share: zeros, detection limits, ceilings, 0/1 classes.
+
+Their density is unbounded if the noise level may shrink at some inputs, so only noise of constant
+level is tried. A shared value may be an outlier, such as a code for missing values.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.spatial import KDTree
+
+from skbayesnn._data import Scaling
+
+FEWEST_ROWS = 30  # least number of rows in which a value can count as common
+LEAST_SHARE = 0.1  # of all rows, for a common value
+FEWEST_SHARED = 2  # least number of outliers that can have a common value
+TIMES_THE_NEXT = 3.0  # least ratio to the next most common value, unless there are only two values
+MOST_ROWS = 0.5  # share of the value above which the other rows can be interpolated
+SEPARATED = 0.5  # agreement of neighbours, from 0 to 1, above which inputs separate the rows
+LEAST_NOISE = 0.9  # least share of the unexplained standard deviation
+LINEAR_ANYWHERE, LINEAR_IF_SEPARATED = 0.5, 0.25  # shares of linear models, see `ablation.md`
+HEAVY = 6.0  # kurtosis above which few targets decide a fit; normal noise has 3, exponential 9
+COMPARED = 2000  # most rows whose neighbours are looked up
+
+
+class Spike(NamedTuple):
+    """Value that many rows or gross outliers have.
+
+    ``place``: "lowest", "highest" or "most common" of all values. ``two_values``: there is only one
+    other value. ``agreement``: share of nearest neighbours that also have the value, from 0 by
+    chance to 1. ``is_outlier``: `gross_outliers` have the value. ``scatter``: standard deviation at
+    given inputs over the one of all targets, if the value occurs anywhere. ``kurtosis``: kurtosis
+    of the targets. ``opposite``, ``opposite_share``: the highest value and its share if the value
+    is the lowest one, otherwise those of the lowest. ``error``: root mean square error of left-out
+    rows after a first fit, in standard deviations of the targets.
+    """
+
+    value: float
+    share: float
+    place: str
+    two_values: bool
+    agreement: float
+    is_outlier: bool
+    scatter: float
+    kurtosis: float
+    opposite: float
+    opposite_share: float
+    error: float = np.inf
+
+    @classmethod
+    def of(cls, X, y, weight, outliers):
+        """Find the spike in one output ``(n,)`` with a mask of its outliers, or ``None``."""
+        same = most_common(y, weight)
+        if same is None:
+            same = _shared(y, weight, outliers)
+        if same is None:
+            return None
+        value, others = y[same][0], y[~same]
+        place = "highest" if value > others.max() else "most common"
+        share = np.average(same, weights=weight)
+        opposite = others.max() if value < others.min() else others.min()
+        z = Scaling.standard(y[:, None], weight).transform(y[:, None])[:, 0]
+        distances = np.average((z - z[same][0]) ** 2, weights=weight * ~same)
+        return cls(
+            float(value),
+            float(share),
+            "lowest" if value < others.min() else place,
+            bool(others.min() == others.max()),
+            agreement(X, same),
+            bool(np.all(outliers[same])),
+            float(np.sqrt(share * (1.0 - share) * distances)),
+            kurtosis(y, weight),
+            float(opposite),
+            float(np.average(y == opposite, weights=weight)),
+        )
+
+    @property
+    def least_noise(self):
+        """Smallest noise level in standard deviations of the targets.
+
+        A network could interpolate the other rows one by one and meet the rows with the value
+        exactly, where the density would then be huge. If the value occurs with probability ``p``
+        whatever the inputs, and the others are ``f``, the variance of a target at given inputs is
+        at least ``p (1 - p) E (f - value)^2``. Inputs may separate the rows, so that other targets
+        have no noise. Two values have it where classes overlap. The inputs tell more than
+        neighbours and linear functions show if the ``error`` is smaller than this.
+        """
+        if self.is_outlier or (self.agreement >= SEPARATED and not self.two_values):
+            return 0.0
+        common = self.two_values or self.share >= MOST_ROWS
+        least = LEAST_NOISE if common else self.scatter
+        least *= np.sqrt(1.0 - max(self.agreement, 0.0))
+        return least if self.error >= least else LEAST_NOISE * self.error
+
+    @property
+    def least_varying_noise(self):
+        """Smallest level of noise that varies or has heavy tails, in units of `least_noise`.
+
+        It would shrink on the rows with the value where inputs separate them, too, and predict them
+        at rows of other values near the border. `least_noise` takes neighbours that disagree for
+        chance. Most are on different sides of the border, so that less of it is scatter
+        (`ablation.md`).
+        """
+        if self.is_outlier:
+            return 0.0
+        return max(self.least_noise, self.scatter * (1.0 - max(self.agreement, 0.0)))
+
+    @property
+    def hides_structure(self):
+        """True if most rows have the value anywhere; networks would fit the others as outliers."""
+        return not self.two_values and self.share >= MOST_ROWS and self.least_noise > 0.0
+
+    @property
+    def linear_share(self):
+        """Share of linear models in predictions, 0 if there is no reason for one.
+
+        Networks may chase few large targets, which their densities do not show.
+        """
+        if self.two_values or self.is_outlier or self.kurtosis <= HEAVY:
+            return 0.0
+        return LINEAR_IF_SEPARATED if self.agreement >= SEPARATED else LINEAR_ANYWHERE
+
+    @property
+    def laws(self):
+        """Noise models that may be tried; heavy tails if the inputs tell the rows of the value."""
+        tails = self.linear_share > 0.0 and self.agreement >= SEPARATED
+        return ("constant", "student_t") if tails else ("constant",)
+
+    def words(self, noise_is_chosen=True, only_linear=False):
+        """Describe the value, and what is tried where the fit chooses noise or size."""
+        if self.two_values:
+            return (
+                "y has only two values. Use a classifier, such as EvidenceMLPClassifier: a normal "
+                "distribution about the mean is a poor description of two values."
+            )
+        percent = f"{100 * self.share:.0f}" if self.share > 0.01 else f"{100 * self.share:.1g}"
+        share = f"{percent} % of the targets equal {self.value:g}"
+        if self.is_outlier:
+            return (
+                f"{share}, far from all others at any inputs: perhaps a code for missing values, "
+                "or a fault. Leave these rows out. Otherwise they are taken for outliers where "
+                "noise is 'auto' or 'student_t'."
+            )
+        place = f"{self.place} value"
+        if self.place != "most common" and self.opposite_share >= LEAST_SHARE:
+            end = "highest" if self.place == "lowest" else "lowest"
+            place += f", and {100 * self.opposite_share:.0f} % equal {self.opposite:g}, the {end}"
+        laws = " and ".join(self.laws).replace("student_t", "Student-t")
+        tried = [f"{laws} noise"] * noise_is_chosen + ["linear models"] * only_linear
+        verb = "are" if only_linear else "is"
+        so = f", so only {' and '.join(tried)} {verb} tried" if tried else ""
+        return (
+            f"{share}, the {place}. No continuous distribution describes this{so}. If it "
+            "is a limit, pass censored to fit. Otherwise learn with a classifier which rows have "
+            f"y = {self.value:g}, and fit a regressor to the others."
+        )
+
+
+def most_common(y, weight):
+    """Mask of the rows with the most common value, or ``None`` if there is no spike.
+
+    Rounded targets have common values, too, but their neighbours are as common. The lowest and the
+    highest value may both be limits, so that they are compared with the others only.
+    """
+    index = np.unique(y, return_inverse=True)[1]
+    counts = np.bincount(index, weights=weight)
+    total, possible = counts.sum(), np.count_nonzero(counts)
+    if total < FEWEST_ROWS or possible < 2:
+        return None
+    second, largest = np.argsort(counts, kind="stable")[-2:]
+    at_both_ends = {second, largest} == {0, len(counts) - 1}
+    following = np.max(np.delete(counts, [largest, second] if at_both_ends else largest), initial=0)
+    common = counts[largest] >= max(LEAST_SHARE * total, TIMES_THE_NEXT * following)
+    return index == largest if common or possible == 2 else None
+
+
+def _shared(y, weight, outliers):
+    """Mask of the rows with the value of at least half of the outliers, or ``None``."""
+    if not outliers.any():
+        return None
+    values, index = np.unique(y[outliers], return_inverse=True)
+    counts = np.bincount(index, weights=weight[outliers])
+    most = np.argmax(counts)
+    shared = counts[most] >= max(FEWEST_SHARED, 0.5 * counts.sum())
+    return y == values[most] if shared else None
+
+
+def kurtosis(y, weight):
+    """Kurtosis of targets ``(n,)``, 3 for normal ones."""
+    z = Scaling.standard(y[:, None], weight).transform(y[:, None])[:, 0]
+    return float(np.average(z**4, weights=weight))
+
+
+def agreement(X, same):
+    """Share of the variance of a membership of rows that the inputs explain; about 0 by chance.
+
+    It is Cohen's kappa between the membership of a row and of its nearest neighbour. Where there
+    are many inputs, or some do not matter, no neighbour is near, but limits of nearly linear
+    functions still show: neighbours by a linear predictor of the membership count as well.
+    """
+    some = np.linspace(0, len(X) - 1, min(len(X), COMPARED)).astype(int)
+    weight = np.ones(len(X))
+    Z = Scaling.standard(X, weight).without_far_rows(X, weight).transform(X)
+    found = [_kappa(same[some], _of_nearest(Z, same, some))]
+    if len(some) >= FEWEST_ROWS:
+        halves, theirs = (some[::2], some[1::2]), []
+        for own, others in (halves, halves[::-1]):
+            scores = _linear_scores(Z[own], Z[others], same[others])
+            theirs.append(_of_nearest(scores, same[own], np.arange(len(own))))
+        found.append(_kappa(same[np.concatenate(halves)], np.concatenate(theirs)))
+    return max(found)
+
+
+def _of_nearest(Z, same, rows):
+    """Membership of the nearest neighbours of some rows, other than these themselves."""
+    first, second = KDTree(Z).query(Z[rows], k=2)[1].T  # equal rows may come in any order
+    return same[np.where(first == rows, second, first)]
+
+
+def _linear_scores(Z, others, same):
+    """Predict the membership of rows ``Z`` by ridge regression on that of other rows.
+
+    The penalty is the number of inputs, as for weights that explain as much as the noise.
+    """
+    kernel = others @ others.T + Z.shape[1] * np.eye(len(others))
+    return Z @ others.T @ np.linalg.solve(kernel, same - same.mean())[:, None]
+
+
+def _kappa(same, theirs):
+    """Cohen's kappa between two memberships of rows."""
+    by_chance = same.mean() * theirs.mean() + (1 - same.mean()) * (1 - theirs.mean())
+    return float((np.mean(same == theirs) - by_chance) / max(1.0 - by_chance, 1e-12))
