@@ -25,6 +25,7 @@ from skbayesnn.posterior import (
     Posterior,
     SquaredResiduals,
     StudentT,
+    WeightGroups,
     weight_groups,
 )
 
@@ -141,6 +142,16 @@ def make_variances(name, shape, rng):
     return variances
 
 
+def make_groups(network, prior):
+    """`weight_groups`, or for ``"matrix"`` a prior with a mean that couples all weights."""
+    if prior != "matrix":
+        return weight_groups(network, prior)
+    rng, k = np.random.default_rng(4), network.n_weights
+    root = rng.standard_normal((k, k))
+    shape = root @ root.T / k + np.eye(k)
+    return WeightGroups(np.zeros(k, dtype=int), ["weights"], rng.standard_normal(k), shape)
+
+
 def make_problem(
     name, hidden=(4,), activation="tanh", prior="layer", lead=(), n=7, seed=0, output_bias=True
 ):
@@ -156,7 +167,7 @@ def make_problem(
     theta = draw_weights(network, X, rng, lead)
     truth = forward(network, draw_weights(network, X, rng), X).outputs
     y = make_targets(name, truth, rng)
-    groups = weight_groups(network, prior)
+    groups = make_groups(network, prior)
     weight, variances = rng.uniform(0.5, 3.0, n), make_variances(name, y.shape, rng)
     posterior = Posterior(network, likelihood, groups, X, y, weight, known=variances)
     alpha = np.exp(rng.uniform(-1, 1, (*lead, len(groups.names))))

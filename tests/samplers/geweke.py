@@ -2,15 +2,13 @@
 
 If parameters come from the prior and data from them, then alternating transitions for the
 parameters given the data with new data given the parameters leaves the prior as it is (Geweke
-2004), and among draws from the posterior the parameters that made the data have no special rank
-(Talts et al. 2018). Every chain has data of its own here.
+2004). Every chain has data of its own here.
 """
 
 from dataclasses import replace
 from functools import cache
 
 import numpy as np
-from scipy.stats import chi2
 
 from skbayesnn.inference.noise._input_dependent_noise import NoisePlan
 from skbayesnn.inference.sampling._moves import Renewals
@@ -237,10 +235,7 @@ def draw_prior(many, m, rng):
 
 
 class Kernel:
-    """Transitions of fixed step size, Metropolis-corrected, and perhaps of other kinds.
-
-    If they are to be reversible, conditions are drawn before and after those of the dynamics.
-    """
+    """Transitions of fixed step size, Metropolis-corrected, and perhaps of other kinds."""
 
     def __init__(
         self,
@@ -251,18 +246,15 @@ class Kernel:
         persistence=0.0,
         moves=(),
         dynamics=True,
-        reversible=False,
         n_steps=(6, 6),
-        kernel=None,
     ):
         d = many.joint.dimension
         factor = np.eye(d) + 0.2 * np.tri(d, k=-1)  # some correlation and unequal scales
         metric = Metric(np.tile(factor, (m, 1, 1)))
         self.settings = metric, persistence
-        self.step_size, self.n_steps, self.kernel = np.full(m, step_size), n_steps, kernel
+        self.step_size, self.n_steps = np.full(m, step_size), n_steps
         self.many, self.rng = many, rng
         self.momentum = self._draw_momentum(m)
-        self.reversible = reversible
         self.moves = [kind(many) for kind in moves]
         self.dynamics = dynamics
         self.accepted = []
@@ -274,15 +266,12 @@ class Kernel:
     def __call__(self, q):
         """One transition of every chain given its data."""
         m = len(q)
-        if self.reversible:
-            q = self.many.renewed(q, [self.rng] * m, keep_outputs=True)
         phase = start(self.many.energy, q)._replace(momentum=self.momentum)
         if self.dynamics:
             noise = RandomNumbers(self._draw_momentum(m), self.rng.random(m))
             low, high = self.n_steps
             steps = self.step_size, self.rng.integers(low, high + 1, size=m)
-            kernel = self.kernel or transition
-            phase, info = kernel(self.many.energy, phase, noise, *steps, *self.settings)
+            phase, info = transition(self.many.energy, phase, noise, *steps, *self.settings)
             self.accepted.append(info.acceptance.mean())
         for move in self.moves:
             phase = move(self.many.energy, phase, [self.rng] * m)
@@ -328,38 +317,3 @@ def geweke_scores(name, m, n_iterations, seed=0, many=ManyPosteriors, **options)
         total = error + own.var(axis=0, ddof=1) / m
         scores.append((own.mean(axis=0) - mean) / np.sqrt(total))
     return np.concatenate(scores)
-
-
-def ranks(name, m, n_draws, thin, seed, many=ManyPosteriors):
-    """Rank of the true parameters among draws from their posterior, ``(m, n_quantities)``.
-
-    The truth is put at a random place of a chain that is run from it in both directions (Besag &
-    Clifford 1989): a transition that draws momenta afresh is reversible, so no chain has to forget
-    where it began.
-    """
-    many, rng = make_case(name, many=many), np.random.default_rng(seed)
-    q, theta = draw_prior(many, m, rng)
-    many.draw_targets(q, theta, rng)
-    truth = many.summary(q, theta)
-    kernel = Kernel(many, m, rng, reversible=True)
-    sides = []
-    for _ in range(2):
-        position, kept = q, []
-        for _ in range(n_draws):
-            for _ in range(thin):
-                position = kernel(position)
-            kept.append(many.summary(position, kernel.weights(position)))
-        sides.append(np.stack(kept))
-    before = rng.integers(0, n_draws + 1, m)
-    index = np.arange(n_draws)[:, None]
-    draws = np.where((index < before)[..., None], sides[0], sides[1][index - before, np.arange(m)])
-    below = np.sum(draws < truth, axis=0)
-    equal = np.sum(draws == truth, axis=0)  # after rejections
-    return below + np.floor(rng.random(below.shape) * (equal + 1)).astype(int)
-
-
-def uniformity(values, n_values):
-    """p-value of the chi-square test of ranks 0, ..., n_values - 1."""
-    counts = np.bincount(values, minlength=n_values)
-    expected = len(values) / n_values
-    return chi2.sf(np.sum((counts - expected) ** 2) / expected, n_values - 1)

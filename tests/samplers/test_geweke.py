@@ -6,26 +6,10 @@ import pytest
 from skbayesnn.inference.sampling._moves import ScaleMoves, UnitMoves
 from skbayesnn.network import outputs
 from skbayesnn.posterior import JointPosterior, instructions
-from skbayesnn.samplers import random_walk, transition
+from skbayesnn.samplers import transition
 from tests.samplers import geweke
-from tests.samplers.geweke import (
-    CASES,
-    LINEAR_CASES,
-    OneByOne,
-    geweke_scores,
-    ranks,
-    uniformity,
-)
+from tests.samplers.geweke import CASES, LINEAR_CASES, OneByOne, geweke_scores
 
-KERNELS = {
-    "dynamics": {},
-    "persistent": {"persistence": 0.8},
-    "rescaled": {"moves": [ScaleMoves]},
-    "drawn lengths": {"n_steps": (1, 12)},
-    "persistent drawn lengths": {"n_steps": (1, 4), "persistence": 0.8},
-    "random walk": {"kernel": random_walk, "step_size": 0.2},
-    "units": {"moves": [UnitMoves], "dynamics": False},  # they leave the prior of the rest
-}
 ALL = {"moves": [ScaleMoves, UnitMoves]}
 LAWS = [*CASES, *LINEAR_CASES]
 # with all weights in the position, input-dependent noise is evaluated by NumPy
@@ -40,9 +24,7 @@ def assert_prior(*args, **options):
 
 @pytest.mark.parametrize("name", LAWS[::2])
 def test_joint_distribution_in_short(name):
-    # with seed 1 one of 92 scores of "input_dependent" is 4.2: by chance, five times as many
-    # chains of four seeds have 2.8 at most
-    assert_prior(name, 150, 15, seed=1 + (name == "input_dependent"), **ALL)
+    assert_prior(name, 150, 15, seed=1, **ALL)
 
 
 @compiled
@@ -63,26 +45,6 @@ def test_every_law_in_the_core(name):
 def test_every_law(name):
     step = 0.5 if name in LINEAR_CASES else 0.3  # so that some proposals are rejected
     assert_prior(name, 300, 40, 0, step_size=step, n_steps=(1, 12), persistence=0.8, **ALL)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["regression_all", "linear_classes"])
-@pytest.mark.parametrize("kind", KERNELS)
-def test_every_move(name, kind):
-    assert_prior(name, 400, 50, seed=0, **KERNELS[kind])
-
-
-def test_simulation_based_calibration_in_short():
-    values = ranks("input_dependent_all", m=200, n_draws=9, thin=3, seed=1)
-    assert min(uniformity(column, 10) for column in values.T) > 1e-3
-
-
-@compiled
-@pytest.mark.slow
-@pytest.mark.parametrize("name", IN_THE_CORE)
-def test_simulation_based_calibration(name):
-    values = ranks(name, m=500, n_draws=9, thin=3, seed=0, many=OneByOne)
-    assert min(uniformity(column, 10) for column in values.T) > 1e-3
 
 
 # --- mistakes that have to be noticed ------------------------------------------------------------
@@ -108,6 +70,7 @@ def without_volume(joint, q, shift, right=JointPosterior.rescaled):
     ("method", "wrong"),
     [
         ("_prior", without_jacobian),
+        ("_prior", without_normaliser_of_weights),
         pytest.param("rescaled", without_volume, marks=pytest.mark.slow),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
@@ -148,9 +111,3 @@ def test_noise_a_tenth_too_large_is_noticed_in_the_core(monkeypatch):
     monkeypatch.setattr(geweke.ManyPosteriors, "draw_targets", wrong)
     scores = geweke_scores("regression", 300, 40, many=OneByOne, **ALL)
     assert np.max(np.abs(scores)) > 6.0
-
-
-def test_mistakes_are_noticed_by_ranks(monkeypatch):
-    monkeypatch.setattr(JointPosterior, "_prior", without_normaliser_of_weights)
-    values = ranks("regression", m=200, n_draws=9, thin=2, seed=0)
-    assert min(uniformity(column, 10) for column in values.T) < 1e-5
