@@ -62,6 +62,16 @@ def assert_same(actual, desired, tol=1e-12):
         np.testing.assert_allclose(one, other, rtol=0, atol=tol * scale)
 
 
+def assert_same_bits(first, second):
+    """Arrays, or tuples of them, are equal to the last bit."""
+    if isinstance(first, np.ndarray):
+        assert first.shape == second.shape
+        assert first.tobytes() == second.tobytes()
+    else:
+        for a, b in zip(first, second, strict=True):
+            assert_same_bits(a, b)
+
+
 def draw_weights(network, X, rng, lead=()):
     """Random weights; for relu no hidden unit is near its kink at any row of ``X``."""
     while True:

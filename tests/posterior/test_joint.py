@@ -5,7 +5,6 @@ import pytest
 from scipy.special import expit, log_softmax
 from scipy.stats import kstest, norm
 
-from skbayesnn.inference.task._problem import FreeHyperparameters
 from skbayesnn.network import forward, outputs
 from skbayesnn.posterior import Hyperparameters, LogUniform
 from tests.posterior.joints import ALL_JOINTS, CORRELATED, INDEPENDENT, RANGE, make_joint
@@ -405,10 +404,7 @@ def marginal_by_singular_values(joint, q):
 )
 def test_precisions_many_orders_of_magnitude_apart(n, width, log_ratio):
     # the prior allows 12 orders of magnitude between noise and weights
-    joint, _ = make_joint("gaussian", (width,), n=n)
-    joint = replace(
-        joint, free=FreeHyperparameters.sharing(joint.free.alpha, joint.free.beta, LogUniform())
-    )
+    joint, _ = make_joint("gaussian", (width,), n=n, hyperpriors=[LogUniform()])
     alpha, beta = np.ones(len(joint.free.alpha)), np.full(2, 10.0 ** (0.4995 * log_ratio))
     alpha[-1] = 10.0 ** (-0.4995 * log_ratio)
     theta = np.random.default_rng(0).standard_normal(joint.posterior.network.n_weights)

@@ -110,56 +110,6 @@ class ManyPosteriors:
         return np.concatenate([np.log(np.concatenate(logs, axis=1)), noise, theta, f], axis=1)
 
 
-class OneByOne(ManyPosteriors):
-    """The same in the compiled core, which has the data of one chain at a time."""
-
-    @property
-    def energy(self):
-        return self
-
-    compiled = energy
-
-    def draw_targets(self, q, theta, rng):
-        super().draw_targets(q, theta, rng)
-        given = [replace(self.joint.posterior, y=y) for y in self.y]
-        self.joints = [replace(self.joint, posterior=posterior) for posterior in given]
-        assert all(joint.compiled for joint in self.joints)
-
-    def __call__(self, q):
-        found = [self.joints[int(row[-1])](row[:-1]) for row in q]
-        return tuple(np.stack(field) for field in zip(*found, strict=True))
-
-    def _moved(self, phase, move):
-        """Move every chain in place, by its own joint posterior."""
-        for i in range(len(phase.value)):
-            one = phase.select([i])
-            joint = self.joints[int(one.position[0, -1])]
-            one = one._replace(position=one.position[:, :-1].copy())
-            move(joint, one, [i])
-            phase.position[i, :-1] = one.position[0]
-            for field, own in zip(phase[1:], one[1:], strict=True):
-                field[i] = own[0]
-
-    def trajectories(self, phase, step_size, n_steps, metric, unstable):
-        def move(joint, one, i):
-            assert joint.trajectories(one, step_size[i], n_steps[i], metric.select(i), unstable)
-
-        self._moved(phase, move)
-        return True
-
-    def rescalings(self, phase, shifts, log_uniform):
-        def move(joint, one, i):
-            joint.compiled.rescalings(one, shifts[i], log_uniform[i])
-
-        self._moved(phase, move)
-
-    def unit_slices(self, phase, unit, *drawn):
-        def move(joint, one, i):
-            joint.compiled.unit_slices(one, unit, *(numbers[i] for numbers in drawn))
-
-        self._moved(phase, move)
-
-
 CASES = {
     "regression": (Gaussian.per_output(1), 1, "layer", True),
     "regression_all": (Gaussian.per_output(1), 1, "layer", False),
@@ -188,7 +138,7 @@ LINEAR_CASES = {
 }
 
 
-def make_case(name, information=1.0, many=ManyPosteriors):
+def make_case(name):
     likelihood, n_outputs, prior, integrate = (CASES | LINEAR_CASES)[name]
     hidden = () if name in LINEAR_CASES else (2,)
     network = Network((1, *hidden, n_outputs), "tanh")
@@ -198,7 +148,7 @@ def make_case(name, information=1.0, many=ManyPosteriors):
     posterior = ManyTargets(network, likelihood, groups, X, None, np.array([1.0, 1, 1, 1, 1]))
     free = FreeHyperparameters.sharing(alpha, beta, GAMMA if "gamma" in name else RANGE)
     fixed = Hyperparameters(np.ones(len(alpha)), np.ones(len(beta)))
-    information = information * np.array([1.0, 0.3, 3.0])[: len(alpha)]
+    information = np.array([1.0, 0.3, 3.0])[: len(alpha)]
     given = posterior, free, fixed, information, integrate
     if name.startswith("input_dependent"):
         plan = NoisePlan.build(network, (2,), prior)
@@ -206,11 +156,14 @@ def make_case(name, information=1.0, many=ManyPosteriors):
         free = free.with_groups(own > 0, RANGE)
         fixed = fixed._replace(alpha=np.ones(len(free.alpha)))
         information = np.append(information, 0.5 * own)
-        return many(InputDependentJoint(posterior, free, fixed, information, integrate, *plan))
+        return ManyPosteriors(
+            InputDependentJoint(posterior, free, fixed, information, integrate, *plan)
+        )
     if name == "measured":
         variances = np.array([[0.0], [0.3], [1.0], [4.0], [0.1]])
-        return many(MeasuredJoint(replace(posterior, known=variances), *given[1:]))
-    return many(JointPosterior(*given) if likelihood.linear else StudentTJoint(*given, DEGREES))
+        return ManyPosteriors(MeasuredJoint(replace(posterior, known=variances), *given[1:]))
+    kind, own = (JointPosterior, ()) if likelihood.linear else (StudentTJoint, (DEGREES,))
+    return ManyPosteriors(kind(*given, *own))
 
 
 def draw_prior(many, m, rng):
@@ -298,9 +251,9 @@ def prior_moments(name):
     return [(some.mean(axis=0), some.var(axis=0) / len(some)) for some in values]
 
 
-def geweke_scores(name, m, n_iterations, seed=0, many=ManyPosteriors, **options):
+def geweke_scores(name, m, n_iterations, seed=0, **options):
     """Standard scores of means and second moments against the prior's."""
-    many, rng = make_case(name, many=many), np.random.default_rng(seed)
+    many, rng = make_case(name), np.random.default_rng(seed)
     q, theta = draw_prior(many, m, rng)
     kernel, kept = Kernel(many, m, rng, **options), []
     for _ in range(n_iterations):

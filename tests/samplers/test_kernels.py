@@ -17,7 +17,7 @@ from skbayesnn.samplers import (
     transition,
     warm_up,
 )
-from tests.tools import assert_near
+from tests.tools import assert_near, assert_same_bits
 
 
 class Gaussian:
@@ -80,15 +80,6 @@ def assert_expected(values, expected):
     """Means of draws (n_chains, n, ...) within 4 Monte Carlo standard errors."""
     error = np.std(values, axis=(0, 1)) / np.sqrt(effective_sample_size(values))
     assert np.all(np.abs(np.mean(values, axis=(0, 1)) - expected) < 4.0 * error)
-
-
-def assert_same_bits(first, second):
-    if isinstance(first, np.ndarray):
-        assert first.shape == second.shape
-        assert first.tobytes() == second.tobytes()
-    else:
-        for a, b in zip(first, second, strict=True):
-            assert_same_bits(a, b)
 
 
 # --- one transition ------------------------------------------------------------------------------

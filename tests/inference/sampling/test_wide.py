@@ -16,20 +16,15 @@ from skbayesnn.inference.sampling._wide import (
     log_ratio_of_noise,
     rotated,
 )
-from skbayesnn.inference.task._problem import FreeHyperparameters
-from skbayesnn.posterior import Hyperpriors, JointPosterior, LogUniform
+from skbayesnn.posterior import JointPosterior, LogUniform
 from skbayesnn.samplers import start
+from tests.posterior.joints import make_joint
 from tests.tools import make_problem
 
 
 @pytest.fixture
 def path():
-    posterior, _, hyper = make_problem("gaussian", (30,), prior="layer", n=6)
-    masks = [np.ones(len(some), dtype=bool) for some in hyper]
-    priors = Hyperpriors.of([LogUniform(0.05, 20.0)] * sum(map(len, masks)))
-    free = FreeHyperparameters(*masks, priors)
-    joint = JointPosterior(posterior, free, hyper, np.ones(len(hyper.alpha)))
-    joint = WideJoint.of(joint)
+    joint = WideJoint.of(make_joint("gaussian", (30,), n=6)[0])
     return WidePath.about(joint, np.zeros(joint.n_free), np.ones(joint.n_free))
 
 
@@ -87,10 +82,8 @@ def test_a_constant_output_has_no_infinite_likelihood():
 
 def vague(prior):
     """Joint posterior of a network of two inputs under the usual hyperpriors."""
-    posterior, _, hyper = make_problem("gaussian", (30,), prior=prior, n=6)
-    masks = [np.ones(len(some), dtype=bool) for some in hyper]
-    free = FreeHyperparameters.sharing(*masks, LogUniform())
-    return WideJoint.of(JointPosterior(posterior, free, hyper, np.zeros(len(hyper.alpha))))
+    options = {"known": False, "hyperpriors": [LogUniform()]}
+    return WideJoint.of(make_joint("gaussian", (30,), prior, n=6, **options)[0])
 
 
 def test_prior_of_scales_ties_weights_to_biases_and_is_normalised():
