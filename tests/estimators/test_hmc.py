@@ -10,6 +10,7 @@ from scipy.special import expit, softmax
 from sklearn.base import clone
 
 from skbayesnn import EvidenceMLPRegressor, HMCMLPClassifier, HMCMLPRegressor, Prior, Sampler
+from tests.estimators import common
 from tests.estimators.common import run_network, run_networks
 from tests.tools import draws_of, result_of
 
@@ -25,17 +26,11 @@ CLASSIFICATIONS = ["two classes", "three classes"]
 KINDS = [*REGRESSIONS, *CLASSIFICATIONS]
 
 
-def make_rows(kind="1-D", n=40, seed=0):
-    rng = np.random.default_rng(seed)
-    X = rng.uniform(-2, 2, (n, 2)) * [1.0, 30.0]
-    y = np.sin(1.5 * X[:, 0]) + X[:, 1] / 60.0 + 0.2 * rng.standard_normal(n)
-    if kind == "two classes":
-        return X, np.where(y > 0, "yes", "no")
-    if kind == "three classes":
-        return X, np.digitize(y, [-0.5, 0.5])
-    if kind == "two columns":
-        return X, np.column_stack([10.0 * y + 50.0, np.cos(X[:, 0]) + 0.1 * y])
-    return X, (10.0 * y + 50.0).reshape((n, 1) if kind == "one column" else n)
+def make_rows(kind="1-D"):
+    """Rows of `common`, in other units."""
+    columns = {"1-D": "one output", "one column": "one output", "two columns": "two outputs"}
+    X, y = common.make_rows(columns.get(kind, kind), 40)
+    return X * [1.0, 30.0], y[:, None] if kind == "one column" else y
 
 
 def fit(kind="1-D", X=None, y=None, **options):
@@ -47,7 +42,7 @@ def fit(kind="1-D", X=None, y=None, **options):
     return HMCMLPRegressor().set_params(**{"noise": "constant"} | options).fit(X, y)
 
 
-GRID = make_rows(n=9, seed=5)[0]
+GRID = common.make_rows(n=9, seed=5)[0] * [1.0, 30.0]
 
 
 @cache

@@ -196,14 +196,6 @@ def test_what_cannot_be_given(options, message):
             kind((), **options).fit(X, y)
 
 
-def test_classes_have_no_noise():
-    for kind in (EvidenceMLPClassifier, HMCMLPClassifier):
-        with pytest.raises(
-            ValueError, match=r"prior\.hyperprior names 'noise', but this model has"
-        ):
-            kind((), prior=Prior(hyperprior={"noise": LogUniform()})).fit(X, y > 0)
-
-
 def test_many_inputs_with_a_precision_each():
     """Five of sixty inputs matter; log-uniform precisions fit the noise with the others."""
     rng = np.random.default_rng(1)

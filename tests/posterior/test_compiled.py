@@ -19,13 +19,7 @@ from skbayesnn.posterior.kernels._compiled import compiled_mixture, compiled_sof
 from skbayesnn.predictive._marginals import NORMAL, StudentTLaw, _Components
 from skbayesnn.samplers import Metric, leapfrog, start
 from tests.posterior.joints import INDEPENDENT, MIXED, make_joint
-from tests.tools import (
-    ALL_LIKELIHOODS,
-    LIKELIHOODS,
-    assert_same,
-    make_problem,
-    without_core,
-)
+from tests.tools import ALL_LIKELIHOODS, LIKELIHOODS, assert_same, make_problem, without_core
 
 pytestmark = pytest.mark.usefixtures("laplace")
 

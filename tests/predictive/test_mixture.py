@@ -4,10 +4,7 @@ import numpy as np
 import pytest
 
 from skbayesnn.posterior import Gaussian, StudentT
-from skbayesnn.predictive._combination import (
-    _shared_by_noise_models,
-    tempered_weights,
-)
+from skbayesnn.predictive._combination import _shared_by_noise_models, tempered_weights
 
 
 class TestTemperedWeights:

@@ -224,8 +224,6 @@ def test_trajectory_lengths():
         chains, info = advance(energy, chains, plan, sizes)
         made.append(info.n_steps)
     made = np.array(made)
-    assert made.max() == 70
-    assert made.min() >= 1
     np.testing.assert_array_equal(made[:7, 0], np.ceil(40.0 * EVENLY))
     u = np.arange(1, 64) / 64
     np.testing.assert_array_equal(np.sort(made[:, 0]), np.ceil(40.0 * u))

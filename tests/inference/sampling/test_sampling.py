@@ -15,12 +15,7 @@ from skbayesnn.inference.sampling import _sampling
 from skbayesnn.inference.sampling._sampling import SamplingSettings, run_chains, start_sampling
 from skbayesnn.inference.task._problem import Posed
 from skbayesnn.network import Network, outputs
-from skbayesnn.posterior import (
-    Bernoulli,
-    Gaussian,
-    Posterior,
-    weight_groups,
-)
+from skbayesnn.posterior import Bernoulli, Gaussian, Posterior, weight_groups
 from skbayesnn.samplers import Plan, r_hat
 from tests.inference.common import population_evidence, settings_of
 
