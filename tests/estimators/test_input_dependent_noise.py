@@ -181,7 +181,7 @@ def test_noise_level_of_drawn_networks(as_users_fit):
     model = fit(X, X[:, 0], (2,))
     assert model._result.drawn
     found = model.predict_std(X, kind="aleatoric")
-    assert model.noise_std_ == pytest.approx(np.exp(np.mean(np.log(found))), rel=0.1)
+    assert model.noise_std_ == pytest.approx(np.exp(np.mean(np.log(found))), rel=0.1)  # draws
 
 
 def test_the_prior_of_drawn_networks_is_that_of_the_means(as_users_fit):

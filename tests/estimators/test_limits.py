@@ -124,7 +124,7 @@ def test_student_t_noise_by_quadrature():
     assert abs(sampler.log_evidence_ - exact) < 4.0 * sampler.log_evidence_std_ + 0.05
     mean, spread = mean_and_spread(W, B, logsumexp(logs, axis=0))
     assert_allclose(sampler.predict([[0.5]]), mean, atol=0.2 * spread)
-    assert_allclose(sampler.predict_std([[0.5]], "epistemic"), spread, rtol=0.15)
+    assert_allclose(sampler.predict_std([[0.5]], "epistemic"), spread, rtol=0.15)  # of draws
 
 
 def test_left_out_rows_against_fits_without_them():
