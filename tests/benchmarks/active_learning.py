@@ -5,8 +5,7 @@ The next measurements come from a pool of inputs: random ones, those with the la
 (MacKay 1992, equation 4.13), which is smaller than the pool. The error is that of the predictions
 there, root mean squared. All strategies start from the same rows and get the same noise::
 
-    python tests/benchmarks/active_learning.py
-    python tests/benchmarks/active_learning.py --problems curve --repetitions 3   # a quick look
+    python tests/benchmarks/active_learning.py --problems curve --repetitions 3
 """
 
 import argparse

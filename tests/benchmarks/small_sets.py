@@ -7,7 +7,6 @@ of 100 rows with noise of two degrees of freedom, and five of 60 rows with a ten
 tables show the log loss or log density of the test rows, errors (share of wrong classes, or root
 mean squared error), and processor seconds of the fit::
 
-    SKBAYESNN_DATA=folder python tests/benchmarks/small_sets.py --models default sampler
     SKBAYESNN_DATA=folder python tests/benchmarks/small_sets.py --kinds weak --models default linear
 """
 

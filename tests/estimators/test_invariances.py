@@ -106,7 +106,7 @@ def test_rows_are_equal_where_all_that_is_known_of_them_is(name, options):
         known = np.where(known > 1.0, 1, 0)
     X, y, known = (np.concatenate([rows, rows[:6]]) for rows in (X, y, known))
     known[30:32] = -1 if name == "censored" else 3  # of two repetitions
-    weight = integer_weights(X)
+    weight = 1 + integer_weights(X)
     weighted = make_model("one output", **options).fit(X, y, weight, **{name: known})
     order = np.random.default_rng(1).permutation(np.repeat(np.arange(36), weight))
     repeated = make_model("one output", **options).fit(X[order], y[order], **{name: known[order]})

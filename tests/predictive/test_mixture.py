@@ -2,9 +2,35 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
+from scipy.stats import norm
 
 from skbayesnn.posterior import Gaussian, StudentT
-from skbayesnn.predictive._combination import _shared_by_noise_models, tempered_weights
+from skbayesnn.predictive._combination import (
+    _shared_by_noise_models,
+    stacking_weights,
+    tempered_weights,
+)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_stacking_against_a_general_optimiser(seed):
+    rng = np.random.default_rng(seed)
+    log_densities = norm.logpdf(rng.standard_normal((3, 40)) + rng.uniform(0, 1, (3, 1)))
+    weight = rng.uniform(0.5, 2.0, 40)
+
+    def loss(z):
+        w = np.exp(z - np.logaddexp.reduce(z))
+        return -weight @ np.log(w @ np.exp(log_densities))
+
+    options = {"xatol": 1e-8, "fatol": 1e-12, "maxiter": 4000}
+    starts = [np.zeros(3), *(2.0 * np.eye(3))]
+    best = min(minimize(loss, z, method="Nelder-Mead", options=options).fun for z in starts)
+    weights = stacking_weights(log_densities, weight)
+    assert weights.sum() == pytest.approx(1.0, rel=1e-12)
+    assert np.all(weights >= 0)
+    reached = -weight @ np.log(weights @ np.exp(log_densities))
+    assert reached < best + 1e-5
 
 
 class TestTemperedWeights:
