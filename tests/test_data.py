@@ -16,12 +16,15 @@ def table(n=20):
 def test_rows_are_sorted_and_merged():
     X = np.array([[2.0, 0.0], [1.0, 5.0], [2.0, 0.0], [1.0, 4.0], [2.0, 0.0]])
     y = np.array([[1.0], [0.0], [1.0], [9.0], [0.0]])
-    rows = canonical_rows(X, y, np.array([1.0, 2.0, 3.0, 4.0, 5.0]))
+    weight = np.array([1.0, 2.0, 3.0, 4.0, 5.0])
+    rows = canonical_rows(X, y, weight)
     np.testing.assert_array_equal(rows.X, [[1, 4], [1, 5], [2, 0], [2, 0]])
     np.testing.assert_array_equal(rows.y, [[9], [0], [0], [1]])
     np.testing.assert_array_equal(rows.weight, [4, 2, 5, 4])
     assert rows.X.flags.c_contiguous
     assert rows.y.flags.c_contiguous
+    apart = canonical_rows(X, y, weight, known=np.eye(5)[:, 2:3])  # another error of one row
+    np.testing.assert_array_equal(apart.weight, [4, 2, 5, 1, 3])
 
 
 def test_index_leads_from_given_rows_to_distinct_ones():

@@ -105,7 +105,7 @@ def test_rows_are_equal_where_all_that_is_known_of_them_is(name, options):
     elif name == "censored":
         known = np.where(known > 1.0, 1, 0)
     X, y, known = (np.concatenate([rows, rows[:6]]) for rows in (X, y, known))
-    known[30:32] = -1 if name == "censored" else 3  # of two repetitions
+    known[30:34] = -1 if name == "censored" else 3  # of four of six repetitions
     weight = 1 + integer_weights(X)
     weighted = make_model("one output", **options).fit(X, y, weight, **{name: known})
     order = np.random.default_rng(1).permutation(np.repeat(np.arange(36), weight))
