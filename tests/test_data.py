@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from skbayesnn._data import Scaling, canonical_rows
+from tests.tools import assert_same_bits
 
 
 def table(n=20):
@@ -12,21 +13,18 @@ def table(n=20):
     return X, y, rng.integers(1, 4, n).astype(float)
 
 
-def assert_same_bits(first, second):
-    for a, b in zip(first[:3], second[:3], strict=True):  # without the index of given rows
-        assert a.shape == b.shape
-        assert a.tobytes() == b.tobytes()
-
-
 def test_rows_are_sorted_and_merged():
     X = np.array([[2.0, 0.0], [1.0, 5.0], [2.0, 0.0], [1.0, 4.0], [2.0, 0.0]])
     y = np.array([[1.0], [0.0], [1.0], [9.0], [0.0]])
-    rows = canonical_rows(X, y, np.array([1.0, 2.0, 3.0, 4.0, 5.0]))
+    weight = np.array([1.0, 2.0, 3.0, 4.0, 5.0])
+    rows = canonical_rows(X, y, weight)
     np.testing.assert_array_equal(rows.X, [[1, 4], [1, 5], [2, 0], [2, 0]])
     np.testing.assert_array_equal(rows.y, [[9], [0], [0], [1]])
     np.testing.assert_array_equal(rows.weight, [4, 2, 5, 4])
     assert rows.X.flags.c_contiguous
     assert rows.y.flags.c_contiguous
+    apart = canonical_rows(X, y, weight, known=np.eye(5)[:, 2:3])  # another error of one row
+    np.testing.assert_array_equal(apart.weight, [4, 2, 5, 1, 3])
 
 
 def test_index_leads_from_given_rows_to_distinct_ones():
@@ -44,11 +42,11 @@ def test_index_leads_from_given_rows_to_distinct_ones():
 def test_order_and_memory_layout_do_not_matter(seed):
     X, y, _ = table(n=300)
     weight = np.random.default_rng(1).uniform(0.1, 2.0, len(X))  # sums depend on their order
-    rows = canonical_rows(X, y, weight)
+    rows = canonical_rows(X, y, weight)[:3]  # without the index of given rows
     order = np.random.default_rng(seed).permutation(len(X))
-    assert_same_bits(rows, canonical_rows(X[order], y[order], weight[order]))
+    assert_same_bits(rows, canonical_rows(X[order], y[order], weight[order])[:3])
     wide = np.repeat(y, 2, axis=1)[:, ::2]
-    assert_same_bits(rows, canonical_rows(np.asfortranarray(X), wide, weight))
+    assert_same_bits(rows, canonical_rows(np.asfortranarray(X), wide, weight)[:3])
 
 
 def test_negative_zero_is_zero():

@@ -25,6 +25,7 @@ from skbayesnn.posterior import (
     Posterior,
     SquaredResiduals,
     StudentT,
+    WeightGroups,
     weight_groups,
 )
 
@@ -59,6 +60,16 @@ def assert_same(actual, desired, tol=1e-12):
         assert np.shape(one) == np.shape(other)
         scale = max(1.0, np.max(np.abs(other), initial=0.0))
         np.testing.assert_allclose(one, other, rtol=0, atol=tol * scale)
+
+
+def assert_same_bits(first, second):
+    """Arrays, or tuples of them, are equal to the last bit."""
+    if isinstance(first, np.ndarray):
+        assert first.shape == second.shape
+        assert first.tobytes() == second.tobytes()
+    else:
+        for a, b in zip(first, second, strict=True):
+            assert_same_bits(a, b)
 
 
 def draw_weights(network, X, rng, lead=()):
@@ -141,6 +152,16 @@ def make_variances(name, shape, rng):
     return variances
 
 
+def make_groups(network, prior):
+    """`weight_groups`, or for ``"matrix"`` a prior with a mean that couples all weights."""
+    if prior != "matrix":
+        return weight_groups(network, prior)
+    rng, k = np.random.default_rng(4), network.n_weights
+    root = rng.standard_normal((k, k))
+    shape = root @ root.T / k + np.eye(k)
+    return WeightGroups(np.zeros(k, dtype=int), ["weights"], rng.standard_normal(k), shape)
+
+
 def make_problem(
     name, hidden=(4,), activation="tanh", prior="layer", lead=(), n=7, seed=0, output_bias=True
 ):
@@ -156,7 +177,7 @@ def make_problem(
     theta = draw_weights(network, X, rng, lead)
     truth = forward(network, draw_weights(network, X, rng), X).outputs
     y = make_targets(name, truth, rng)
-    groups = weight_groups(network, prior)
+    groups = make_groups(network, prior)
     weight, variances = rng.uniform(0.5, 3.0, n), make_variances(name, y.shape, rng)
     posterior = Posterior(network, likelihood, groups, X, y, weight, known=variances)
     alpha = np.exp(rng.uniform(-1, 1, (*lead, len(groups.names))))

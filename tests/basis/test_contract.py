@@ -8,11 +8,7 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skbayesnn import basis
-from skbayesnn.basis import (
-    HermiteFunctionFeatures,
-    LegendreFeatures,
-    RadialBasisFeatures,
-)
+from skbayesnn.basis import HermiteFunctionFeatures, LegendreFeatures, RadialBasisFeatures
 
 ALL = [getattr(basis, name) for name in basis.__all__]
 SMALL = [

@@ -5,11 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import eval_hermite, eval_legendre, factorial
 
-from skbayesnn.basis import (
-    HermiteFunctionFeatures,
-    LegendreFeatures,
-    RadialBasisFeatures,
-)
+from skbayesnn.basis import HermiteFunctionFeatures, LegendreFeatures, RadialBasisFeatures
 
 X = np.random.default_rng(1).uniform(-3.0, 7.0, (30, 2))
 

@@ -6,7 +6,6 @@ same of some default fits, which are sampled; then Laplace's evidence of the pro
 ``evidence_truth.py``, with its distance to their references as the error. Switch off a mechanism in
 the code, run again under another name, and compare the two in the file of results::
 
-    SKBAYESNN_DATA=folder python tests/benchmarks/ablation.py --variant everything --to new.csv
     SKBAYESNN_DATA=folder python tests/benchmarks/ablation.py --variant spread --to new.csv
     python tests/benchmarks/ablation.py --compare new.csv
 """

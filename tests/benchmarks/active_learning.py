@@ -1,20 +1,11 @@
 """Active learning: chosen measurements against random ones, as learning curves.
 
-Three ways of choosing the next measurements from a pool of inputs:
+The next measurements come from a pool of inputs: random ones, those with the largest error bars
+(total gain, with updates inside a batch), or those that tell most about the region of interest
+(MacKay 1992, equation 4.13), which is smaller than the pool. The error is that of the predictions
+there, root mean squared. All strategies start from the same rows and get the same noise::
 
-- "random": uniformly from the pool;
-- "error bar": where the error bars are largest (total gain, with updates inside a batch);
-- "mean marginal": what tells most about the region of interest (MacKay 1992, equation 4.13).
-
-The error is the root mean square of predictions minus the true function over the region of
-interest, which is smaller than the pool.
-All strategies start from the same random rows, and the noise of a candidate is the same whoever
-measures it; differences are paired.
-
-Run with::
-
-    python tests/benchmarks/active_learning.py
-    python tests/benchmarks/active_learning.py --problems curve --repetitions 3   # a quick look
+    python tests/benchmarks/active_learning.py --problems curve --repetitions 3
 """
 
 import argparse

@@ -3,7 +3,6 @@
 Fits of 100 rows of four inputs, with noise of three degrees of freedom: the default, and networks
 of four units under several noise models, by evidence and by chains. Run with::
 
-    python tests/benchmarks/intervals.py
     python tests/benchmarks/intervals.py --rows 1000000 --models evidence --noise constant
 """
 

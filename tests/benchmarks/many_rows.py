@@ -1,9 +1,8 @@
 """Many rows and large networks: density, error, coverage, processor seconds.
 
-Default fits beside histogram boosting: regression on the first splits of sets with published
-results (`SKBAYESNN_DATA` names the folder), and on rows that are made here; classes and many inputs
-are made here. The log density of boosting in regression is that of one noise level, the best one
-for the *test* rows.
+Default fits beside histogram boosting, on the first splits of public sets in the folder
+`SKBAYESNN_DATA` and on rows that are made here. The log density of boosting in regression is that
+of one noise level, the best one for the *test* rows.
 
 One start of large networks beside scikit-learn's network of the same layers with early stopping,
 whose noise level is that of the training residuals: regression of a generated function of 10 or 20
@@ -12,7 +11,7 @@ dense matrices, their dual form, and structured ones.
 
     SKBAYESNN_DATA=... python tests/benchmarks/many_rows.py
     python tests/benchmarks/many_rows.py --only sines classes digits_32 rows_100000
-    python tests/benchmarks/many_rows.py --slope 1000 10000 100000 1000000
+    python tests/benchmarks/many_rows.py --slope 1000 10000 100000
 """
 
 import argparse

@@ -1,17 +1,12 @@
 """Choosing and averaging by evidence, measured on rows that were not used for it.
 
-search
-    `EvidenceSearch` against `GridSearchCV` with 5 folds over 8 widths and 2 priors: processor time
-    of one core, and the test log density of the chosen model.
-stacking
-    Mean test log density, in nats per row, of minima combined by stacking and of the best one.
-
-Run with::
+The part ``search`` compares `EvidenceSearch` with `GridSearchCV` (5 folds) over 8 widths and 2
+priors: processor time, and the test log density of the chosen model. ``stacking`` compares the mean
+test log density, in nats per row, of minima combined by stacking with that of the best one::
 
     SKBAYESNN_DATA=folder python tests/benchmarks/model_selection.py --parts stacking --splits 20
 
-``SKBAYESNN_DATA`` names the folder with ``yacht.npz``, ``energy.npz``, ``concrete.npz`` and
-``boston.npz``.
+The folder holds ``yacht.npz``, ``energy.npz``, ``concrete.npz`` and ``boston.npz``.
 """
 
 import argparse

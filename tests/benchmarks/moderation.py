@@ -35,14 +35,13 @@ def splits_of(name, n_splits):
             rng = np.random.default_rng(seed)
             yield *gaussian_classes(200, rng), *gaussian_classes(4000, rng)
         return
-    if name in BUNDLED:
-        load, n_train = BUNDLED[name]
-        X, y = load(return_X_y=True)
-        parts = StratifiedShuffleSplit(n_splits, train_size=n_train, random_state=0).split(X, y)
-    else:
+    if name not in BUNDLED:
         yield from islice(_data.splits(name), n_splits)
         return
-    for train, test in parts:
+    load, n_train = BUNDLED[name]
+    X, y = load(return_X_y=True)
+    parts = StratifiedShuffleSplit(n_splits, train_size=n_train, random_state=0)
+    for train, test in parts.split(X, y):
         yield X[train], y[train], X[test], y[test]
 
 

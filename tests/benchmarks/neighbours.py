@@ -28,12 +28,7 @@ from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skbayesnn import (
-    EvidenceMLPClassifier,
-    EvidenceMLPRegressor,
-    HMCMLPClassifier,
-    HMCMLPRegressor,
-)
+from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPClassifier, HMCMLPRegressor
 
 N_TREES = 500
 BDE = {"hidden_layers": [16, 16], "n_members": 8, "epochs": 200, "patience": 10}

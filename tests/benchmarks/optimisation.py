@@ -6,11 +6,8 @@ expected improvement, 1,024 quasi-random candidates, the best improved locally. 
 no noise: the Gaussian process infers its own, and the network is told to expect a ten-thousandth of
 the spread of the targets, the least that the process may have. Each run starts with ``2 d + 1``
 points of a Latin hypercube, the same for both. ``results/optimisation.csv`` holds single runs, also
-with other settings of the network.
+with other settings of the network::
 
-Run with::
-
-    python tests/benchmarks/optimisation.py --repetitions 20
     python tests/benchmarks/optimisation.py --repetitions 3 --functions branin step
 """
 

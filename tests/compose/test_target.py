@@ -99,20 +99,6 @@ class TestEvidence:
         expected = plain.leave_one_out_log_density_ - T
         assert_allclose(linear.leave_one_out_log_density_, expected, atol=1e-9)
 
-    @pytest.mark.parametrize("factor", [1.0, -1.0, 1e-3])
-    def test_units_do_not_matter(self, factor):
-        """A linear transformation changes nothing, as y is in its own units."""
-        model = TransformedTargetRegressor(
-            clone(LINEAR), func=lambda y: factor * y, inverse_func=lambda t: t / factor
-        ).fit(X, T)
-        plain = clone(LINEAR).fit(X, T)
-        assert model.log_evidence_ == pytest.approx(plain.log_evidence_, abs=1e-7)
-        assert_allclose(model.predict(GRID), plain.predict(GRID), rtol=1e-9)
-        assert_allclose(model.predict_interval(GRID), plain.predict_interval(GRID), rtol=1e-9)
-        assert_allclose(model.predict_std(GRID), plain.predict_std(GRID), rtol=1e-9)
-        found = model.log_predictive_density(X, T), plain.log_predictive_density(X, T)
-        assert_allclose(*found, atol=1e-9)
-
     def test_known_density(self):
         """Two weights of known priors and known noise: ``ln y`` is jointly Gaussian."""
         fixed = {"prior": Prior("single", precision=2.0), "noise": 0.4, "standardize": False}

@@ -8,12 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning, DataConversionWarning
 
-from skbayesnn import (
-    EvidenceMLPClassifier,
-    EvidenceMLPRegressor,
-    HMCMLPClassifier,
-    HMCMLPRegressor,
-)
+from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPClassifier, HMCMLPRegressor
 from skbayesnn.posterior import Gamma, LogUniform
 
 EXPECTED = (ConvergenceWarning, DataConversionWarning, UserWarning)

@@ -12,13 +12,7 @@ from skbayesnn import (
     HMCMLPRegressor,
     Sampler,
 )
-from skbayesnn.inference.choice._growth import (
-    BY_EVIDENCE,
-    OF_MANY_ROWS,
-    Candidate,
-    best_of,
-    grow,
-)
+from skbayesnn.inference.choice._growth import BY_EVIDENCE, OF_MANY_ROWS, Candidate, best_of, grow
 from tests.tools import BRIEF, result_of
 
 pytestmark = pytest.mark.usefixtures("laplace")

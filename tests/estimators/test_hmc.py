@@ -17,7 +17,7 @@ from skbayesnn import (
     Prior,
     Sampler,
 )
-from skbayesnn.samplers import bulk_ess
+from tests.estimators import common
 from tests.estimators.common import run_network, run_networks
 from tests.tools import draws_of, result_of
 
@@ -33,17 +33,11 @@ CLASSIFICATIONS = ["two classes", "three classes"]
 KINDS = [*REGRESSIONS, *CLASSIFICATIONS]
 
 
-def make_rows(kind="1-D", n=40, seed=0):
-    rng = np.random.default_rng(seed)
-    X = rng.uniform(-2, 2, (n, 2)) * [1.0, 30.0]
-    y = np.sin(1.5 * X[:, 0]) + X[:, 1] / 60.0 + 0.2 * rng.standard_normal(n)
-    if kind == "two classes":
-        return X, np.where(y > 0, "yes", "no")
-    if kind == "three classes":
-        return X, np.digitize(y, [-0.5, 0.5])
-    if kind == "two columns":
-        return X, np.column_stack([10.0 * y + 50.0, np.cos(X[:, 0]) + 0.1 * y])
-    return X, (10.0 * y + 50.0).reshape((n, 1) if kind == "one column" else n)
+def make_rows(kind="1-D"):
+    """Rows of `common`, in other units."""
+    columns = {"1-D": "one output", "one column": "one output", "two columns": "two outputs"}
+    X, y = common.make_rows(columns.get(kind, kind), 40)
+    return X * [1.0, 30.0], y[:, None] if kind == "one column" else y
 
 
 def fit(kind="1-D", X=None, y=None, **options):
@@ -55,7 +49,7 @@ def fit(kind="1-D", X=None, y=None, **options):
     return HMCMLPRegressor().set_params(**{"noise": "constant"} | options).fit(X, y)
 
 
-GRID = make_rows(n=9, seed=5)[0]
+GRID = common.make_rows(n=9, seed=5)[0] * [1.0, 30.0]
 
 
 @cache
@@ -205,36 +199,6 @@ def test_leapfrog_steps_of_the_classics():
     assert steps == {"hmc": 20, "langevin": 1, "stochastic_dynamics": 1}
     drawn = draws_of(fit(sampler=Sampler("hmc", n_steps=[2, 4], thin=1))).n_steps
     assert set(np.unique(drawn)) == {2, 3, 4}
-
-
-CLASSICS = {
-    "hmc": {"sampler": Sampler("hmc", n_steps=10)},
-    "drawn lengths": {"sampler": Sampler("hmc", n_steps=(1, 12))},
-    "persistent": {"sampler": Sampler("hmc", n_steps=(1, 4), persistence=0.7)},
-    "persistent langevin": {"sampler": Sampler("langevin", persistence=0.9)},
-    "random walk": {"sampler": Sampler("metropolis", thin=5)},
-}
-
-
-@pytest.mark.parametrize("options", CLASSICS.values(), ids=CLASSICS)
-def test_classics_draw_from_a_known_posterior(options):
-    """Linear in the weights, known precisions: a Gaussian."""
-    rng = np.random.default_rng(0)
-    X = rng.uniform(-1, 1, (20, 2))
-    y = 0.8 * X[:, 0] - 0.3 + 0.5 * rng.standard_normal(20)
-    features = np.column_stack([X, np.ones(20)])
-    A = 2.0 * np.eye(3) + features.T @ features / 0.25
-    mean = np.linalg.solve(A, features.T @ y) / 0.25
-    given = {"prior": Prior("single", precision=2.0), "noise": 0.5, "standardize": False}
-    many = FEW | {"n_chains": 16, "n_warmup": 150, "n_draws": 250}
-    model = HMCMLPRegressor((), **given, **many, **options).fit(X, y)
-    white = (draws_of(model).theta - mean) @ np.linalg.cholesky(A)
-    for values, expected in ((white, 0.0), (white**2, 1.0)):
-        error = values.std(axis=(0, 1)) / np.sqrt(bulk_ess(values))
-        assert np.all(np.abs(values.mean(axis=(0, 1)) - expected) < 4 * error)
-    assert np.all(bulk_ess(white) > 300)
-    target = 0.25 if options["sampler"].kind == "metropolis" else 0.8
-    assert abs(model.diagnostics_.acceptance - target) < 0.12
 
 
 def test_thinning():

@@ -48,30 +48,6 @@ def differ(model, other):
     return mine.shape != its.shape or np.any(mine != its)
 
 
-# --- what must not matter ------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("kind", "sampler"),
-    [
-        ("two outputs", "hmc"),
-        ("three classes", "stochastic_dynamics"),
-        ("one output", "metropolis"),
-    ],
-)
-def test_chains_do_not_depend_on_their_number(kind, sampler):
-    """True of the classics with fixed prior precisions, and of any chains from given positions.
-
-    Free precisions have coordinates that are made from the starting points of all chains
-    (`start_sampling`), so there, and in the metric of the tuned sampler, more chains mean other
-    coordinates.
-    """
-    options = {"sampler": sampler, "prior": Prior(precision=1.0)}
-    two, four = fit(kind, n_chains=2, **options), fit(kind, n_chains=4, **options)
-    for mine, its in zip(draws_of(two), draws_of(four), strict=True):
-        assert_array_equal(mine, its[:2])
-
-
 # --- going on ------------------------------------------------------------------------------------
 
 RESUMED = {
@@ -183,20 +159,18 @@ def test_other_data_begin_anew():
 class Keyboard:
     """Breaks off at some call of a function."""
 
-    def __init__(self, at, function=lambda *args: None):
-        self.calls, self.at, self.function = 0, at, function
+    def __init__(self, at):
+        self.calls, self.at = 0, at
 
-    def __call__(self, *args):
+    def __call__(self, *args, **kwargs):
         self.calls += 1
         if self.calls == self.at:
             raise KeyboardInterrupt
-        return self.function(*args)
 
 
 def interrupt_lines(monkeypatch, at):
     """Ctrl-C while a line of progress is printed; there are ten, one in four transitions."""
-    keyboard = Keyboard(at)
-    monkeypatch.setattr("builtins.print", lambda *args, **kwargs: keyboard())
+    monkeypatch.setattr("builtins.print", Keyboard(at))
 
 
 def interrupt_trajectories(monkeypatch, at):

@@ -88,31 +88,6 @@ def test_both_engines_against_quadrature(name):
         assert abs(np.mean(logs) - mean) < 4 * sd / np.sqrt(n_effective)
 
 
-def test_the_maximum_solves_the_reestimation_equations():
-    """``alpha = (gamma + 2a) / (2 E_W + 2b)`` and ``beta = (N - gamma + 2a) / (2 E_D + 2b)``."""
-    prior = Prior(hyperprior={"output": Gamma(3.0, 1.0)})
-    noise = Noise(hyperprior=Gamma(6.0, 2.0))
-    model = EvidenceMLPRegressor((), prior=prior, noise=noise, standardize=False).fit(X, y)
-    best = result_of(model).best
-    E_W, E_D = 0.5 * np.sum(best.theta**2), best.data_errors[0]
-    assert_allclose(best.hyper.alpha, (best.gamma + 6.0) / (2 * E_W + 2.0), rtol=1e-5)
-    assert_allclose(best.hyper.beta, (25 - best.gamma + 12.0) / (2 * E_D + 4.0), rtol=1e-5)
-
-
-def test_gamma_of_neal():
-    """``int P(D | beta) p(beta) d beta`` is ``(s0 + sum |t - f|^2)^(-(m0 + N)/2)`` up to constants.
-
-    With weights that are nearly zero the evidence depends on the targets only through that.
-    """
-    s0, m0 = 3.0, 4.0
-    noise = Noise("constant", hyperprior=Gamma(m0 / 2, s0 / 2))
-    given = {"prior": Prior(precision=1e6), "noise": noise, "standardize": False}
-    models = [EvidenceMLPRegressor((), **given).fit(X, factor * y) for factor in (1.0, 2.0)]
-    found = models[1].log_evidence_ - models[0].log_evidence_
-    sums = np.log(s0 + np.array([1.0, 4.0]) * (y @ y))
-    assert found == pytest.approx(-0.5 * (m0 + 25) * (sums[1] - sums[0]), abs=0.01)
-
-
 def test_defaults_are_log_uniform():
     plain = EvidenceMLPRegressor((2,), random_state=0, n_restarts=1).fit(X, y)
     named = {"output": LogUniform(), "hidden1_biases": LogUniform(1e-3, 1e3)}
@@ -219,14 +194,6 @@ def test_what_cannot_be_given(options, message):
     for kind in (EvidenceMLPRegressor, HMCMLPRegressor):
         with pytest.raises(TypeError if "must be" in message else ValueError, match=message):
             kind((), **options).fit(X, y)
-
-
-def test_classes_have_no_noise():
-    for kind in (EvidenceMLPClassifier, HMCMLPClassifier):
-        with pytest.raises(
-            ValueError, match=r"prior\.hyperprior names 'noise', but this model has"
-        ):
-            kind((), prior=Prior(hyperprior={"noise": LogUniform()})).fit(X, y > 0)
 
 
 def test_many_inputs_with_a_precision_each():

@@ -150,7 +150,8 @@ def test_nothing_else_is_tried_where_residuals_do_not_ask_for_it():
     y = y + np.random.default_rng(1).uniform(-0.3, 0.3, 100)  # lighter tails than a Gaussian
     model, constant = fit(X, y, noise="auto"), fit(X, y, noise="constant")
     assert model.noise_log_evidences_ == {"constant": model.log_evidence_}
-    assert_same_bits(model, constant)
+    found, expected = (one.predict(GRID, return_std=True) for one in (model, constant))
+    assert_array_equal(found, expected)
 
 
 def slightly_uneven(X):
@@ -176,23 +177,13 @@ def test_average_over_noise_models(combine):
 # --- promises ------------------------------------------------------------------------------------
 
 
-def predictions(model, X=GRID):
-    noise = model.predict_std(X, kind="aleatoric")
-    return [*model.predict(X, return_std=True), noise, model.log_evidence_]
-
-
-def assert_same_bits(model, other):
-    for mine, its in zip(predictions(model), predictions(other), strict=True):
-        assert_array_equal(mine, its)
-
-
 def test_noise_level_of_drawn_networks(as_users_fit):
     """Typical of all rows, where noise networks of targets without noise meet their bounds."""
     X = make_rows(40)[0]
     model = fit(X, X[:, 0], (2,))
     assert model._result.drawn
     found = model.predict_std(X, kind="aleatoric")
-    assert model.noise_std_ == pytest.approx(np.exp(np.mean(np.log(found))), rel=0.1)
+    assert model.noise_std_ == pytest.approx(np.exp(np.mean(np.log(found))), rel=0.1)  # draws
 
 
 def test_the_prior_of_drawn_networks_is_that_of_the_means(as_users_fit):

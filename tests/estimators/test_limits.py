@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import stats
 from scipy.optimize import minimize
-from scipy.special import log_ndtr, logsumexp
+from scipy.special import logsumexp
 
 from skbayesnn import EvidenceMLPRegressor, HMCMLPRegressor, Noise, Prior
 from skbayesnn.estimators import conformal_interval
@@ -28,18 +28,25 @@ def make_rows(n=80, low=-0.5, high=1.5, seed=0):
     return X, np.clip(y, low, high), sides
 
 
-def log_likelihood(rows, w, b, sd):
+def log_likelihood(rows, w, b, scale, law=stats.norm):
     """Of lines ``(m,)``; limits count with the integral over the values they allow."""
     X, y, sides = rows
-    z = (y - w[:, None] * X[:, 0] - b[:, None]) / sd
-    measured = stats.norm.logpdf(z) - np.log(sd)
-    return np.where(sides == 0, measured, log_ndtr(-sides * z)).sum(axis=1)
+    z = (y - w[:, None] * X[:, 0] - b[:, None]) / scale
+    measured = law.logpdf(z) - np.log(scale)
+    return np.where(sides == 0, measured, law.logcdf(-sides * z)).sum(axis=1)
 
 
-def grid(rows, sd, n=121):
+def grid(rows, scale, n=121, law=stats.norm):
     """Lines on a grid, and the log of prior times likelihood times the area of a cell."""
     W, B, prior = grid_of_lines(*RANGES, n, 0.7)
-    return W, B, log_likelihood(rows, W, B, sd) + prior
+    return W, B, log_likelihood(rows, W, B, scale, law) + prior
+
+
+def mean_and_spread(W, B, logs):
+    """Of the outputs at 0.5."""
+    share, outputs = np.exp(logs - logsumexp(logs)), 0.5 * W + B
+    mean = share @ outputs
+    return mean, np.sqrt(share @ (outputs - mean) ** 2)
 
 
 def fit(rows, kind=EvidenceMLPRegressor, hidden=(), **parameters):
@@ -67,10 +74,8 @@ def test_evidence_by_quadrature():
     W, B, logs = grid(rows, 0.5)
     model = fit(rows, noise=0.5, **FIXED | LAPLACE)
     assert model.log_evidence_ == pytest.approx(logsumexp(logs), abs=0.02)
-    share = np.exp(logs - logsumexp(logs))
-    mean = share @ (0.5 * W + B)
+    mean, spread = mean_and_spread(W, B, logs)
     assert model.predict([[0.5]])[0] == pytest.approx(mean, abs=0.005)
-    spread = np.sqrt(share @ (0.5 * W + B - mean) ** 2)
     assert model.predict_std([[0.5]], "epistemic")[0] == pytest.approx(spread, rel=0.02)
     assert model.predict_std([[0.5]])[0] == pytest.approx(np.hypot(spread, 0.5), rel=0.01)
 
@@ -96,23 +101,13 @@ def test_inferred_level_by_quadrature():
 DEGREES = np.array([2.5, 5.0, 10.0, 20.0, 40.0])  # of equal prior probability
 
 
-def grid_of_heavy_tails(rows, nu, sd, n=41):
-    """As `grid`, with Student-t noise of given standard deviation."""
-    W, B, prior = grid_of_lines(*RANGES, n, 0.7)
-    X, y, sides = rows
-    scale = sd * np.sqrt((nu - 2.0) / nu)
-    z = (y - W[:, None] * X[:, 0] - B[:, None]) / scale
-    law = stats.t(nu)
-    logs = np.where(sides == 0, law.logpdf(z) - np.log(scale), law.logcdf(-sides * z)).sum(axis=1)
-    return W, B, logs + prior
-
-
 def test_student_t_noise_by_quadrature():
     rows = make_rows(n=60)
     _, y, sides = rows
     y[np.flatnonzero(sides == 0)[:3]] += (8.0, -6.0, 5.0)
     sides[np.flatnonzero(sides == 0)[3]] = -1  # a limit on the wrong side of the line
-    found = [grid_of_heavy_tails(rows, nu, 1.0) for nu in DEGREES]
+    scales = np.sqrt((DEGREES - 2.0) / DEGREES)  # of standard deviation 1
+    found = [grid(rows, s, 41, stats.t(nu)) for s, nu in zip(scales, DEGREES, strict=True)]
     logs = np.stack([some[2] for some in found])
     exact = logsumexp(logs) - np.log(len(DEGREES))
     options = {"noise": Noise("student_t", std=1.0)} | FIXED
@@ -121,19 +116,15 @@ def test_student_t_noise_by_quadrature():
     best = np.argmax(logsumexp(logs, axis=1))
     assert model.degrees_of_freedom_ == DEGREES[best]
     W, B = found[0][:2]
-    share = np.exp(logs[best] - logsumexp(logs[best]))
-    mean = share @ (0.5 * W + B)
+    mean, spread = mean_and_spread(W, B, logs[best])
     assert model.predict([[0.5]])[0] == pytest.approx(mean, abs=0.01)
-    spread = np.sqrt(share @ (0.5 * W + B - mean) ** 2)
     assert model.predict_std([[0.5]], "epistemic")[0] == pytest.approx(spread, rel=0.05)
     draws = {"n_warmup": 100, "n_draws": 200, "measure_evidence": True}
     sampler = fit(rows, HMCMLPRegressor, **options | draws)
     assert abs(sampler.log_evidence_ - exact) < 4.0 * sampler.log_evidence_std_ + 0.05
-    shares = np.exp(logs - logsumexp(logs)).sum(axis=0)
-    mean = shares @ (0.5 * W + B)
-    spread = np.sqrt(shares @ (0.5 * W + B - mean) ** 2)
+    mean, spread = mean_and_spread(W, B, logsumexp(logs, axis=0))
     assert_allclose(sampler.predict([[0.5]]), mean, atol=0.2 * spread)
-    assert_allclose(sampler.predict_std([[0.5]], "epistemic"), spread, rtol=0.15)
+    assert_allclose(sampler.predict_std([[0.5]], "epistemic"), spread, rtol=0.15)  # of draws
 
 
 def test_left_out_rows_against_fits_without_them():

@@ -233,23 +233,6 @@ def test_batches_with_errors_remember_the_noise_level():
 # --- promises ------------------------------------------------------------------------------------
 
 
-def state(model, X):
-    """Whatever could tell two fits apart in the last bit."""
-    return np.concatenate([model.predict(X), model.predict_std(X), np.ravel(model.noise_std_)])
-
-
-@each_regressor
-def test_order_and_repetition_do_not_matter(kind):
-    X, y, errors = make_rows(n=20)
-    X, y, errors = (np.concatenate([r, r[:6]]) for r in (X, y, errors))
-    errors[20:22] *= 2.0  # two of the repetitions were measured less well
-    times = np.random.default_rng(0).integers(0, 3, len(y))
-    weighted = fit(kind, (X, y, errors), hidden=(2,), weight=times)
-    index = np.random.default_rng(1).permutation(np.repeat(np.arange(len(y)), times))
-    repeated = fit(kind, [r[index] for r in (X, y, errors)], hidden=(2,))
-    assert_array_equal(state(weighted, X), state(repeated, X))
-
-
 @each_regressor
 def test_units_do_not_matter(kind):
     X, y, errors = make_rows()

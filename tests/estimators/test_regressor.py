@@ -346,14 +346,6 @@ def test_relevance_tells_live_from_dead_inputs():
     assert not hasattr(fit(), "feature_relevance_")
 
 
-def test_groups_given_as_labels():
-    labels = ["first"] * 9 + ["second"] * 4
-    model = fit(prior=labels)
-    assert model.weight_group_names_ == ["first", "second"]
-    as_layer = ["a"] * 6 + ["b"] * 3 + ["c"] * 4
-    assert fit(prior=as_layer).log_evidence_ == pytest.approx(fit().log_evidence_, abs=1e-6)
-
-
 def test_networks_that_learn_nothing_are_one_minimum():
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((60, 2)), rng.standard_normal(60)

@@ -8,6 +8,7 @@ from scipy.special import logsumexp
 
 from skbayesnn import EvidenceMLPRegressor, Noise, Prior
 from skbayesnn.inference.noise._student_t_noise import DEGREES_OF_FREEDOM
+from tests.estimators.common import grid_of_lines
 
 pytestmark = pytest.mark.usefixtures("laplace")
 
@@ -34,23 +35,6 @@ def model():
 # --- evidence ------------------------------------------------------------------------------------
 
 
-def log_evidence_linear(X, y, alpha, scale, degrees, n_grid=100):
-    """Slope and intercept on a grid."""
-    Phi = np.column_stack([X, np.ones(len(X))])
-    A = Phi.T @ Phi / scale**2 + alpha * np.eye(2)
-    centre = np.linalg.lstsq(Phi, np.clip(y, -3, 3), rcond=None)[0]
-    reach = 20.0 * np.sqrt(np.diag(np.linalg.inv(A)))
-    axes = [
-        c + r * (2 * (np.arange(n_grid) + 0.5) / n_grid - 1)
-        for c, r in zip(centre, reach, strict=True)
-    ]
-    a, b = np.meshgrid(*axes, indexing="ij")
-    total = np.sum([stats.norm.logpdf(w, 0, alpha**-0.5) for w in (a, b)], axis=0)
-    for x, t in zip(X[:, 0], y, strict=True):
-        total += stats.t.logpdf(t - a * x - b, degrees, scale=scale)
-    return logsumexp(total) + np.sum(np.log(2 * reach / n_grid))
-
-
 @pytest.mark.parametrize("n", [30, 100])
 def test_evidence_of_a_line_by_brute_force(n):
     """Fixed precisions: the sum over the grid of degrees of freedom against the true one."""
@@ -59,10 +43,12 @@ def test_evidence_of_a_line_by_brute_force(n):
     y = 0.7 * X[:, 0] + 0.3 * rng.standard_t(3, n)
     noise = Noise("student_t", std=0.5)
     model = fit(X, y, (), standardize=False, prior=Prior(precision=1.0), noise=noise)
-    exact = [
-        log_evidence_linear(X, y, 1.0, 0.5 * np.sqrt((nu - 2) / nu), nu)
-        for nu in DEGREES_OF_FREEDOM
-    ]
+    W, B, prior = grid_of_lines((-0.3, 1.7), (-1.0, 1.0), 121, 1.0)
+    residuals = y - W[:, None] * X[:, 0] - B[:, None]
+    exact = []
+    for nu in DEGREES_OF_FREEDOM:
+        logs = stats.t.logpdf(residuals, nu, scale=0.5 * np.sqrt((nu - 2) / nu))
+        exact.append(logsumexp(prior + logs.sum(axis=1)))
     expected = logsumexp(exact) - np.log(len(exact))
     assert model.degrees_of_freedom_ == DEGREES_OF_FREEDOM[np.argmax(exact)]
     assert model.log_evidence_ == pytest.approx(

@@ -8,7 +8,9 @@ from skbayesnn.inference.noise._input_dependent_noise import NoisePlan
 from skbayesnn.inference.task._problem import FreeHyperparameters
 from skbayesnn.posterior import (
     CorrelatedJoint,
+    Gamma,
     Gaussian,
+    Hyperpriors,
     InputDependentJoint,
     JointPosterior,
     LogUniform,
@@ -18,6 +20,7 @@ from skbayesnn.posterior import (
 from tests.tools import LIKELIHOODS, make_problem
 
 RANGE = LogUniform(0.05, 20.0)
+MIXED = RANGE, Gamma(1.5, 0.7, 0.02, 30.0)  # hyperpriors of both kinds
 DEGREES = (2.5, 5.0, 20.0)
 MEASURED = ["measured", "measured_shared"]
 CORRELATED = ["correlated", "correlated_shared"]  # the output layer is always integrated out
@@ -35,6 +38,7 @@ def make_joint(
     seed=0,
     n=7,
     size=3,
+    hyperpriors=(RANGE,),
     **options,
 ):
     """A joint posterior and some positions ``(size, dimension + n_conditions)``."""
@@ -63,7 +67,9 @@ def make_joint(
     information = np.exp(rng.normal(0.0, 2.0, len(alpha))) if known else np.zeros(len(alpha))
     if name in CORRELATED:
         information[-1] = 0.0
-    free = FreeHyperparameters.sharing(alpha, beta, RANGE)
+    n_free = len(alpha) + len(beta)
+    priors = Hyperpriors.of((n_free * [*hyperpriors])[:n_free])  # in turns
+    free = FreeHyperparameters(alpha, beta, priors)
     joint = kind(posterior, free, hyper, information, integrate, **own)
     q = rng.standard_normal((size, joint.dimension + joint.n_conditions))
     if joint.n_conditions:

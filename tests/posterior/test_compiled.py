@@ -13,25 +13,13 @@ from scipy.special import softmax
 
 from skbayesnn.inference.sampling._moves import ScaleMoves, UnitMoves
 from skbayesnn.network import Network, outputs
-from skbayesnn.posterior import (
-    Gamma,
-    Gaussian,
-    Hyperpriors,
-    LogUniform,
-    instructions,
-)
+from skbayesnn.posterior import Gaussian, LogUniform, instructions
 from skbayesnn.posterior._posterior import MOST_INPUTS
 from skbayesnn.posterior.kernels._compiled import compiled_mixture, compiled_softmax_moments
 from skbayesnn.predictive._marginals import NORMAL, StudentTLaw, _Components
 from skbayesnn.samplers import Metric, leapfrog, start
-from tests.posterior.joints import INDEPENDENT, make_joint
-from tests.tools import (
-    ALL_LIKELIHOODS,
-    LIKELIHOODS,
-    assert_same,
-    make_problem,
-    without_core,
-)
+from tests.posterior.joints import INDEPENDENT, MIXED, make_joint
+from tests.tools import ALL_LIKELIHOODS, LIKELIHOODS, assert_same, make_problem, without_core
 
 pytestmark = pytest.mark.usefixtures("laplace")
 
@@ -158,11 +146,8 @@ def both_joints(
     name, hidden=(3,), prior="ard", integrate=True, fixed=False, n=23, wide=False, **options
 ):
     """A joint posterior with the compiled core and one without, and positions."""
+    options |= {"hyperpriors": [LogUniform()] if wide else MIXED}
     joint, q = make_joint(name, hidden, prior, integrate, fixed=fixed, n=n, size=5, **options)
-    kinds = [LogUniform()] if wide else [LogUniform(0.05, 20.0), Gamma(1.5, 0.7, 0.02, 30.0)]
-    size = len(joint.free.alpha) + len(joint.free.beta)
-    free = replace(joint.free, prior=Hyperpriors.of((kinds * size)[:size]))
-    joint = replace(joint, free=free)
     plain = replace(joint, posterior=without_core(joint.posterior))
     vars(plain)["compiled"] = None
     return joint, plain, q

@@ -6,14 +6,7 @@ from numpy.testing import assert_allclose
 from scipy.stats import multivariate_normal
 
 from skbayesnn.inference import DensePrecision
-from skbayesnn.network import Network
-from skbayesnn.posterior import (
-    Gaussian,
-    Hyperparameters,
-    Posterior,
-    WeightGroups,
-)
-from tests.tools import assert_near, difference
+from skbayesnn.posterior import WeightGroups
 
 LABELS, NAMES = np.array([0, 1, 0, 1, 0]), ["a", "b"]
 ALPHA = np.array([0.7, 3.0])
@@ -74,20 +67,6 @@ def test_conditional_of_some_weights(prior):
     some = prior.conditional(part, theta)
     assert_allclose(some.pull(theta[part], ALPHA), prior.pull(theta, ALPHA)[part], rtol=1e-12)
     assert_allclose(dense(prior)[part, part] @ theta[part], some.product(theta[part], ALPHA))
-
-
-def test_the_gradient_and_hessian_of_a_posterior():
-    rng, network = np.random.default_rng(4), Network((2, 3, 1))
-    k = network.n_weights
-    root, labels = rng.standard_normal((k, k)), np.zeros(k, dtype=int)
-    prior = WeightGroups(labels, ["weights"], rng.standard_normal(k), root @ root.T + np.eye(k))
-    X, y = rng.standard_normal((10, 2)), rng.standard_normal((10, 1))
-    posterior = Posterior(network, Gaussian.per_output(1), prior, X, y, np.ones(10))
-    hyper, theta = Hyperparameters(np.array([0.5]), np.array([2.0])), rng.standard_normal(k)
-    slopes = difference(lambda w: posterior.energies(w, hyper.beta).total(hyper), theta)
-    assert_near(posterior.gradient(theta, hyper), slopes)
-    hessian = posterior.hessian(theta, hyper)
-    assert_near(hessian, difference(lambda w: posterior.gradient(w, hyper), theta))
 
 
 def test_a_prior_of_one_network_takes_no_other_labels(prior):

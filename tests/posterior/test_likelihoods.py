@@ -16,12 +16,7 @@ from skbayesnn.posterior import (
     StudentT,
     Targets,
 )
-from tests.tools import (
-    ALL_LIKELIHOODS,
-    make_likelihood,
-    make_targets,
-    make_variances,
-)
+from tests.tools import ALL_LIKELIHOODS, make_likelihood, make_targets, make_variances
 
 
 def draw(name, n=6, lead=(), seed=0):

@@ -46,9 +46,14 @@ def test_energies(name, hidden):
 
 @each_likelihood
 @each_depth
-@each_layout
-def test_gradient_and_hessian(name, hidden, lead, output_bias):
-    posterior, theta, hyper = make_problem(name, hidden, lead=lead, output_bias=output_bias)
+@pytest.mark.parametrize(
+    ("prior", "lead", "output_bias"),
+    [("layer", (), True), ("layer", (2,), True), ("layer", (), False), ("matrix", (), True)],
+    ids=str,
+)
+def test_gradient_and_hessian(name, hidden, prior, lead, output_bias):
+    options = {"prior": prior, "lead": lead, "output_bias": output_bias}
+    posterior, theta, hyper = make_problem(name, hidden, **options)
     gradient = posterior.gradient(theta, hyper)
     A = posterior.hessian(theta, hyper)
     for i in np.ndindex(lead):

@@ -79,12 +79,6 @@ def test_rows_do_not_depend_on_each_other():
     assert_allclose(together[2], alone[0], rtol=1e-12)
 
 
-def test_several_outputs_have_scales_of_their_own():
-    means, scales = np.zeros((1, 3, 2)), np.array([[[1.0, 10.0]]])
-    (found,) = mixture_quantiles([Marginals(np.ones(1), means, scales, NORMAL)], [0.9])
-    assert_allclose(found, np.tile(stats.norm.ppf(0.9) * scales[0], (3, 1)), rtol=1e-12)
-
-
 def test_quantiles_where_noise_is_all_but_absent():
     means = np.random.default_rng(0).standard_normal((100, 1))
     (found,) = mixture_quantiles([Marginals(np.full(100, 0.01), means, 1e-8, NORMAL)], [0.305])

@@ -2,15 +2,13 @@
 
 If parameters come from the prior and data from them, then alternating transitions for the
 parameters given the data with new data given the parameters leaves the prior as it is (Geweke
-2004), and among draws from the posterior the parameters that made the data have no special rank
-(Talts et al. 2018). Every chain has data of its own here.
+2004). Every chain has data of its own here.
 """
 
 from dataclasses import replace
 from functools import cache
 
 import numpy as np
-from scipy.stats import chi2
 
 from skbayesnn.inference.noise._input_dependent_noise import NoisePlan
 from skbayesnn.inference.sampling._moves import Renewals
@@ -112,56 +110,6 @@ class ManyPosteriors:
         return np.concatenate([np.log(np.concatenate(logs, axis=1)), noise, theta, f], axis=1)
 
 
-class OneByOne(ManyPosteriors):
-    """The same in the compiled core, which has the data of one chain at a time."""
-
-    @property
-    def energy(self):
-        return self
-
-    compiled = energy
-
-    def draw_targets(self, q, theta, rng):
-        super().draw_targets(q, theta, rng)
-        given = [replace(self.joint.posterior, y=y) for y in self.y]
-        self.joints = [replace(self.joint, posterior=posterior) for posterior in given]
-        assert all(joint.compiled for joint in self.joints)
-
-    def __call__(self, q):
-        found = [self.joints[int(row[-1])](row[:-1]) for row in q]
-        return tuple(np.stack(field) for field in zip(*found, strict=True))
-
-    def _moved(self, phase, move):
-        """Move every chain in place, by its own joint posterior."""
-        for i in range(len(phase.value)):
-            one = phase.select([i])
-            joint = self.joints[int(one.position[0, -1])]
-            one = one._replace(position=one.position[:, :-1].copy())
-            move(joint, one, [i])
-            phase.position[i, :-1] = one.position[0]
-            for field, own in zip(phase[1:], one[1:], strict=True):
-                field[i] = own[0]
-
-    def trajectories(self, phase, step_size, n_steps, metric, unstable):
-        def move(joint, one, i):
-            assert joint.trajectories(one, step_size[i], n_steps[i], metric.select(i), unstable)
-
-        self._moved(phase, move)
-        return True
-
-    def rescalings(self, phase, shifts, log_uniform):
-        def move(joint, one, i):
-            joint.compiled.rescalings(one, shifts[i], log_uniform[i])
-
-        self._moved(phase, move)
-
-    def unit_slices(self, phase, unit, *drawn):
-        def move(joint, one, i):
-            joint.compiled.unit_slices(one, unit, *(numbers[i] for numbers in drawn))
-
-        self._moved(phase, move)
-
-
 CASES = {
     "regression": (Gaussian.per_output(1), 1, "layer", True),
     "regression_all": (Gaussian.per_output(1), 1, "layer", False),
@@ -190,7 +138,7 @@ LINEAR_CASES = {
 }
 
 
-def make_case(name, information=1.0, many=ManyPosteriors):
+def make_case(name):
     likelihood, n_outputs, prior, integrate = (CASES | LINEAR_CASES)[name]
     hidden = () if name in LINEAR_CASES else (2,)
     network = Network((1, *hidden, n_outputs), "tanh")
@@ -200,7 +148,7 @@ def make_case(name, information=1.0, many=ManyPosteriors):
     posterior = ManyTargets(network, likelihood, groups, X, None, np.array([1.0, 1, 1, 1, 1]))
     free = FreeHyperparameters.sharing(alpha, beta, GAMMA if "gamma" in name else RANGE)
     fixed = Hyperparameters(np.ones(len(alpha)), np.ones(len(beta)))
-    information = information * np.array([1.0, 0.3, 3.0])[: len(alpha)]
+    information = np.array([1.0, 0.3, 3.0])[: len(alpha)]
     given = posterior, free, fixed, information, integrate
     if name.startswith("input_dependent"):
         plan = NoisePlan.build(network, (2,), prior)
@@ -208,11 +156,14 @@ def make_case(name, information=1.0, many=ManyPosteriors):
         free = free.with_groups(own > 0, RANGE)
         fixed = fixed._replace(alpha=np.ones(len(free.alpha)))
         information = np.append(information, 0.5 * own)
-        return many(InputDependentJoint(posterior, free, fixed, information, integrate, *plan))
+        return ManyPosteriors(
+            InputDependentJoint(posterior, free, fixed, information, integrate, *plan)
+        )
     if name == "measured":
         variances = np.array([[0.0], [0.3], [1.0], [4.0], [0.1]])
-        return many(MeasuredJoint(replace(posterior, known=variances), *given[1:]))
-    return many(JointPosterior(*given) if likelihood.linear else StudentTJoint(*given, DEGREES))
+        return ManyPosteriors(MeasuredJoint(replace(posterior, known=variances), *given[1:]))
+    kind, own = (JointPosterior, ()) if likelihood.linear else (StudentTJoint, (DEGREES,))
+    return ManyPosteriors(kind(*given, *own))
 
 
 def draw_prior(many, m, rng):
@@ -237,10 +188,7 @@ def draw_prior(many, m, rng):
 
 
 class Kernel:
-    """Transitions of fixed step size, Metropolis-corrected, and perhaps of other kinds.
-
-    If they are to be reversible, conditions are drawn before and after those of the dynamics.
-    """
+    """Transitions of fixed step size, Metropolis-corrected, and perhaps of other kinds."""
 
     def __init__(
         self,
@@ -251,18 +199,15 @@ class Kernel:
         persistence=0.0,
         moves=(),
         dynamics=True,
-        reversible=False,
         n_steps=(6, 6),
-        kernel=None,
     ):
         d = many.joint.dimension
         factor = np.eye(d) + 0.2 * np.tri(d, k=-1)  # some correlation and unequal scales
         metric = Metric(np.tile(factor, (m, 1, 1)))
         self.settings = metric, persistence
-        self.step_size, self.n_steps, self.kernel = np.full(m, step_size), n_steps, kernel
+        self.step_size, self.n_steps = np.full(m, step_size), n_steps
         self.many, self.rng = many, rng
         self.momentum = self._draw_momentum(m)
-        self.reversible = reversible
         self.moves = [kind(many) for kind in moves]
         self.dynamics = dynamics
         self.accepted = []
@@ -274,15 +219,12 @@ class Kernel:
     def __call__(self, q):
         """One transition of every chain given its data."""
         m = len(q)
-        if self.reversible:
-            q = self.many.renewed(q, [self.rng] * m, keep_outputs=True)
         phase = start(self.many.energy, q)._replace(momentum=self.momentum)
         if self.dynamics:
             noise = RandomNumbers(self._draw_momentum(m), self.rng.random(m))
             low, high = self.n_steps
             steps = self.step_size, self.rng.integers(low, high + 1, size=m)
-            kernel = self.kernel or transition
-            phase, info = kernel(self.many.energy, phase, noise, *steps, *self.settings)
+            phase, info = transition(self.many.energy, phase, noise, *steps, *self.settings)
             self.accepted.append(info.acceptance.mean())
         for move in self.moves:
             phase = move(self.many.energy, phase, [self.rng] * m)
@@ -309,9 +251,9 @@ def prior_moments(name):
     return [(some.mean(axis=0), some.var(axis=0) / len(some)) for some in values]
 
 
-def geweke_scores(name, m, n_iterations, seed=0, many=ManyPosteriors, **options):
+def geweke_scores(name, m, n_iterations, seed=0, **options):
     """Standard scores of means and second moments against the prior's."""
-    many, rng = make_case(name, many=many), np.random.default_rng(seed)
+    many, rng = make_case(name), np.random.default_rng(seed)
     q, theta = draw_prior(many, m, rng)
     kernel, kept = Kernel(many, m, rng, **options), []
     for _ in range(n_iterations):
@@ -328,38 +270,3 @@ def geweke_scores(name, m, n_iterations, seed=0, many=ManyPosteriors, **options)
         total = error + own.var(axis=0, ddof=1) / m
         scores.append((own.mean(axis=0) - mean) / np.sqrt(total))
     return np.concatenate(scores)
-
-
-def ranks(name, m, n_draws, thin, seed, many=ManyPosteriors):
-    """Rank of the true parameters among draws from their posterior, ``(m, n_quantities)``.
-
-    The truth is put at a random place of a chain that is run from it in both directions (Besag &
-    Clifford 1989): a transition that draws momenta afresh is reversible, so no chain has to forget
-    where it began.
-    """
-    many, rng = make_case(name, many=many), np.random.default_rng(seed)
-    q, theta = draw_prior(many, m, rng)
-    many.draw_targets(q, theta, rng)
-    truth = many.summary(q, theta)
-    kernel = Kernel(many, m, rng, reversible=True)
-    sides = []
-    for _ in range(2):
-        position, kept = q, []
-        for _ in range(n_draws):
-            for _ in range(thin):
-                position = kernel(position)
-            kept.append(many.summary(position, kernel.weights(position)))
-        sides.append(np.stack(kept))
-    before = rng.integers(0, n_draws + 1, m)
-    index = np.arange(n_draws)[:, None]
-    draws = np.where((index < before)[..., None], sides[0], sides[1][index - before, np.arange(m)])
-    below = np.sum(draws < truth, axis=0)
-    equal = np.sum(draws == truth, axis=0)  # after rejections
-    return below + np.floor(rng.random(below.shape) * (equal + 1)).astype(int)
-
-
-def uniformity(values, n_values):
-    """p-value of the chi-square test of ranks 0, ..., n_values - 1."""
-    counts = np.bincount(values, minlength=n_values)
-    expected = len(values) / n_values
-    return chi2.sf(np.sum((counts - expected) ** 2) / expected, n_values - 1)

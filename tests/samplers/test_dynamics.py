@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from skbayesnn.samplers import Metric, leapfrog, start
-from tests.tools import assert_near
+from tests.tools import assert_near, assert_same_bits
 
 STIFFNESS = np.array([1.0, 4.0, 0.5])
 
@@ -24,12 +24,6 @@ def random_phase(energy, n_chains, dimension, seed=1):
     rng = np.random.default_rng(seed)
     phase = start(energy, rng.standard_normal((n_chains, dimension)))
     return phase._replace(momentum=rng.standard_normal((n_chains, dimension)))
-
-
-def assert_same_bits(first, second):
-    for a, b in zip(first, second, strict=True):
-        assert a.shape == b.shape
-        assert a.tobytes() == b.tobytes()
 
 
 def test_metric_from_a_matrix_that_rounding_has_spoilt():

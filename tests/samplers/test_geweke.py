@@ -4,33 +4,13 @@ import numpy as np
 import pytest
 
 from skbayesnn.inference.sampling._moves import ScaleMoves, UnitMoves
-from skbayesnn.network import outputs
-from skbayesnn.posterior import JointPosterior, instructions
-from skbayesnn.samplers import random_walk, transition
+from skbayesnn.posterior import JointPosterior
+from skbayesnn.samplers import transition
 from tests.samplers import geweke
-from tests.samplers.geweke import (
-    CASES,
-    LINEAR_CASES,
-    OneByOne,
-    geweke_scores,
-    ranks,
-    uniformity,
-)
+from tests.samplers.geweke import CASES, LINEAR_CASES, geweke_scores
 
-KERNELS = {
-    "dynamics": {},
-    "persistent": {"persistence": 0.8},
-    "rescaled": {"moves": [ScaleMoves]},
-    "drawn lengths": {"n_steps": (1, 12)},
-    "persistent drawn lengths": {"n_steps": (1, 4), "persistence": 0.8},
-    "random walk": {"kernel": random_walk, "step_size": 0.2},
-    "units": {"moves": [UnitMoves], "dynamics": False},  # they leave the prior of the rest
-}
 ALL = {"moves": [ScaleMoves, UnitMoves]}
 LAWS = [*CASES, *LINEAR_CASES]
-# with all weights in the position, input-dependent noise is evaluated by NumPy
-IN_THE_CORE = [name for name in LAWS if name != "input_dependent_all"]
-compiled = pytest.mark.skipif(instructions() is None, reason="without the compiled core")
 
 
 def assert_prior(*args, **options):
@@ -40,49 +20,15 @@ def assert_prior(*args, **options):
 
 @pytest.mark.parametrize("name", LAWS[::2])
 def test_joint_distribution_in_short(name):
-    # with seed 1 one of 92 scores of "input_dependent" is 4.2: by chance, five times as many
-    # chains of four seeds have 2.8 at most
-    assert_prior(name, 150, 15, seed=1 + (name == "input_dependent"), **ALL)
-
-
-@compiled
-def test_joint_distribution_in_the_core_in_short():
-    assert_prior("student_t", 200, 15, seed=1, many=OneByOne, **ALL)
+    assert_prior(name, 150, 15, seed=1, **ALL)
 
 
 # mistakes as those below have scores above 6 with as many transitions
-@compiled
-@pytest.mark.slow
-@pytest.mark.parametrize("name", IN_THE_CORE)
-def test_every_law_in_the_core(name):
-    assert_prior(name, 300, 40, seed=0, many=OneByOne, **ALL)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", LAWS)
 def test_every_law(name):
     step = 0.5 if name in LINEAR_CASES else 0.3  # so that some proposals are rejected
     assert_prior(name, 300, 40, 0, step_size=step, n_steps=(1, 12), persistence=0.8, **ALL)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["regression_all", "linear_classes"])
-@pytest.mark.parametrize("kind", KERNELS)
-def test_every_move(name, kind):
-    assert_prior(name, 400, 50, seed=0, **KERNELS[kind])
-
-
-def test_simulation_based_calibration_in_short():
-    values = ranks("input_dependent_all", m=200, n_draws=9, thin=3, seed=1)
-    assert min(uniformity(column, 10) for column in values.T) > 1e-3
-
-
-@compiled
-@pytest.mark.slow
-@pytest.mark.parametrize("name", IN_THE_CORE)
-def test_simulation_based_calibration(name):
-    values = ranks(name, m=500, n_draws=9, thin=3, seed=0, many=OneByOne)
-    assert min(uniformity(column, 10) for column in values.T) > 1e-3
 
 
 # --- mistakes that have to be noticed ------------------------------------------------------------
@@ -104,53 +50,29 @@ def without_volume(joint, q, shift, right=JointPosterior.rescaled):
     return moved, np.where(np.isfinite(log_volume), 0.0, log_volume)
 
 
+def without_metropolis_test(*args, right=transition):
+    return right(*args, metropolis=False)
+
+
+def with_wider_ellipses(move, rngs, right=UnitMoves.draw):
+    unit, chosen, normal, *further = right(move, rngs)
+    return unit, chosen, 1.5 * normal, *further
+
+
+UNITS = {"moves": [UnitMoves], "dynamics": False}
+
+
 @pytest.mark.parametrize(
-    ("method", "wrong"),
+    ("owner", "name", "wrong", "case", "options"),
     [
-        ("_prior", without_jacobian),
-        pytest.param("rescaled", without_volume, marks=pytest.mark.slow),
+        (JointPosterior, "_prior", without_jacobian, "regression", {}),
+        (JointPosterior, "_prior", without_normaliser_of_weights, "regression", {}),
+        (geweke, "transition", without_metropolis_test, "regression", {"step_size": 0.6}),
+        (UnitMoves, "draw", with_wider_ellipses, "binary", UNITS),
+        (JointPosterior, "rescaled", without_volume, "regression", {"moves": [ScaleMoves]}),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
-def test_mistakes_are_noticed(monkeypatch, method, wrong):
-    monkeypatch.setattr(JointPosterior, method, wrong)
-    moves = [ScaleMoves] if method == "rescaled" else ()
-    scores = geweke_scores("regression", 200, 30, moves=moves)
-    assert np.max(np.abs(scores)) > 6.0
-
-
-def test_a_missing_metropolis_test_is_noticed(monkeypatch):
-    def always(*args, right=transition):
-        return right(*args, metropolis=False)
-
-    monkeypatch.setattr(geweke, "transition", always)
-    assert np.max(np.abs(geweke_scores("regression", 200, 30, step_size=0.6))) > 6.0
-
-
-def test_ellipses_of_wrong_width_are_noticed(monkeypatch):
-    def wider(move, rngs, right=UnitMoves.draw):
-        unit, chosen, normal, *further = right(move, rngs)
-        return unit, chosen, 1.5 * normal, *further
-
-    monkeypatch.setattr(UnitMoves, "draw", wider)
-    scores = geweke_scores("binary", 300, 30, moves=[UnitMoves], dynamics=False)
-    assert np.max(np.abs(scores)) > 6.0
-
-
-@compiled
-@pytest.mark.slow
-def test_noise_a_tenth_too_large_is_noticed_in_the_core(monkeypatch):
-    def wrong(many, q, theta, rng, right=geweke.ManyPosteriors.draw_targets):
-        right(many, q, theta, rng)
-        f = outputs(many.joint.posterior.network, theta, geweke.X)
-        many.y = f + 1.1 * (many.y - f)
-
-    monkeypatch.setattr(geweke.ManyPosteriors, "draw_targets", wrong)
-    scores = geweke_scores("regression", 300, 40, many=OneByOne, **ALL)
-    assert np.max(np.abs(scores)) > 6.0
-
-
-def test_mistakes_are_noticed_by_ranks(monkeypatch):
-    monkeypatch.setattr(JointPosterior, "_prior", without_normaliser_of_weights)
-    values = ranks("regression", m=200, n_draws=9, thin=2, seed=0)
-    assert min(uniformity(column, 10) for column in values.T) < 1e-5
+def test_mistakes_are_noticed(monkeypatch, owner, name, wrong, case, options):
+    monkeypatch.setattr(owner, name, wrong)
+    assert np.max(np.abs(geweke_scores(case, 300, 30, **options))) > 6.0

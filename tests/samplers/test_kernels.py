@@ -17,7 +17,7 @@ from skbayesnn.samplers import (
     transition,
     warm_up,
 )
-from tests.tools import assert_near
+from tests.tools import assert_near, assert_same_bits
 
 
 class Gaussian:
@@ -80,15 +80,6 @@ def assert_expected(values, expected):
     """Means of draws (n_chains, n, ...) within 4 Monte Carlo standard errors."""
     error = np.std(values, axis=(0, 1)) / np.sqrt(effective_sample_size(values))
     assert np.all(np.abs(np.mean(values, axis=(0, 1)) - expected) < 4.0 * error)
-
-
-def assert_same_bits(first, second):
-    if isinstance(first, np.ndarray):
-        assert first.shape == second.shape
-        assert first.tobytes() == second.tobytes()
-    else:
-        for a, b in zip(first, second, strict=True):
-            assert_same_bits(a, b)
 
 
 # --- one transition ------------------------------------------------------------------------------
@@ -233,13 +224,10 @@ def test_trajectory_lengths():
         chains, info = advance(energy, chains, plan, sizes)
         made.append(info.n_steps)
     made = np.array(made)
-    assert made.max() == 70
-    assert made.min() >= 1
     np.testing.assert_array_equal(made[:7, 0], np.ceil(40.0 * EVENLY))
     u = np.arange(1, 64) / 64
     np.testing.assert_array_equal(np.sort(made[:, 0]), np.ceil(40.0 * u))
     np.testing.assert_array_equal(np.sort(made[:, 1]), np.minimum(np.ceil(4.0 / 0.03 * u), 70))
-    assert chains.count == 63
 
 
 def test_fixed_number_of_steps():

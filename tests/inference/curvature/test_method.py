@@ -92,18 +92,6 @@ def test_dense_and_dual_curvature_agree(name, hidden):
         assert point.energy == pytest.approx(energies.total(hyper), rel=1e-12)
 
 
-def test_kronecker_curvature_of_a_linear_network_is_exact():
-    """One layer, whose outputs have the same curvature at all rows."""
-    posterior, theta, hyper = make_problem("gaussian", (), prior="ard", n=40)
-    limits = Limits(dense=0, dual_work=0)
-    point = method_of(posterior, limits=limits).point(posterior, theta, hyper)
-    assert isinstance(point.precision, KroneckerPrecision)
-    A = posterior.hessian(theta, hyper)
-    np.testing.assert_allclose(point.precision.diagonal, np.diag(A), rtol=1e-10)
-    np.testing.assert_allclose(point.precision.covariance(), np.linalg.inv(A), atol=1e-10)
-    np.testing.assert_allclose(point.gradient, posterior.gradient(theta, hyper), atol=1e-10)
-
-
 @pytest.mark.parametrize(
     ("n_classes", "n", "units", "early", "by_batches"),
     [

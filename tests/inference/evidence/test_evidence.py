@@ -2,153 +2,37 @@ from math import factorial
 
 import numpy as np
 import pytest
-from scipy.special import logsumexp
 
 from skbayesnn.inference import well_determined
 from skbayesnn.inference.evidence._evidence import (
     alpha_occam,
-    integrated,
     level_derivatives,
     level_information,
-    log_occam_gaussian,
     log_symmetry,
     noise_occam,
 )
-from skbayesnn.inference.minima._minimum import evaluate
 from skbayesnn.inference.task._problem import FreeHyperparameters
 from skbayesnn.network import Network
-from skbayesnn.posterior import (
-    Gaussian,
-    Hyperparameters,
-    LogUniform,
-    Posterior,
-    WeightGroups,
-    weight_groups,
-)
-from tests.inference.common import method_of, mode_of, settings_of
+from skbayesnn.posterior import LogUniform, WeightGroups, weight_groups
+from tests.inference.common import method_of, mode_of
 from tests.tools import ALL_LIKELIHOODS, assert_near, difference, make_problem
 
 PRIOR = LogUniform()
 
 
-def linear_model(n=12, n_features=3, noise=0.5, seed=0, levels=(0,)):
-    """Linear-Gaussian model with one precision per input; the last input is useless."""
-    rng = np.random.default_rng(seed)
-    X = rng.standard_normal((n, n_features))
-    w = rng.standard_normal((n_features, len(levels)))
-    w[-1] = 0.0
-    y = X @ w + noise * rng.standard_normal((n, len(levels)))
-    network = Network((n_features, len(levels)))
-    likelihood = Gaussian(np.array(levels), np.ones(len(levels)))
-    groups = weight_groups(network, "ard")
-    return Posterior(network, likelihood, groups, X, y, np.ones(n))
-
-
-def exact_evidence(posterior, logs):
-    """``log N(y; 0, 1/beta + Phi diag(1/alpha) Phi^T)``, the outputs being independent.
-
-    ``logs`` is ``(..., n_groups + n_levels)``: ``ln alpha``, then ``ln beta``.
-    """
-    Phi = np.column_stack([posterior.X, np.ones(len(posterior.X))])
-    log_alpha, log_beta = np.split(logs, [Phi.shape[1]], axis=-1)
-    signal = Phi * np.exp(-log_alpha)[..., None, :] @ Phi.T
-    total = 0.0
-    for y, level in zip(posterior.y.T, posterior.likelihood.levels, strict=True):
-        K = signal + np.exp(-log_beta[..., level])[..., None, None] * np.eye(len(Phi))
-        y = np.broadcast_to(y, K.shape[:-1])[..., None]
-        squares = np.swapaxes(y, -1, -2) @ np.linalg.solve(K, y)
-        total -= 0.5 * (squares[..., 0, 0] + np.linalg.slogdet(2 * np.pi * K)[1])
-    return total
-
-
-def varied(logs, index, values):
-    """Copies of ``logs`` in which one entry takes several values."""
-    tried = np.tile(logs, (len(values), 1))
-    tried[:, index] = values
-    return tried
-
-
-def logs_of(hyper):
-    return np.log(np.concatenate(hyper))
-
-
-def best_hyper(posterior):
-    """Coordinate-wise maximum of the exact evidence on a fine grid, inside the prior's range."""
-    grid = np.linspace(*PRIOR.log_range, 400)
-    n_groups = len(posterior.groups.names)
-    logs = np.zeros(n_groups + posterior.likelihood.n_levels)
-    for _ in range(4):
-        for i in range(len(logs)):
-            logs[i] = grid[np.argmax(exact_evidence(posterior, varied(logs, i, grid)))]
-    return Hyperparameters(np.exp(logs[:n_groups]), np.exp(logs[n_groups:]))
-
-
-def brute_force_occam(posterior, hyper, index):
-    """``log int P(ln lambda) P(D | lambda) / P(D | lambda_0) d ln lambda``, all else fixed."""
-    grid = np.linspace(*PRIOR.log_range, 2001)
-    weight = np.full(len(grid), grid[1] - grid[0])
-    weight[[0, -1]] *= 0.5
-    logs = logs_of(hyper)
-    change = exact_evidence(posterior, varied(logs, index, grid)) - exact_evidence(posterior, logs)
-    return logsumexp(change, b=weight) + PRIOR.log_density(0.0)
-
-
-@pytest.fixture(scope="module", params=[(12, (0,)), (30, (0,)), (8, (0, 1)), (20, (0, 0))], ids=str)
-def solved(request):
-    n, levels = request.param
-    posterior = linear_model(n, levels=levels)
-    hyper = best_hyper(posterior)
-    point = mode_of(posterior, np.zeros(posterior.network.n_weights), hyper).point
-    method = method_of(posterior)
-    return posterior, method, point, well_determined(posterior, method, point.theta, hyper)
-
-
-def only(hyper, index):
-    """Free hyperparameters: the one numbered ``index``, groups first."""
-    mask = np.arange(len(hyper.alpha) + len(hyper.beta)) == index
-    return FreeHyperparameters.sharing(mask[: len(hyper.alpha)], mask[len(hyper.alpha) :], PRIOR)
-
-
-def occam_factor(posterior, point, index):
-    """Log Occam factor of one precision after `integrated`, all others fixed."""
-    settings = settings_of(posterior)._replace(free=only(point.hyper, index))
-    search = mode_of(posterior, point.theta, point.hyper)
-    minimum = evaluate(posterior, method_of(posterior), search, settings, ())
-    terms = integrated(posterior, minimum, settings).terms
-    return terms.weight_precision_occam + terms.noise_occam
-
-
-def test_occam_factors_by_brute_force(monkeypatch, solved):
-    monkeypatch.setattr("skbayesnn.inference.evidence._evidence.GAUSSIAN_FROM", np.inf)
-    posterior, _, point, _ = solved
-    values = [occam_factor(posterior, point, i) for i in range(len(logs_of(point.hyper)))]
-    exact = [brute_force_occam(posterior, point.hyper, i) for i in range(len(values))]
-    # profiles end 5 nats below their top, without 1 % of the area, and are interpolated
-    np.testing.assert_allclose(values, exact, atol=0.03)
-    assert min(values) < -1.0  # the data determine a precision
-
-
-def test_gaussian_occam_factors_of_well_measured_noise(solved):
-    posterior, _, point, determined = solved
-    degrees = posterior.level_counts - determined.noise_gamma
-    for level in np.flatnonzero(degrees > 6.0):
-        index = len(point.hyper.alpha) + level
-        actual = noise_occam(posterior, point, only(point.hyper, index), determined.noise_gamma)
-        assert actual == log_occam_gaussian(PRIOR, 0.0, degrees[level])
-        expected = brute_force_occam(posterior, point.hyper, index)
-        assert abs(actual - expected) < 0.4 / degrees[level]
-
-
-def test_occam_factors_are_never_positive(solved):
-    posterior, method, point, _ = solved
-    for scale in (1e-4, 1.0, 1e4):  # also far from the maximum
-        moved = point.hyper._replace(alpha=PRIOR.clip(point.hyper.alpha * scale))
-        there = mode_of(posterior, point.theta, moved).point
-        determined = well_determined(posterior, method, there.theta, moved)
-        for index in range(len(moved.alpha) + len(moved.beta)):
-            free = only(moved, index)
-            assert alpha_occam(posterior.groups, moved, free, determined.gamma) <= 0
-            assert noise_occam(posterior, there, free, determined.noise_gamma) <= 0
+@pytest.mark.parametrize("name", ["gaussian", "gaussian_shared"])
+@pytest.mark.parametrize("scale", [1e-4, 1.0, 1e4])
+def test_occam_factors_are_never_positive(name, scale):
+    """Also far from the maximum; their sum is checked by `test_evidence_linear`."""
+    posterior, theta, hyper = make_problem(name, (), prior="ard", n=12)
+    hyper = hyper._replace(alpha=PRIOR.clip(hyper.alpha * scale))
+    point = mode_of(posterior, theta, hyper).point
+    determined = well_determined(posterior, method_of(posterior), point.theta, hyper)
+    n_groups = len(hyper.alpha)
+    for mask in np.eye(n_groups + len(hyper.beta), dtype=bool):
+        free = FreeHyperparameters.sharing(mask[:n_groups], mask[n_groups:], PRIOR)
+        assert alpha_occam(posterior.groups, hyper, free, determined.gamma) <= 0
+        assert noise_occam(posterior, point, free, determined.noise_gamma) <= 0
 
 
 def symmetry(sizes, activation, prior="layer", **options):

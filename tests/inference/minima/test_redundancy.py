@@ -4,20 +4,14 @@ import pytest
 from skbayesnn.inference.minima._redundancy import align, layers_switched_off, prune, same_minimum
 from skbayesnn.network import Network, outputs
 from skbayesnn.posterior import Gaussian, Posterior, weight_groups
+from tests.tools import make_problem
 
 HIDDEN = [(4,), (4, 3), (3, 3, 4)]
 each_network = pytest.mark.parametrize("hidden", HIDDEN, ids=str)
 
 
-def make(hidden, activation="tanh", prior="ard", n=30):
-    rng = np.random.default_rng(0)
-    network = Network((2, *hidden, 2), activation)
-    theta = rng.standard_normal(network.n_weights)
-    X = rng.standard_normal((n, 2))
-    groups = weight_groups(network, prior)
-    y = rng.standard_normal((n, 2))
-    posterior = Posterior(network, Gaussian.per_output(2), groups, X, y, np.ones(n))
-    return posterior, theta
+def make(hidden, activation="tanh"):
+    return make_problem("gaussian", hidden, activation, "ard", n=30)[:2]
 
 
 def edited(network, theta, layer, incoming=None, outgoing=None):

@@ -11,13 +11,7 @@ from skbayesnn.inference.optimise._damped import DampedSteps, Search
 from skbayesnn.inference.optimise._reestimation import Reestimation
 from skbayesnn.inference.optimise._steps import FixedPrecisions, compiled_loop, lower
 from skbayesnn.inference.task._progress import Deadline
-from skbayesnn.posterior import (
-    Gamma,
-    Hyperparameters,
-    Hyperpriors,
-    WeightGroups,
-    instructions,
-)
+from skbayesnn.posterior import Gamma, Hyperparameters, Hyperpriors, WeightGroups, instructions
 from tests.inference.common import free_all, method_of
 from tests.tools import LIKELIHOODS, assert_same, make_problem, without_core
 
@@ -136,7 +130,7 @@ def test_tau_of_a_part_of_the_rows():
         assert_same_searches(*found[early], ROUGH)
     factors = [found[early][0].memory.tau_factor for early in (True, False)]
     assert not np.array_equal(*factors)
-    np.testing.assert_allclose(*factors, rtol=0.5)
+    np.testing.assert_allclose(*factors, rtol=0.5)  # 10 of 40 rows
 
 
 def test_a_search_that_ends_at_a_saddle_point_has_not_converged():

@@ -15,12 +15,7 @@ from skbayesnn.inference.sampling import _sampling
 from skbayesnn.inference.sampling._sampling import SamplingSettings, run_chains, start_sampling
 from skbayesnn.inference.task._problem import Posed
 from skbayesnn.network import Network, outputs
-from skbayesnn.posterior import (
-    Bernoulli,
-    Gaussian,
-    Posterior,
-    weight_groups,
-)
+from skbayesnn.posterior import Bernoulli, Gaussian, Posterior, weight_groups
 from skbayesnn.samplers import Plan, r_hat
 from tests.inference.common import population_evidence, settings_of
 
@@ -33,10 +28,10 @@ def sampling(posterior, hyper=None, n_warmup=100, n_draws=100, tuned=True, **pla
     return SamplingSettings(search, Plan(**plan), n_warmup, n_draws, tuned=tuned)
 
 
-def started(posterior, settings, n_chains, n_jobs=None):
+def started(posterior, settings, n_chains):
     given = posterior.X, posterior.y, posterior.sample_weight, posterior.likelihood
     posed, seeds = Posed(posterior, settings.search), np.random.SeedSequence(0).spawn(n_chains)
-    return start_sampling(Problem(*given), posed, settings, seeds, n_jobs=n_jobs)
+    return start_sampling(Problem(*given), posed, settings, seeds)
 
 
 @pytest.mark.parametrize("far", [20.0, np.inf])
@@ -169,18 +164,3 @@ def test_energy_of_the_position(name):
     assert_allclose(draws.energy, expected, rtol=1e-9)
     assert_array_equal(draws.alpha, np.broadcast_to(case.hyper.alpha, draws.alpha.shape))
     assert_array_equal(draws.beta, np.broadcast_to(case.hyper.beta, draws.beta.shape))
-
-
-# --- how chains are run --------------------------------------------------------------------------
-
-
-def test_batches_do_not_matter():
-    """From the same starting points: chains together, and each by itself."""
-    case = load("regression_one_group")
-    settings = sampling(case.posterior, case.hyper, 10, 6)
-    together = run(case.posterior, settings, n_chains=4)
-    joint, batches = started(case.posterior, settings, 4, n_jobs=4)
-    assert [len(batch.phase.value) for batch in batches] == [1, 1, 1, 1]
-    alone = run_chains(joint, batches, settings)
-    for mine, its in zip(together.draws, alone.draws, strict=True):
-        assert_array_equal(mine, its)

@@ -111,16 +111,6 @@ def test_predictions_of_minima_and_chains_are_mixed(monkeypatch):
     assert model.predict(X) == pytest.approx(expected, abs=1e-12)
 
 
-def test_chains_depend_on_neither_order_nor_repetition_of_rows(monkeypatch):
-    set_limits(monkeypatch, **(LAPLACE | {"sampled_seconds": 10.0}))
-    X, y = wave(30)
-    order = np.random.default_rng(1).permutation(30)
-    one = EvidenceMLPRegressor(random_state=0).fit(X, y, np.full(30, 2.0))
-    both = np.concatenate([order, order])
-    other = EvidenceMLPRegressor(random_state=0).fit(X[both], y[both])
-    assert np.all(one.predict(X, return_std=True)[1] == other.predict(X, return_std=True)[1])
-
-
 def test_chains_that_miss_the_function_have_a_small_share(monkeypatch):
     set_limits(monkeypatch, **(LAPLACE | {"sampled_seconds": 10.0}))
     monkeypatch.setattr("skbayesnn.inference.sampling._sampling.FAR_BEHIND", np.inf)

@@ -9,11 +9,9 @@ from scipy.integrate import quad
 
 from skbayesnn.inference.sampling._moves import ScaleMoves, UnitMoves
 from skbayesnn.inference.sampling._population import PathFromPrior, Tempered
-from skbayesnn.inference.task._problem import FreeHyperparameters
-from skbayesnn.posterior import Gamma, Hyperpriors, JointPosterior, LogUniform
 from skbayesnn.samplers import Metric, leapfrog, start
-from tests.posterior.joints import make_joint
-from tests.tools import difference, make_problem
+from tests.posterior.joints import MIXED, RANGE, make_joint
+from tests.tools import difference
 
 ROW_FACTORS = ["student_t", "input_dependent", "input_dependent_two", "measured"]
 LIKELIHOODS = ["gaussian", "bernoulli", "categorical", *ROW_FACTORS]
@@ -24,24 +22,11 @@ each_integrate = pytest.mark.parametrize("integrate", [True, False], ids=["integ
 
 def made(likelihood, hidden, integrate=True):
     """A joint posterior, a density where annealing begins, and positions."""
-    if likelihood in ROW_FACTORS:
-        joint, q = make_joint(likelihood, hidden, integrate=integrate, n=23)
-        q = np.concatenate([q, q])
-        moving = slice(joint.n_sampled, joint.dimension)
-        return joint, near(joint, q[:, moving]), q
-    posterior, _, hyper = make_problem(likelihood, hidden, prior="layer", n=23)
-    masks = [np.ones(len(some), dtype=bool) for some in hyper]
-    kinds = [LogUniform(0.05, 20.0), Gamma(1.5, 0.7, 0.02, 30.0)] * sum(map(len, masks))
-    free = FreeHyperparameters(*masks, Hyperpriors.of(kinds[: sum(map(len, masks))]))
-    rng = np.random.default_rng(3)
-    information = np.exp(rng.normal(0.0, 1.0, len(hyper.alpha)))
-    joint = JointPosterior(posterior, free, hyper, information, integrate)
-    q = 0.5 * rng.standard_normal((6, joint.dimension))
-    return joint, near(joint, q[:, joint.n_sampled :]), q
-
-
-def near(joint, eta):
-    return PathFromPrior.about(joint, eta.mean(axis=0), eta.std(axis=0))
+    kinds = [RANGE] if likelihood in ROW_FACTORS else MIXED
+    joint, q = make_joint(likelihood, hidden, integrate=integrate, n=23, hyperpriors=kinds)
+    q = np.concatenate([q, q])
+    eta = q[:, joint.n_sampled : joint.dimension]
+    return joint, PathFromPrior.about(joint, eta.mean(axis=0), eta.std(axis=0)), q
 
 
 def without_core(energy):
