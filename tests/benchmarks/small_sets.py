@@ -7,6 +7,7 @@ of 100 rows with noise of two degrees of freedom, and five of 60 rows with a ten
 tables show the log loss or log density of the test rows, errors (share of wrong classes, or root
 mean squared error), and processor seconds of the fit::
 
+    SKBAYESNN_DATA=folder python tests/benchmarks/small_sets.py --models default sampler
     SKBAYESNN_DATA=folder python tests/benchmarks/small_sets.py --kinds weak --models default linear
 """
 
@@ -22,7 +23,14 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPClassifier, HMCMLPRegressor
+from skbayesnn import (
+    EvidenceMLPClassifier,
+    EvidenceMLPRegressor,
+    HMCMLPClassifier,
+    HMCMLPRegressor,
+)
+from skbayesnn.predictive import _combination
+from skbayesnn.predictive._combination import stacking_weights
 
 N_SETS, N_ROWS, N_TEST = 12, 60, 3000  # of weak signals
 N_TAILS = 5  # sets of each kind with heavy tails
@@ -136,6 +144,19 @@ KINDS = {
 }
 
 
+def by_evidence(log_densities, sample_weight, pseudo_count):
+    """Refuse stacking: the first model, that of highest evidence, predicts alone."""
+    return np.eye(len(log_densities))[0]
+
+
+def without_pseudo_count(log_densities, sample_weight, pseudo_count):
+    """Stack without a pseudo-count."""
+    return stacking_weights(log_densities, sample_weight)
+
+
+SHARES = {"stacking": stacking_weights, "best": by_evidence, "bare": without_pseudo_count}
+
+
 def scored(make, train, test, scores):
     """Scores on the test rows, processor seconds, and what was chosen."""
     model, begin = make(), process_time()
@@ -156,7 +177,9 @@ def main():
     parser.add_argument("--models", nargs="+", default=["default", "sampler"])
     parser.add_argument("--splits", type=int, default=2)
     parser.add_argument("--sets", nargs="+", default=())
+    parser.add_argument("--shares", choices=SHARES, default="stacking", help="of drawn models")
     options = parser.parse_args()
+    _combination.stacking_weights = SHARES[options.shares]
     for kind in options.kinds:
         sets, models, scores = KINDS[kind]
         for name in [name for name in options.models if name in models]:

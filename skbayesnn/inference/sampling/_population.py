@@ -32,7 +32,8 @@ FEWEST_MOVES, MOST_MOVES = 4, 16
 SPREAD = 0.7  # sd of the first coordinates of precisions, which cover most of their intervals
 LEAST_SPREAD = 0.1  # least sd about those that a pilot population has found
 NARROW = 0.02  # sd of a narrow density
-# nats that a narrow density must gain for a pilot population, see doc/contributing/ablation.md
+# nats that a narrow density must gain for a pilot population; measured by
+# tests/benchmarks/narrow_densities.py
 NEEDED = 5.0
 LOGISTIC_SD = np.pi / np.sqrt(3.0)  # sd of the standard logistic distribution
 # nats of error common to all populations, by tests/benchmarks/evidence_truth.py
