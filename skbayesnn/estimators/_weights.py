@@ -297,7 +297,7 @@ class GaussianPosterior(WeightPosterior):
     def form(self):
         """Form of the precision.
 
-        ``"DensePrecision"``, ``"DualPrecision"`` or ``"SpectralPrecision"``: a full matrix.
+        ``"DensePrecision"`` or ``"DualPrecision"``: a full matrix.
         ``"KroneckerPrecision"``: layers are independent, each with Kronecker factors.
         """
         return type(self._definite).__name__

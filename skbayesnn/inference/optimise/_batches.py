@@ -1,10 +1,5 @@
 """Training on mini-batches, for large networks on many rows where curvature is too expensive.
 
-Order of calls::
-
-    steps, rule = BatchSteps(...), SampledReestimation(...)
-    lower(posterior, steps, rule, search, rule.n_stages)
-
 A stage consists of some hundred steps at fixed precisions, each with the gradient of one batch.
 After it the precisions are re-estimated from the curvature on a sample of the rows.
 """

@@ -13,8 +13,8 @@ The order of calls::
 Training, convergence to a minimum and its polish are this loop with different steps, rules and
 tolerances. `_loops`, built from ``_loops.pyx``, is the loop in the compiled core. It supports fixed
 and re-estimated precisions, priors of mean zero and matrices that the core forms. Steps that need
-singular values in place of a Cholesky factor are taken in NumPy, after which the compiled loop
-continues.
+an orthogonal transformation in place of a Cholesky factorisation are taken in NumPy, after which
+the compiled loop continues.
 """
 
 from typing import NamedTuple
@@ -96,7 +96,7 @@ def lower(posterior, steps, rule, search, max_iter, deadline=NEVER):
     at_once = int(np.clip(WORK / work, 1, AT_ONCE))
     while not search.done and search.n_iter < max_iter and not deadline.passed:
         if loop is not None:
-            # a step that needs singular values is left to NumPy, below
+            # a step at a matrix that rounding has spoilt is left to NumPy, below
             search, is_left = loop.run(search, min(max_iter, search.n_iter + at_once))
             if not is_left:
                 continue

@@ -275,7 +275,7 @@ class JointPosterior(Coordinates):
 
     def _hessian_of_means(self, theta, place):
         """Part of `_data_hessian` for the network of the means."""
-        return self.posterior.data_hessian(theta, place.hyper.beta, exact=False)
+        return self.posterior.data_expansion(theta, place.hyper.beta, exact=False)[2]
 
     def _hessian_of_noise(self, place):
         """Part of `_data_hessian` for the `further_weights`."""

@@ -201,7 +201,7 @@ class CorrelatedJoint(JointPosterior):
 
     def _hessian_of_means(self, theta, place):
         own = replace(self.posterior, likelihood=self._noise(place)[0])
-        return own.data_hessian(theta, place.hyper.beta, exact=False)
+        return own.data_expansion(theta, place.hyper.beta, exact=False)[2]
 
     def _hessian_of_noise(self, place):
         noise, slopes = self._noise(place)
