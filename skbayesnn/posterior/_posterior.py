@@ -32,10 +32,6 @@ class Hyperparameters(NamedTuple):
     alpha: np.ndarray
     beta: np.ndarray
 
-    def select(self, index):
-        """Select the hyperparameters of some of many networks (the leading axis)."""
-        return Hyperparameters(self.alpha[index], self.beta[index])
-
 
 class Energies(NamedTuple):
     """Terms of the energy ``M(w)`` at given noise precisions."""

@@ -126,8 +126,10 @@ class DensePrecision(Precision):
     """Dense matrix ``(k, k)`` with its Cholesky factor; each is made from the other."""
 
     def __init__(self, matrix=None, factor=None):
-        given = {"matrix": matrix, "factor": factor}
-        vars(self).update((name, value) for name, value in given.items() if value is not None)
+        if matrix is not None:
+            self.matrix = matrix
+        if factor is not None:
+            self.factor = factor
 
     @classmethod
     def of_roots(cls, prior, roots):
@@ -179,6 +181,8 @@ class DensePrecision(Precision):
         self.factor[np.tril_indices(state["n"])] = state["packed"]
 
     def smallest_eigenvalue(self):
+        if self.definite:
+            return float(np.linalg.svd(self.factor, compute_uv=False)[-1] ** 2)
         return float(np.linalg.eigvalsh(self.matrix)[0])
 
     def condensed(self):

@@ -149,22 +149,6 @@ class FixedPrecisions(NamedTuple):
         return search._replace(done=bool(small), converged=bool(small))
 
 
-class UntilLittleIsGained(NamedTuple):
-    """Rule of descents at fixed precisions that ends when one gains less than ``tol`` nats."""
-
-    tol: float
-
-    def after(self, search, trial):
-        """Accept the new weights, and assess the gain."""
-        point = search.point._replace(theta=trial.theta, energies=trial.energies)
-        ended = bool(trial.gain < self.tol)
-        return search.accepted(trial, point)._replace(done=ended, converged=ended)
-
-    def stuck(self, search):
-        """End the search: no descent leads lower."""
-        return search._replace(done=True, converged=True)
-
-
 NEAR = 1e-2  # decrease of M (nats) by one descent below which Newton steps take over
 LOW = 1e-4  # the same threshold where no Newton steps follow
 STEP_SHARE = 1e-3  # of the resolution: the decrease by one step that ends a descent
@@ -189,10 +173,14 @@ def find_mode(posterior, method, theta, hyper, max_iter=200, tol=1e-12, confined
     if method.by_gradients:
         energies = posterior.energies(theta, hyper.beta)
         search = Search(Point(theta, hyper, energies, None, None))
-        until = UntilLittleIsGained(NEAR if method.dense else max(LOW, method.resolution))
+        little = NEAR if method.dense else max(LOW, method.resolution)
         step_tol = COARSE if method.dense else max(FINE, STEP_SHARE * method.resolution)
         steps = Descents(step_tol, deadline)
-        search = lower(posterior, steps, until, search, MOST_DESCENTS, deadline)
+        while not (search.done or deadline.passed) and search.n_iter < MOST_DESCENTS:
+            trial = steps.trial(posterior, search)
+            point, ended = search.point, bool(trial.gain < little)
+            point = point._replace(theta=trial.theta, energies=trial.energies)
+            search = search.accepted(trial, point)._replace(done=ended, converged=ended)
         theta = search.point.theta
         if not method.dense:
             return search._replace(point=method.point(posterior, theta, hyper))
