@@ -22,9 +22,9 @@ from scipy.stats import norm
 from skbayesnn.basis._features import hermite
 from skbayesnn.inference import DensePrecision, DualPrecision
 from skbayesnn.network import row_blocks
+from skbayesnn.posterior import symmetric_root
 from skbayesnn.predictive import (
     Part,
-    covariance_root,
     normal_points,
     sigmoid_information,
     softmax_information,
@@ -169,7 +169,7 @@ def _categorical_marginal(mean, S, C, interest):
         root = np.sqrt(np.where(values > 1e-12 * values[-1], values, 0.0))
         inverse = np.divide(1.0, root, out=np.zeros_like(root), where=root > 0)
         follows = C.T.reshape(-1, p, p) @ (vectors * inverse)
-        rest = covariance_root(interest.S - follows @ np.swapaxes(follows, 1, 2))
+        rest = symmetric_root(interest.S - follows @ np.swapaxes(follows, 1, 2))
         a = mean + first @ (vectors * root).T
         a_interest = interest.mean[:, None] + first @ np.swapaxes(follows, 1, 2)
         a_interest += second @ np.swapaxes(rest, 1, 2)

@@ -120,11 +120,11 @@ def fit_by_drawing(problem, hidden_layer_sizes, sizes, entropy, noise="constant"
             return None  # other noise models miss the mode, too, even at a higher evidence
         totals, growth = {}, []
         for model in drawn:
-            hidden, log_evidence = model.hidden_layer_sizes, model.log_evidence + problem.log_scale
-            name = model.name(problem)
+            name, network = model.name(problem), model.posed.posterior.network
+            log_evidence = model.log_evidence + problem.log_scale
             step(f"{name}: log evidence {log_evidence:.2f} +- {model.log_evidence_std:.2f}")
             totals.setdefault(model.noise, log_evidence)  # the most probable size comes first
-            n_weights = model.posed.posterior.network.n_weights
+            hidden, n_weights = network.hidden_layer_sizes, network.n_weights
             growth.append(Candidate(hidden, n_weights, log_evidence=log_evidence))
     tested = tests if auto_noise or NOISE_MODELS[noise].plain else {}
     return DrawnFit(
@@ -220,7 +220,7 @@ def _trials_of_exact_rows(wide, seed):
     trials += [linear] if linear.run_pilot() else []
     if problem.noise_is_given:
         return trials
-    sizes = [trial.hidden_layer_sizes for trial in trials if trial.shows_no_noise]
+    sizes = [trial.posed.hidden_layer_sizes for trial in trials if trial.shows_no_noise]
     seeds = iter(seed.spawn(len(sizes)))
     return trials + [
         trial for trial in _trials_without_noise(problem, sizes, seeds) if trial.run_pilot()

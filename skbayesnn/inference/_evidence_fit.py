@@ -132,7 +132,7 @@ def fit_evidence(
     if many_rows:  # choices are made on a part of the rows; the fit to it starts that to all rows
         problem = with_affordable_noise_network(problem) if noise == "auto" else problem
         on_part = chosen_with_many_rows(problem, hidden_layer_sizes, noise, entropy, workers)
-        hidden_layer_sizes = on_part.posed.posterior.network.hidden_layer_sizes
+        hidden_layer_sizes = on_part.posed.hidden_layer_sizes
         noise, growth, previous = on_part.noise, on_part.growth, previous or on_part
         if not NOISE_MODELS[noise].plain:
             n_restarts = min(n_restarts, NOISE_MINIMA)

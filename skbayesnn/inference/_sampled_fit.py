@@ -153,7 +153,7 @@ def fit_by_sampling(
         evidence = previous.log_evidence, previous.log_evidence_std
     else:
         if previous is not None:  # begin as a first fit of the models that it has chosen would
-            sizes = chosen.posed.posterior.network.hidden_layer_sizes
+            sizes = chosen.posed.hidden_layer_sizes
             again = _chosen(problem, sizes, chosen.noise, entropy, init, None, workers, populated)
             chosen = replace(again, growth=chosen.growth)
         settings, sampled, evidence = _begun(chosen, recipe, settings, seeds, workers)
@@ -185,7 +185,7 @@ def _begun(chosen, recipe, settings, seeds, workers):
         drawn, rng = chosen.drawn[0], np.random.default_rng(seeds[1])
         found = sample_after(drawn, rng, problem.deadline, MORE)
     if found is None:
-        sizes = chosen.posed.posterior.network.hidden_layer_sizes
+        sizes = chosen.posed.hidden_layer_sizes
         later = workers.progress.before(lambda: recipe.seconds(problem, sizes))
         with later, workers.progress.stage("starts", seconds=0.0):
             started = start_sampling(
@@ -255,7 +255,7 @@ def _chosen(problem, hidden_layer_sizes, noise, entropy, init, previous, workers
         if drawn is not None:
             return replace(drawn, problem=problem)
     if hidden_layer_sizes == "auto" and kept is not None:
-        hidden_layer_sizes = kept.posed.posterior.network.hidden_layer_sizes
+        hidden_layer_sizes = kept.posed.hidden_layer_sizes
         growth = kept.growth if init is None else ()
     elif hidden_layer_sizes == "auto":
         growth, tried = grown(problem, seeds_of(entropy, "auto", N_GROWTH_STARTS), workers)

@@ -64,14 +64,9 @@ class Drawn(NamedTuple):
         """Log evidence plus the prior log odds of the model."""
         return self.log_evidence + ODDS * (not self.by_stacking)
 
-    @property
-    def hidden_layer_sizes(self):
-        """Hidden layers of the network."""
-        return self.posed.posterior.network.hidden_layer_sizes
-
     def name(self, problem):
         """Hidden layers and noise model, for messages."""
-        name, noise = f"hidden layers {self.hidden_layer_sizes}", self.noise
+        name, noise = f"hidden layers {self.posed.hidden_layer_sizes}", self.noise
         if noise != "constant" or problem.noise_is_given:
             return f"{name}, {noise} noise"
         if not problem.likelihood.n_levels:  # classes
@@ -109,11 +104,6 @@ class Trial:
         self.problem, self.noise, self.posed = problem, noise, posed
         self.seed, self.rng = seed, np.random.default_rng(seed)
         self.by_stacking, self.particles = by_stacking, None
-
-    @property
-    def hidden_layer_sizes(self):
-        """Hidden layers of the network."""
-        return self.posed.posterior.network.hidden_layer_sizes
 
     @cached_property
     def _trained(self):

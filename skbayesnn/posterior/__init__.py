@@ -32,7 +32,7 @@ from skbayesnn.posterior.likelihoods._likelihoods import (
     Targets,
 )
 from skbayesnn.posterior.likelihoods._measured import MeasuredGaussian
-from skbayesnn.posterior.likelihoods._output_layer import OutputLayer, ridge
+from skbayesnn.posterior.likelihoods._output_layer import OutputLayer, ridge, symmetric_root
 from skbayesnn.posterior.likelihoods._student_t import FARTHEST, StudentT, squared_scales
 from skbayesnn.posterior.priors._hyperpriors import Gamma, Hyperprior, Hyperpriors, LogUniform
 from skbayesnn.posterior.priors._weight_groups import INTERCEPT, WeightGroups, weight_groups
@@ -77,5 +77,6 @@ __all__ = [
     "log_prior_of_correlations",
     "ridge",
     "squared_scales",
+    "symmetric_root",
     "weight_groups",
 ]

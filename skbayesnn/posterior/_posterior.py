@@ -19,7 +19,7 @@ from skbayesnn.network import (
 )
 from skbayesnn.posterior.kernels._compiled import compiled_model
 from skbayesnn.posterior.likelihoods._likelihoods import Misfit, Targets
-from skbayesnn.posterior.likelihoods._output_layer import regression_system, ridge
+from skbayesnn.posterior.likelihoods._output_layer import regression_system, ridge, symmetric_root
 from skbayesnn.posterior.priors._weight_groups import WeightGroups
 
 
@@ -31,10 +31,6 @@ class Hyperparameters(NamedTuple):
 
     alpha: np.ndarray
     beta: np.ndarray
-
-    def select(self, index):
-        """Select the hyperparameters of some of many networks (the leading axis)."""
-        return Hyperparameters(self.alpha[index], self.beta[index])
 
 
 class Energies(NamedTuple):
@@ -159,10 +155,6 @@ class Posterior:
             gradient = gradient + vector_jacobian(trace, residual)
         return total, gradient
 
-    def gradient(self, theta, hyper):
-        """Gradient ``dM/dw``, shape ``(..., k)``."""
-        return self.energies_and_gradient(theta, hyper)[1]
-
     def hessian(self, theta, hyper, exact=True):
         """Hessian ``A = grad grad M``, ``(..., k, k)``; Gauss-Newton unless ``exact``."""
         return self.expansion(theta, hyper, exact).hessian
@@ -181,10 +173,6 @@ class Posterior:
             return found + self.groups.expand(hyper.alpha) @ matrix.diagonal()
         # one at a time: the curvature of a large network fills the memory
         return np.array([np.sum(self.hessian(end, hyper, exact) * matrix) for end in ends])
-
-    def data_hessian(self, theta, beta, exact=True):
-        """Hessian of the misfit."""
-        return self.data_expansion(theta, beta, exact)[2]
 
     def data_expansion(self, theta, beta, exact):
         """`Misfit`, its gradient and its Hessian."""
@@ -218,8 +206,7 @@ class Posterior:
         projection (Golub & Pereyra 1973). Otherwise, and under a prior that is not centred at zero,
         ``theta`` is returned unchanged. Shape ``(..., k)``.
         """
-        network, system = self.network, None
-        likelihood = self.likelihood
+        network, likelihood, gram, moment = self.network, self.likelihood, 0.0, 0.0
         linear = network.hidden_layer_sizes and likelihood.n_levels and likelihood.conjugate
         if not (linear and self.groups.centred):
             return theta
@@ -231,8 +218,9 @@ class Posterior:
             rows = likelihood.output_rows(trace.outputs, targets, hyper.beta)
             if rows is None:
                 return theta
-            system = _plus(system, regression_system(rows, trace.inputs[-1], sd))
-        best = np.swapaxes(sd * ridge(*system, len(self.X))[0], -1, -2)
+            found = regression_system(rows, trace.inputs[-1], sd)
+            gram, moment = gram + found[0], moment + found[1]
+        best = np.swapaxes(sd * ridge(gram, moment, len(self.X))[0], -1, -2)
         result = theta.copy()
         result[..., network.slices[-1]] = best.reshape(*best.shape[:-2], -1)
         return result
@@ -255,29 +243,18 @@ class Posterior:
             result = result + vector_jacobian(trace, force)
         return result
 
-    def weighted_jacobian(self, theta, hyper):
-        """Matrix ``S`` with ``S^T S`` the Gauss-Newton data Hessian, ``(..., n * n_outputs, k)``.
+    def weighted_jacobians(self, theta, hyper):
+        """Blocks of rows of ``S`` with ``S^T S`` the Gauss-Newton data Hessian, ``(..., m, k)``.
 
-        The dual form needs it for all rows at once, which are fewer than weights.
+        The rows of all blocks are ``n * n_outputs``.
         """
-        return np.concatenate(list(self._roots(theta, hyper)), axis=-2)
-
-    def triangular_root(self, theta, hyper):
-        """Matrix ``R`` with ``R^T R = S^T S`` that is no larger than the Hessian, ``(..., m, k)``.
-
-        It is computed from `weighted_jacobian` by orthogonal transformations, block by block; ``m``
-        is the smaller of ``k`` and ``n * n_outputs``.
-        """
-        R = np.empty((*np.shape(theta)[:-1], 0, self.network.n_weights))
-        for S in self._roots(theta, hyper):
-            R = np.linalg.qr(np.concatenate([R, S], axis=-2), mode="r")
-        return R
-
-    def _roots(self, theta, hyper):
-        """Blocks of rows of `weighted_jacobian`."""
         width = self.network.n_weights
         for trace, curvature in self._blocks(theta, hyper.beta, 1, width):
-            J = _root_of(curvature, trace) @ jacobian(trace)
+            if curvature.ndim == trace.outputs.ndim:
+                root = np.sqrt(curvature)[..., None] * np.eye(curvature.shape[-1])
+            else:
+                root = symmetric_root(curvature)
+            J = root @ jacobian(trace)
             yield J.reshape(*J.shape[:-3], -1, J.shape[-1])
 
     def kronecker_factors(self, theta, hyper):
@@ -314,11 +291,3 @@ class Posterior:
 def _plus(total, part):
     """Sum tuples of arrays field by field; ``None`` stands for an empty total."""
     return part if total is None else type(part)(*(a + b for a, b in zip(total, part, strict=True)))
-
-
-def _root_of(curvature, trace):
-    """Symmetric square roots of the outputs' curvature, ``(..., n, n_outputs, n_outputs)``."""
-    if curvature.ndim == trace.outputs.ndim:
-        return np.sqrt(curvature)[..., None] * np.eye(curvature.shape[-1])
-    values, vectors = np.linalg.eigh(curvature)
-    return (vectors * np.sqrt(np.maximum(values, 0.0))[..., None, :]) @ np.swapaxes(vectors, -1, -2)

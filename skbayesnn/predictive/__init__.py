@@ -15,7 +15,6 @@ from skbayesnn.predictive._ensemble import Ensemble, Rescaled
 from skbayesnn.predictive._leave_one_out import LeftOut, left_out
 from skbayesnn.predictive._members import Draws, GivenHidden, Member, Part, class_probabilities
 from skbayesnn.predictive._moderation import (
-    covariance_root,
     moderated_sigmoid,
     moderated_softmax,
     normal_points,
@@ -46,7 +45,6 @@ __all__ = [
     "class_probabilities",
     "combination_weights",
     "combined",
-    "covariance_root",
     "ensemble_of_draws",
     "ensemble_of_models",
     "evidence_weights",

@@ -6,11 +6,11 @@ import numpy as np
 from scipy.special import logsumexp, softmax
 
 from skbayesnn.network import row_blocks
+from skbayesnn.posterior import symmetric_root
 from skbayesnn.predictive._members import class_probabilities
 from skbayesnn.predictive._moderation import (
     MANY_CLASSES,
     activation_moments,
-    covariance_root,
     independent_softmax,
     moderated_sigmoid,
     moderated_softmax,
@@ -147,7 +147,7 @@ def _left_out_of_many_classes(member, posterior):
 
 def _gain_of_uncertainty(V, L):
     """Increase ``V (1 - L V)^-1 - V = V R (1 - R V R)^-1 R V`` of the covariance, ``R R = L``."""
-    root = covariance_root(L)
+    root = symmetric_root(L)
     leverage, directions = np.linalg.eigh(root @ V @ root)
     reach = V @ root @ directions
     rest = np.maximum(1.0 - leverage, LEAST_REST)

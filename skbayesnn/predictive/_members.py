@@ -15,6 +15,7 @@ from skbayesnn.network import (
     jacobian,
     jacobian_vector,
     mixed_factors,
+    mixed_jacobian,
     mixed_product,
     of_networks,
     outputs,
@@ -129,15 +130,22 @@ class Member(Part):
         n_gaussians = 1 if self.noise is None else self.noise.n_gaussians
         return n_gaussians * n_outputs**2
 
-    def moments(self, X):
-        """Outputs and their covariance ``g^T A^-1 g`` due to the weights (Bishop 5.172-5.173)."""
+    def moments(self, X, rough=False):
+        """Outputs and their covariance ``g^T A^-1 g`` due to the weights (Bishop 5.172-5.173).
+
+        The ``rough`` form is faster for many classes, with fewer digits; all weights are free then.
+        """
         n_outputs = self.network.n_outputs
         mean = np.empty((len(X), n_outputs))
         covariance = np.empty((len(X), n_outputs, n_outputs))
-        for rows in row_blocks(len(X), n_outputs * self.network.n_weights):
+        width = max(self.network.layer_sizes[1:]) if rough else n_outputs
+        for rows in row_blocks(len(X), width * self.network.n_weights):
             trace = forward(self.network, self.theta, X[rows], order=1)
             mean[rows] = self._mean(trace)
-            covariance[rows] = self.precision.output_covariances(trace, self._free)
+            if rough:
+                covariance[rows] = self.precision.rough_output_covariances(trace)
+            else:
+                covariance[rows] = self.precision.output_covariances(trace, self._free)
         return mean[None], covariance[None]
 
     def relative_variances(self, X):
@@ -207,11 +215,12 @@ class Member(Part):
 
     def gradient_moments(self, X):
         """Derivatives, and their variances ``G A^-1 G^T``, with ``G`` the `mixed_jacobian`."""
-        found = [
-            (mean, self.precision.gradient_variances(factors)) for mean, factors in self._slopes(X)
-        ]
-        means, variances = (np.concatenate(blocks)[None] for blocks in zip(*found, strict=True))
-        return means, variances
+        found = []
+        for mean, factors in self._slopes(X):
+            G = mixed_jacobian(factors)
+            variances = self.precision.project(G.reshape(-1, 1, G.shape[-1]))
+            found.append((mean, variances.reshape(G.shape[:-1])))
+        return tuple(np.concatenate(blocks)[None] for blocks in zip(*found, strict=True))
 
     def draw_gradients(self, X, rng, size):
         deviations, parts = self.precision.draw(rng, size), []

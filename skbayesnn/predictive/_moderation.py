@@ -12,6 +12,7 @@ from scipy.special import entr, expit, ndtr, ndtri, roots_hermitenorm, softmax
 from scipy.stats import qmc
 
 from skbayesnn.network import row_blocks
+from skbayesnn.posterior import symmetric_root
 from skbayesnn.posterior.kernels._compiled import compiled_softmax_moments
 
 SOFTMAX_POINTS = 1024
@@ -195,17 +196,7 @@ def _softmax_roots(covariance):
     A constant common to all activations does not change the softmax and is left out.
     """
     apart = helmert(covariance.shape[-1]).T
-    return apart @ covariance_root(apart.T @ covariance @ apart), normal_points(apart.shape[1])
-
-
-def covariance_root(covariance):
-    """Symmetric root ``R`` with ``R R`` the covariance, ``(..., p, p)``, which may be singular.
-
-    The symmetric root changes little with small changes of the covariance.
-    """
-    values, vectors = np.linalg.eigh(covariance)
-    roots = np.sqrt(np.maximum(values, 0.0))[..., None, :]
-    return (vectors * roots) @ np.swapaxes(vectors, -1, -2)
+    return apart @ symmetric_root(apart.T @ covariance @ apart), normal_points(apart.shape[1])
 
 
 @lru_cache(maxsize=16)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from skbayesnn.inference import Method
-from skbayesnn.network import Network, forward, jacobian_vector, row_blocks
+from skbayesnn.network import Network, forward
 from skbayesnn.posterior import Likelihood, Misfit, Posterior
 from skbayesnn.predictive._moderation import activation_moments
 
@@ -80,7 +80,7 @@ def _closest(member, posterior, settings, hyper):
         if settings.deadline.passed:
             break
         present = replace(member, precision=precision, shift=shift)
-        mean, covariance = _activations(present, X)
+        (mean,), (covariance,) = present.moments(X, rough=True)
         probability, target = activation_moments(mean, covariance)
         turned = (target - slopes) @ covariance
         turn = posterior.sample_weight @ np.einsum("nij,nji->n", turned, turned)
@@ -99,21 +99,6 @@ def _closest(member, posterior, settings, hyper):
         shift, last = shift - share * step, length
     found = best[1]
     return found if found is member else replace(found, precision=found.precision.condensed())
-
-
-def _activations(member, X):
-    """Mean and covariance of activations.
-
-    This is faster than `Member.moments`, especially with many classes. Its loss of
-    digits is harmless during the iteration.
-    """
-    p, widest = member.network.n_outputs, max(member.network.layer_sizes[1:])
-    mean, covariance = np.empty((len(X), p)), np.empty((len(X), p, p))
-    for rows in row_blocks(len(X), widest * member.network.n_weights):
-        trace = forward(member.network, member.theta, X[rows], order=1)
-        mean[rows] = trace.outputs + jacobian_vector(trace, member.shift)
-        covariance[rows] = member.precision.rough_output_covariances(trace)
-    return mean, covariance
 
 
 @dataclass(frozen=True)

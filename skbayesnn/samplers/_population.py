@@ -56,7 +56,6 @@ class Population(NamedTuple):
     # (n_chains, n_last_moves, d + n_conditions), draws from the posterior by short chains, whose
     # starts are resampled from the populations with their evidences as weights
     position: np.ndarray
-    n_exponents: int
 
 
 class Stage(NamedTuple):
@@ -102,7 +101,7 @@ def anneal(path, rng, schedule):
     >>> bool(np.all(abs(found.log_evidences - exact) < 0.2))
     True
     """
-    exponent, step, n_exponents = 0.0, FIRST_STEP, 0
+    exponent, step = 0.0, FIRST_STEP
     size = schedule.n_chains * schedule.n_moves  # of a population, all states of moves included
     position = path.draw(rng, schedule.n_populations * size)
     log_evidences = np.zeros(schedule.n_populations)
@@ -115,7 +114,7 @@ def anneal(path, rng, schedule):
         totals = log_sum_exp(log_weights, axis=1)
         # the mean importance weight estimates the ratio of the normalising constants
         log_evidences += totals - np.log(size)
-        exponent, n_exponents = following, n_exponents + 1
+        exponent = following
         weights = np.exp(log_weights - totals[:, None])
         if exponent == 1.0:  # populations are weighted by their evidence
             weights = np.exp(log_evidences - log_sum_exp(log_evidences, axis=0))[:, None] * weights
@@ -125,7 +124,7 @@ def anneal(path, rng, schedule):
         position, step = _moved(path, exponent, kept, position, step, rng, schedule)
     n_chains = schedule.n_populations * schedule.n_chains
     chains = position.reshape(n_chains, schedule.n_last_moves, position.shape[1])
-    return Population(log_evidences, chains, n_exponents)
+    return Population(log_evidences, chains)
 
 
 def _moved(path, exponent, kept, particles, step, rng, schedule):

@@ -29,7 +29,7 @@ from skbayesnn import (
 )
 from skbayesnn.inference import Method
 from skbayesnn.inference.curvature._method import Curvature
-from skbayesnn.inference.curvature._precision_dual import SpectralPrecision
+from skbayesnn.inference.curvature._precision import DensePrecision
 from tests.tools import BRIEF, parts_of, result_of, set_limits
 
 pytestmark = pytest.mark.usefixtures("laplace")
@@ -379,7 +379,7 @@ def test_inputs_whose_squares_are_lost_in_rounding(monkeypatch, limits, precisio
     X = model[:-1].transform(x)
     check_predictions(linear, X, y)
     check_report(linear)
-    assert isinstance(parts_of(linear)[0].precision, SpectralPrecision)
+    assert isinstance(parts_of(linear)[0].precision, DensePrecision)
     assert np.isfinite(linear.log_evidence_)
     assert np.std(model.predict(x) - np.sin(x[:, 0])) < 0.07
     gamma = linear.n_effective_weights_
@@ -395,7 +395,7 @@ def test_dual_form_that_is_lost_in_rounding():
     model = fit(EvidenceMLPRegressor((), **options), X, y)
     method = Method.choose(*result_of(model).posed)
     assert method.curvature is Curvature.DUAL
-    assert isinstance(parts_of(model)[0].precision, SpectralPrecision)
+    assert isinstance(parts_of(model)[0].precision, DensePrecision)
     check_predictions(model, X, y)
     check_report(model)
     # One sum of weights is all that rows tell: their mean, as the slope would need a huge bias.

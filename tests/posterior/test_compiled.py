@@ -62,12 +62,18 @@ def assert_agree(likelihood, hidden, **options):
     assert_same([*fast[0], fast[1]], [*slow[0], slow[1]])
     for exact in (True, False):
         for i in range(2):
-            fast, slow = (p.expansion(theta[i], hyper.select(i), exact) for p in (posterior, plain))
+            fast, slow = (
+                p.expansion(theta[i], hyper._make(v[i] for v in hyper), exact)
+                for p in (posterior, plain)
+            )
             assert_same(
                 [*fast.energies, fast.gradient, fast.hessian],
                 [*slow.energies, slow.gradient, slow.hessian],
             )
-        ends, alone = np.stack([theta[0], 0.9 * theta[0], theta[1]]), hyper.select(0)
+        ends, alone = (
+            np.stack([theta[0], 0.9 * theta[0], theta[1]]),
+            hyper._make(v[0] for v in hyper),
+        )
         matrix = np.cos(np.add.outer(*2 * [np.arange(theta.shape[-1])]))
         for some in (ends, np.asfortranarray(ends)):  # LAPACK leaves columns
             traces = [p.traces(some, alone, matrix.copy("F"), exact) for p in (posterior, plain)]

@@ -39,7 +39,7 @@ def at_minimum(X, y, alpha, hidden=(), weight=None):
     found = minimize(
         lambda w: float(posterior.energies(w, hyper.beta).total(hyper)),
         np.random.default_rng(0).normal(0.0, 0.7, network.n_weights),
-        jac=lambda w: posterior.gradient(w, hyper),
+        jac=lambda w: posterior.energies_and_gradient(w, hyper)[1],
         options={"gtol": 1e-8},
     )
     precision = DensePrecision(posterior.hessian(found.x, hyper, exact=False))

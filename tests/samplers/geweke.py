@@ -11,7 +11,7 @@ from functools import cache
 import numpy as np
 
 from skbayesnn.inference.noise._input_dependent_noise import NoisePlan
-from skbayesnn.inference.sampling._moves import Renewals
+from skbayesnn.inference.sampling._moves import renewal
 from skbayesnn.inference.task._problem import FreeHyperparameters
 from skbayesnn.network import Network, forward, outputs, vector_jacobian
 from skbayesnn.posterior import (
@@ -229,7 +229,7 @@ class Kernel:
         for move in self.moves:
             phase = move(self.many.energy, phase, [self.rng] * m)
         if self.many.joint.n_conditions:
-            phase = Renewals(self.many)(self.many.energy, phase, [self.rng] * m)
+            phase = renewal(self.many)(self.many.energy, phase, [self.rng] * m)
         self.momentum = phase.momentum
         return phase.position
 

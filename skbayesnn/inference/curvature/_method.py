@@ -11,7 +11,7 @@ from scipy.sparse.linalg import LinearOperator, cg
 
 from skbayesnn._threads import blas_threads, one_blas_thread
 from skbayesnn.inference.curvature._precision import DensePrecision
-from skbayesnn.inference.curvature._precision_dual import DualPrecision, SpectralPrecision
+from skbayesnn.inference.curvature._precision_dual import DualPrecision
 from skbayesnn.inference.curvature._precision_kronecker import KroneckerPrecision
 from skbayesnn.inference.task._progress import NEVER, Deadline
 from skbayesnn.network import (
@@ -33,6 +33,7 @@ FIXED = 2**20  # bytes of small arrays and objects
 ROW_COPIES = 6  # copies of X and y: given, sorted, distinct, standardised, temporary
 PER_UNIT = 5  # doubles per row and unit: activations, their derivatives, back-propagated ones
 JACOBIANS = 2  # Jacobians of a block of training rows, for predictions at the end
+MOST_OF_ROOT = 3000  # weights up to which a factor replaces a dual form that is lost in rounding
 MATRICES = 6  # matrices of the size of a Hessian during its assembly, factorisation, inverse
 
 
@@ -87,9 +88,6 @@ class Method:
     refines: bool  # whether precisions are refined by the gradient of the evidence
     n_rows: int
     n_weights: int
-    # whether the prior has a mean or a precision matrix; the output layer is then trained as the
-    # other layers are, not solved for
-    informed: bool = False
     deadline: Deadline = NEVER  # deadline of the search
 
     @classmethod
@@ -136,7 +134,6 @@ class Method:
             refines=cheap and k * n_free <= limits.refined,
             n_rows=n,
             n_weights=k,
-            informed=not posterior.groups.centred,
             deadline=settings.deadline,
         )
 
@@ -147,7 +144,6 @@ class Method:
         if not self.dense:
             minima = self.curvature.value
         none = "" if self.has_evidence else ", no evidence"
-        none += ", informative prior" if self.informed else ""
         return (
             f"{self.n_rows} rows, {self.n_weights} weights: training by {training}, "
             f"{minima} at the minima{none}"
@@ -176,18 +172,17 @@ class Method:
             energies, gradient, hessian = posterior.expansion(theta, hyper, exact)
             precision = DensePrecision(hessian)
             by_rounding = self.loses_definiteness(posterior, exact) and not posterior.groups.coupled
-            if not precision.definite and by_rounding:
-                root = posterior.triangular_root(theta, hyper)
-                precision = SpectralPrecision(posterior.groups.diagonal(hyper.alpha), root)
-            return Point(theta, hyper, energies, gradient, precision)
-        energies, gradient = posterior.energies_and_gradient(theta, hyper)
-        if self.curvature is Curvature.KRONECKER:
-            precision = KroneckerPrecision(posterior.kronecker_factors(theta, hyper))
         else:
-            S = posterior.weighted_jacobian(theta, hyper)
-            precision = DualPrecision(posterior.groups.diagonal(hyper.alpha), S)
-            if not precision.definite:
-                precision = SpectralPrecision(precision.prior, precision.S)
+            energies, gradient = posterior.energies_and_gradient(theta, hyper)
+            if self.curvature is Curvature.KRONECKER:
+                precision = KroneckerPrecision(posterior.kronecker_factors(theta, hyper))
+            else:
+                S = np.concatenate(list(posterior.weighted_jacobians(theta, hyper)))
+                precision = DualPrecision(posterior.groups.diagonal(hyper.alpha), S)
+            by_rounding = self.n_weights <= MOST_OF_ROOT
+        if not precision.definite and by_rounding:
+            roots = posterior.weighted_jacobians(theta, hyper)
+            precision = DensePrecision.of_roots(posterior.groups.diagonal(hyper.alpha), roots)
         return Point(theta, hyper, energies, gradient, precision)
 
     def gauss_newton(self, posterior, theta, hyper):

@@ -9,13 +9,11 @@ from functools import cached_property
 
 import numpy as np
 from scipy.linalg import lapack, solve_triangular
-from scipy.sparse.linalg import LinearOperator, eigsh
 
-from skbayesnn.network import jacobian, mixed_jacobian, output_covariances
+from skbayesnn.network import jacobian, output_covariances
 
 EPS = np.finfo(float).eps
 LEAST_PIVOT = 10.0 * EPS  # least pivot relative to its diagonal entry, per weight; below: rounding
-LANCZOS_FROM = 300  # number of weights from which one eigenvalue costs less than all (measured)
 
 
 class Precision:
@@ -89,11 +87,6 @@ class Precision:
         """Covariances as by `output_covariances`, with fewer digits where that is faster."""
         return self.output_covariances(trace)
 
-    def gradient_variances(self, factors):
-        """Variances of derivatives by the inputs, ``(n, m, d)``, see `mixed_factors`."""
-        G = mixed_jacobian(factors)
-        return self.project(G.reshape(-1, 1, G.shape[-1])).reshape(G.shape[:-1])
-
     def draw(self, rng, size):
         """Draw deviations from the mean with covariance ``A^-1``, shape (size, k)."""
         raise NotImplementedError
@@ -113,9 +106,7 @@ class Precision:
         largest first. The columns ``u_a`` of the (k, k) matrix of eigenvectors have ``u_a^T D u_b =
         delta_ab``; hence ``A^-1 = U diag(1/mu) U^T``.
         """
-        root = np.sqrt(prior)
-        values, vectors = np.linalg.eigh(self.dense() / (root[:, None] * root))
-        return values[::-1], vectors[:, ::-1] / root[:, None]
+        raise NotImplementedError
 
     def condensed(self):
         """Compact form for storage, without derived arrays that can be recomputed."""
@@ -132,10 +123,32 @@ class Precision:
 
 
 class DensePrecision(Precision):
-    """Dense matrix ``(k, k)`` with its Cholesky factor."""
+    """Dense matrix ``(k, k)`` with its Cholesky factor; each is made from the other."""
 
-    def __init__(self, matrix):
-        self.matrix = matrix
+    def __init__(self, matrix=None, factor=None):
+        if matrix is not None:
+            self.matrix = matrix
+        if factor is not None:
+            self.factor = factor
+
+    @classmethod
+    def of_roots(cls, prior, roots):
+        """Make ``A = diag(prior) + sum_i R_i^T R_i`` from matrices ``R_i`` of shape (m_i, k).
+
+        Orthogonal transformations give the factor. As they do not square the condition number,
+        ``A`` is definite where a Cholesky factorisation would fail by rounding.
+        """
+        sd = prior**-0.5
+        triangle = np.eye(len(sd))
+        for root in roots:
+            triangle = np.linalg.qr(np.concatenate([root * sd, triangle]), mode="r")
+        triangle *= np.sign(np.diag(triangle))[:, None]
+        return cls(factor=np.asfortranarray((triangle / sd).T))
+
+    @cached_property
+    def matrix(self):
+        """Matrix ``A = L L^T`` from its factor, where that alone is known."""
+        return self.factor @ self.factor.T
 
     @property
     def diagonal(self):
@@ -167,28 +180,14 @@ class DensePrecision(Precision):
         self.factor = np.zeros((state["n"], state["n"]), order="F")
         self.factor[np.tril_indices(state["n"])] = state["packed"]
 
-    def __getattr__(self, name):
-        if name == "matrix" and "factor" in vars(self):  # condensed, or after unpickling
-            self.matrix = self.factor @ self.factor.T
-            return self.matrix
-        raise AttributeError(name)
-
     def smallest_eigenvalue(self):
-        """Smallest eigenvalue of ``A``, by inverse Lanczos iterations where that is cheaper."""
-        size = len(self.matrix)
-        if not self.definite or size < LANCZOS_FROM:
-            return float(np.linalg.eigvalsh(self.matrix)[0])
-        inverse = LinearOperator((size, size), matvec=self.solve, dtype=float)
-        start = np.ones(size)
-        return float(1.0 / eigsh(inverse, k=1, v0=start, tol=1e-6, return_eigenvectors=False)[0])
+        if self.definite:
+            return float(np.linalg.svd(self.factor, compute_uv=False)[-1] ** 2)
+        return float(np.linalg.eigvalsh(self.matrix)[0])
 
     def condensed(self):
         """Compact form with the Cholesky factor alone, if there is one."""
-        if not self.definite:
-            return self
-        light = DensePrecision.__new__(DensePrecision)
-        light.factor = self.factor
-        return light
+        return DensePrecision(factor=self.factor) if self.definite else self
 
     @property
     def log_det(self):
@@ -198,6 +197,8 @@ class DensePrecision(Precision):
     def damped(self, damping, metric):
         if not damping:
             return self
+        if "matrix" not in vars(self):
+            return self.of_roots(damping * metric, [self.factor.T])
         matrix = self.matrix.copy()
         matrix[np.diag_indices(len(matrix))] += damping * metric
         return DensePrecision(matrix)
@@ -206,7 +207,14 @@ class DensePrecision(Precision):
         return self.matrix.copy()
 
     def quadratic(self, vector):
+        if "matrix" not in vars(self):
+            return np.sum((vector @ self.factor) ** 2)
         return vector @ self.matrix @ vector
+
+    def spectrum(self, prior):
+        """Eigenvalues and eigenvectors, see `Precision`, by singular values of the factor."""
+        _, singular, vectors = np.linalg.svd(self.factor.T / np.sqrt(prior))
+        return singular**2, (vectors / np.sqrt(prior)).T
 
     def solve(self, vectors):
         return lapack.dpotrs(self.factor, vectors, lower=1)[0]

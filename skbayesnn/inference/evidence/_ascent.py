@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skbayesnn.inference.curvature._precision import DensePrecision
 from skbayesnn.inference.evidence._evidence import (
     level_derivatives,
     level_information,
@@ -259,6 +260,7 @@ def _moved(hyper, active, step, prior):
 
 def _well_conditioned(groups, point):
     """Return True if no eigenvalue of ``A`` is far below the smallest one of the prior."""
-    # A + shift has a Cholesky factor only if all eigenvalues exceed the bound
-    shift = np.full(len(point.theta), -LEAST_EIGENVALUE * groups.least(point.hyper.alpha))
-    return point.precision.damped(1.0, shift).definite
+    # less the bound, A has a Cholesky factor only if all eigenvalues exceed it
+    matrix = point.precision.dense()
+    matrix[np.diag_indices(len(matrix))] -= LEAST_EIGENVALUE * groups.least(point.hyper.alpha)
+    return DensePrecision(matrix).definite

@@ -220,21 +220,19 @@ def _central_difference(function, beta, direction):
     return [(up - down) / (2.0 * LEVEL_STEP) for up, down in zip(*ends, strict=True)]
 
 
-def alpha_occam(groups, hyper, free, gamma):
-    """Sum of the log Occam factors of the free weight precisions, by Gaussian approximations.
+def occam_factors(posterior, point, free, determined):
+    """Sums of the log Occam factors of the free precisions, of weights and of the noise.
 
-    Where few parameters determine a precision, `integrated` improves on it.
+    They are Gaussian approximations by the `WellDetermined` parameters. Where few of these
+    determine a precision, `integrated` improves on them.
     """
-    mask = free.alpha & (groups.sizes > 0)
-    return _sum_of_gaussian(free.alpha_prior, mask, hyper.alpha, gamma)
-
-
-def noise_occam(posterior, point, free, noise_gamma):
-    """Sum of the log Occam factors of the free noise precisions; see `alpha_occam`."""
+    alpha, beta = point.hyper
+    mask = free.alpha & (posterior.groups.sizes > 0)
+    of_weights = _sum_of_gaussian(free.alpha_prior, mask, alpha, determined.gamma)
     if np.any(free.beta) and not posterior.likelihood.linear:
-        return _joint_noise_occam(posterior, point, free)
-    degrees = posterior.level_counts - noise_gamma
-    return _sum_of_gaussian(free.beta_prior, free.beta, point.hyper.beta, degrees)
+        return of_weights, _joint_noise_occam(posterior, point, free)
+    degrees = posterior.level_counts - determined.noise_gamma
+    return of_weights, _sum_of_gaussian(free.beta_prior, free.beta, beta, degrees)
 
 
 def _sum_of_gaussian(prior, mask, precisions, degrees):

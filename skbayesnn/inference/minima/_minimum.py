@@ -13,9 +13,8 @@ from skbayesnn.inference.curvature._method import Method
 from skbayesnn.inference.evidence._ascent import BOLD, WARY, ascend, without_idle_groups
 from skbayesnn.inference.evidence._evidence import (
     EvidenceTerms,
-    alpha_occam,
     log_symmetry,
-    noise_occam,
+    occam_factors,
     well_determined,
 )
 from skbayesnn.inference.minima._redundancy import layers_switched_off, prune
@@ -159,10 +158,9 @@ def evaluate(posterior, method, search, settings, pruned, settled=True):
     if determined is not None and not method.exact:
         precision = determined.precision
     off = layers_switched_off(posterior, theta, likelihood.noise_sd(hyper.beta))
-    occam = np.full(2, np.nan)
+    occam = np.nan, np.nan
     if determined is not None:
-        occam[0] = alpha_occam(groups, hyper, free, determined.gamma)
-        occam[1] = noise_occam(posterior, point, free, determined.noise_gamma)
+        occam = occam_factors(posterior, point, free, determined)
     terms = EvidenceTerms(
         misfit=-float(energies.misfit),
         noise_normaliser=float(likelihood.log_normaliser(hyper.beta, posterior.n_rows)),

@@ -51,12 +51,11 @@ def prune_one(posterior, theta, tolerance):
     for layer, width in enumerate(network.hidden_layer_sizes):
         if width == 1:
             continue
-        layers, biases = [w.copy() for w in network.layers(theta)], network.has_biases(layer + 1)
+        layers = [w.copy() for w in network.layers(theta)]
         above = layers[layer + 1]
-        z = trace.inputs[layer + 1][:, :width]
-        found = _off_unit(z, above, tolerance if layer + 2 == len(layers) else 1.0, biases)
+        found = _off_unit(trace, layer, tolerance)
         if found is not None:
-            above[width:] += z[:, found].mean() * above[found]
+            above[width:] += trace.inputs[layer + 1][:, found].mean() * above[found]
             reason = "off"
         else:
             pair = _coinciding_pair(layers[layer], network.phi.odd)
@@ -149,21 +148,21 @@ def _without(posterior, layers, layer, units):
 
 def layers_switched_off(posterior, theta, tolerance):
     """Hidden layers (from 0) whose single unit is off, so that its sign change is no new mode."""
-    network = posterior.network
-    trace = forward(network, theta, _rows_to_look_at(posterior.X))
-    layers = network.layers(theta)
-    off = []
-    for layer, width in enumerate(network.hidden_layer_sizes):
-        limit = tolerance if layer + 2 == len(layers) else 1.0
-        z, biases = trace.inputs[layer + 1][:, :width], network.has_biases(layer + 1)
-        if width == 1 and _off_unit(z, layers[layer + 1], limit, biases) is not None:
-            off.append(layer)
-    return off
+    trace = forward(posterior.network, theta, _rows_to_look_at(posterior.X))
+    single = np.flatnonzero(np.equal(posterior.network.hidden_layer_sizes, 1))
+    return [layer for layer in single if _off_unit(trace, layer, tolerance) is not None]
 
 
-def _off_unit(z, above, tolerance, biases):
-    size = np.std(z, axis=0) if biases else np.sqrt(np.mean(z**2, axis=0))
-    effect = size[:, None] * np.abs(above[: len(size)]) / tolerance
+def _off_unit(trace, layer, tolerance):
+    """Index of the unit of least effect in a hidden layer if it is off, else ``None``."""
+    network, above = trace.network, trace.layers[layer + 1]
+    z = trace.inputs[layer + 1][:, : network.hidden_layer_sizes[layer]]
+    size = np.std(z, axis=0)
+    if not network.has_biases(layer + 1):
+        size = np.sqrt(np.mean(z**2, axis=0))
+    effect = size[:, None] * np.abs(above[: len(size)])
+    if layer + 2 == len(trace.layers):
+        effect = effect / tolerance
     largest = np.max(effect, axis=1)
     weakest = int(np.argmin(largest))
     return weakest if largest[weakest] < NEGLIGIBLE else None

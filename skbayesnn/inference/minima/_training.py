@@ -212,23 +212,20 @@ def widened(minimum, network, rng):
 
     The narrower network has the same depth, with no layer wider.
     """
-    layers = []
-    for layer, old in enumerate(minimum.network.layers(minimum.theta)):
-        (fan_in, fan_out), width = network.shapes[layer], network.layer_sizes[layer]
-        n_in, n_out = minimum.network.layer_sizes[layer], old.shape[1]
-        new = rng.standard_normal((fan_in, fan_out)) * fan_in**-0.5
-        new[n_in:width, :n_out] *= FAINT
-        new[:n_in, :n_out], new[width:, :n_out] = old[:n_in], old[n_in:]
-        layers.append(new)
+    layers, narrow = [], minimum.network.layer_sizes
+    for layer, shape in enumerate(network.shapes):
+        layers.append(rng.standard_normal(shape) * shape[0] ** -0.5)
+        layers[-1][narrow[layer] : network.layer_sizes[layer], : narrow[layer + 1]] *= FAINT
+    return embedded(minimum, network, layers)
+
+
+def embedded(minimum, network, layers=None):
+    """Weights of a minimum in a wider layout; the weights of further units are those of ``layers``.
+
+    By default these are zero, so that the units are switched off.
+    """
+    layers = network.layers(np.zeros(network.n_weights)) if layers is None else layers
+    for i, old in enumerate(minimum.network.layers(minimum.theta)):
+        n_in, width, n_out = minimum.network.layer_sizes[i], network.layer_sizes[i], old.shape[1]
+        layers[i][:n_in, :n_out], layers[i][width:, :n_out] = old[:n_in], old[n_in:]
     return network.pack(layers)
-
-
-def embedded(minimum, network):
-    """Weights of a minimum in the full layout, where pruned units are switched off."""
-    theta = np.zeros(network.n_weights)
-    small, layers = minimum.network.layers(minimum.theta), network.layers(theta)
-    for i, (layer, part) in enumerate(zip(layers, small, strict=True)):
-        n_in, width = minimum.network.layer_sizes[i], network.layer_sizes[i]
-        layer[:n_in, : part.shape[1]] = part[:n_in]
-        layer[width:, : part.shape[1]] = part[n_in:]
-    return theta

@@ -1,10 +1,5 @@
 """Training on mini-batches, for large networks on many rows where curvature is too expensive.
 
-Order of calls::
-
-    steps, rule = BatchSteps(...), SampledReestimation(...)
-    lower(posterior, steps, rule, search, rule.n_stages)
-
 A stage consists of some hundred steps at fixed precisions, each with the gradient of one batch.
 After it the precisions are re-estimated from the curvature on a sample of the rows.
 """
@@ -137,26 +132,23 @@ class SampledReestimation:
         sample = posterior.of_rows(np.sort(rng.choice(n, min(n, SAMPLE), replace=False)))
         self.posterior = sample.scaled(posterior.n_rows / sample.n_rows)
         self.method, self.free, self.n_stages = method, free, n_stages
-        self._alphas = np.flatnonzero(free.alpha & (posterior.groups.sizes > 0))
-        self._betas = np.flatnonzero(free.beta)
-        moving = np.append(self._alphas, len(free.alpha) + self._betas)
-        self._logs = np.log(np.concatenate(hyper)[moving])
-        self._range = free.prior[moving].log_range
+        self._moving = np.append(free.alpha & (posterior.groups.sizes > 0), free.beta)
+        self._logs = np.log(np.concatenate(hyper))
 
     def _reestimated(self, search, trial):
         """Re-estimate the precisions from the curvature at the new weights."""
         point = self.method.point(self.posterior, trial.theta, search.point.hyper)
         search, hyper = search.accepted(trial, point), point.hyper
-        if len(self._logs) == 0 or not point.precision.definite:
+        if not (self._moving.any() and point.precision.definite):
             return search
         moves, gamma = fair_moves(self.posterior, point, self.free.alpha_prior)
         prior = self.free.beta_prior
         beta = noise_precisions(self.posterior, hyper.beta, point.energies, gamma, prior)
-        moves = np.append(moves[self._alphas], np.log(beta / hyper.beta)[self._betas])
-        self._logs = np.clip(self._logs + np.clip(moves, -MAX_MOVE, MAX_MOVE), *self._range)
-        hyper = Hyperparameters(hyper.alpha.copy(), hyper.beta.copy())
-        there = np.split(np.exp(self._logs), [len(self._alphas)])
-        hyper.alpha[self._alphas], hyper.beta[self._betas] = there
+        moves = np.clip(np.append(moves, np.log(beta / hyper.beta)), -MAX_MOVE, MAX_MOVE)
+        logs = np.clip(self._logs + moves, *self.free.prior.log_range)
+        self._logs = np.where(self._moving, logs, self._logs)
+        precisions = np.where(self._moving, np.exp(self._logs), np.concatenate(hyper))
+        hyper = Hyperparameters(*np.split(precisions, [len(hyper.alpha)]))
         return search._replace(point=point._replace(hyper=hyper))
 
     def after(self, search, trial):

@@ -13,8 +13,8 @@ The order of calls::
 Training, convergence to a minimum and its polish are this loop with different steps, rules and
 tolerances. `_loops`, built from ``_loops.pyx``, is the loop in the compiled core. It supports fixed
 and re-estimated precisions, priors of mean zero and matrices that the core forms. Steps that need
-singular values in place of a Cholesky factor are taken in NumPy, after which the compiled loop
-continues.
+an orthogonal transformation in place of a Cholesky factorisation are taken in NumPy, after which
+the compiled loop continues.
 """
 
 from typing import NamedTuple
@@ -96,7 +96,7 @@ def lower(posterior, steps, rule, search, max_iter, deadline=NEVER):
     at_once = int(np.clip(WORK / work, 1, AT_ONCE))
     while not search.done and search.n_iter < max_iter and not deadline.passed:
         if loop is not None:
-            # a step that needs singular values is left to NumPy, below
+            # a step at a matrix that rounding has spoilt is left to NumPy, below
             search, is_left = loop.run(search, min(max_iter, search.n_iter + at_once))
             if not is_left:
                 continue
@@ -149,22 +149,6 @@ class FixedPrecisions(NamedTuple):
         return search._replace(done=bool(small), converged=bool(small))
 
 
-class UntilLittleIsGained(NamedTuple):
-    """Rule of descents at fixed precisions that ends when one gains less than ``tol`` nats."""
-
-    tol: float
-
-    def after(self, search, trial):
-        """Accept the new weights, and assess the gain."""
-        point = search.point._replace(theta=trial.theta, energies=trial.energies)
-        ended = bool(trial.gain < self.tol)
-        return search.accepted(trial, point)._replace(done=ended, converged=ended)
-
-    def stuck(self, search):
-        """End the search: no descent leads lower."""
-        return search._replace(done=True, converged=True)
-
-
 NEAR = 1e-2  # decrease of M (nats) by one descent below which Newton steps take over
 LOW = 1e-4  # the same threshold where no Newton steps follow
 STEP_SHARE = 1e-3  # of the resolution: the decrease by one step that ends a descent
@@ -189,10 +173,14 @@ def find_mode(posterior, method, theta, hyper, max_iter=200, tol=1e-12, confined
     if method.by_gradients:
         energies = posterior.energies(theta, hyper.beta)
         search = Search(Point(theta, hyper, energies, None, None))
-        until = UntilLittleIsGained(NEAR if method.dense else max(LOW, method.resolution))
+        little = NEAR if method.dense else max(LOW, method.resolution)
         step_tol = COARSE if method.dense else max(FINE, STEP_SHARE * method.resolution)
         steps = Descents(step_tol, deadline)
-        search = lower(posterior, steps, until, search, MOST_DESCENTS, deadline)
+        while not (search.done or deadline.passed) and search.n_iter < MOST_DESCENTS:
+            trial = steps.trial(posterior, search)
+            point, ended = search.point, bool(trial.gain < little)
+            point = point._replace(theta=trial.theta, energies=trial.energies)
+            search = search.accepted(trial, point)._replace(done=ended, converged=ended)
         theta = search.point.theta
         if not method.dense:
             return search._replace(point=method.point(posterior, theta, hyper))

@@ -1,7 +1,7 @@
 """Transitions of positions that alternate with those of the dynamics.
 
 `ScaleMoves` are Metropolis steps that rescale groups of weights, `UnitMoves` slice sampling of the
-weights into units, and `Renewals` Gibbs updates of conditions.
+weights into units, and `renewal` makes Gibbs updates of conditions.
 """
 
 import numpy as np
@@ -174,16 +174,14 @@ class UnitMoves(Stepwise):
             angle = low + (high - low) * uniform[:, attempt]
 
 
-class Renewals:
-    """Gibbs updates of the variables that the energy conditions on (transition of `samplers`)."""
+def renewal(joint):
+    """Transition of `samplers` that redraws the variables on which the energy is conditional."""
 
-    def __init__(self, joint):
-        self.joint = joint
+    def renewed(energy, phase, rngs):
+        position = joint.renewed(phase.position, rngs)
+        return Phase(position, phase.momentum, *energy(position))
 
-    def __call__(self, energy, phase, rngs):
-        """Redraw the conditioning variables of every chain."""
-        position = self.joint.renewed(phase.position, rngs)
-        return type(phase)(position, phase.momentum, *energy(position))
+    return renewed
 
 
 def extra_moves(joint, n_sweeps):
@@ -195,4 +193,4 @@ def extra_moves(joint, n_sweeps):
     if n_sweeps and not joint.integrated:
         # all weights are sampled, so that their posterior scales differ between units
         moves.append(UnitMoves(joint))
-    return [*moves, Renewals(joint)] if joint.n_conditions else moves
+    return [*moves, renewal(joint)] if joint.n_conditions else moves

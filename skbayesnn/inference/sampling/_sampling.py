@@ -53,7 +53,7 @@ def tuned_plan(posed, noise="constant", noise_hidden_layer_sizes=()):
     curvature varies so much over the posterior that its mean does not yield a useful metric.
     """
     of_noise = noise == "input_dependent" and noise_hidden_layer_sizes
-    if not (posed.posterior.network.hidden_layer_sizes or of_noise):
+    if not (posed.hidden_layer_sizes or of_noise):
         return Plan(), 1
     n_rows = len(posed.posterior.X)  # distinct ones, which set the time
     most_rows = NOISE_NETWORK_ROWS if noise == "input_dependent" else TRAJECTORY_ROWS

@@ -187,6 +187,11 @@ class Posed(NamedTuple):
     posterior: Posterior
     settings: Settings
 
+    @property
+    def hidden_layer_sizes(self):
+        """Hidden layers of the network."""
+        return self.posterior.network.hidden_layer_sizes
+
     def without_deadline(self):
         """Copy without a deadline, for comparing fits irrespective of their time limits."""
         return self._replace(settings=self.settings._replace(deadline=NEVER))

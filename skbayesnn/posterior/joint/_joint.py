@@ -54,6 +54,7 @@ class JointPosterior(Coordinates):
     noise_network = None  # `Network` of input-dependent noise
     further_directions = ()  # for rescaling groups, besides those of the network of the means
     state_names = ()  # of the entries of `noise_state` that are positive parameters
+    separate_outputs = True  # False if the output layers of different outputs depend on each other
 
     @cached_property
     def compiled(self):
@@ -170,17 +171,18 @@ class JointPosterior(Coordinates):
     def output_layers(self, q):
         """Posteriors of the output layers given the positions ``(m, d)``, as `OutputLayer`.
 
-        ``None`` unless the output layer is integrated out.
+        ``None`` unless the output layer is integrated out for each output separately.
         """
-        return self._output_layer(self.place(q)) if self.integrated else None
+        separate = self.integrated and self.separate_outputs
+        return self._output_layer(self.place(q)) if separate else None
 
     def left_out_outputs(self, q):
         """Mean and variance of the output of every row given the targets of the other rows.
 
         Hidden weights and precisions are those of positions ``(m, d)``; both results are of shape
-        ``(m, n, n_outputs)``. ``None`` unless the output layer is integrated out.
+        ``(m, n, n_outputs)``. ``None`` as for `output_layers`.
         """
-        if not self.integrated:
+        if not (self.integrated and self.separate_outputs):
             return None
         width, found = self._output_labels.size, []
         for positions in row_blocks(len(q), 4 * len(self.posterior.X) * width):
@@ -275,7 +277,7 @@ class JointPosterior(Coordinates):
 
     def _hessian_of_means(self, theta, place):
         """Part of `_data_hessian` for the network of the means."""
-        return self.posterior.data_hessian(theta, place.hyper.beta, exact=False)
+        return self.posterior.data_expansion(theta, place.hyper.beta, exact=False)[2]
 
     def _hessian_of_noise(self, place):
         """Part of `_data_hessian` for the `further_weights`."""

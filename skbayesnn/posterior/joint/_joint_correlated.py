@@ -128,6 +128,8 @@ class CorrelatedJoint(JointPosterior):
     The posterior has `CorrelatedGaussian` noise, whose correlation is ignored.
     """
 
+    separate_outputs = False
+
     @cached_property
     def further_weights(self):
         """Labels and group name of the coordinates of the correlations."""
@@ -171,13 +173,6 @@ class CorrelatedJoint(JointPosterior):
         weights[..., self.n_sampled :] = layer.reshape(*weights.shape[:-1], -1)
         return weights
 
-    def output_layers(self, q):
-        """Return ``None``: the output layers of correlated targets depend on each other."""
-        return None
-
-    def left_out_outputs(self, q):
-        return None  # targets of a row with correlated noise are not left out one by one
-
     def _likelihood(self, place):
         (noise, slopes), (rows, vectors) = self._noise(place), self._rotated(place)
         covariance = noise.covariance(place.hyper.beta)
@@ -201,7 +196,7 @@ class CorrelatedJoint(JointPosterior):
 
     def _hessian_of_means(self, theta, place):
         own = replace(self.posterior, likelihood=self._noise(place)[0])
-        return own.data_hessian(theta, place.hyper.beta, exact=False)
+        return own.data_expansion(theta, place.hyper.beta, exact=False)[2]
 
     def _hessian_of_noise(self, place):
         noise, slopes = self._noise(place)

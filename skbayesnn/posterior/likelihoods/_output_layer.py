@@ -48,18 +48,12 @@ class Rows(NamedTuple):
         return weight if self.factors is None else weight * self.factors
 
 
-class System(NamedTuple):
-    """Normal equations of a ridge regression in units of the prior, ``W`` weighing the rows."""
-
-    gram: np.ndarray  # A^(-1/2) tau Z^T W Z A^(-1/2), (..., n_outputs, width, width)
-    moment: np.ndarray  # A^(-1/2) tau Z^T W y, (..., n_outputs, width)
-
-
 def regression_system(rows, z, sd):
     """Build the ridge regression of the targets on hidden units ``z``, in units of the prior.
 
     With ``z`` ``(..., n, width)``, ``sd`` ``(..., n_outputs, width)`` are the prior standard
-    deviations ``A^(-1/2)`` of the output layer's weights.
+    deviations ``A^(-1/2)`` of the output layer's weights. With ``W`` weighing the rows, returned
+    are ``A^(-1/2) tau Z^T W Z A^(-1/2)`` and ``A^(-1/2) tau Z^T W y``.
     """
     weights, transposed = rows.weights, np.swapaxes(z, -1, -2)
     columns = np.swapaxes(weights, -1, -2)[..., None, :]  # (..., o or 1, 1, n)
@@ -67,7 +61,7 @@ def regression_system(rows, z, sd):
     moment = np.swapaxes(transposed @ (weights * rows.y), -1, -2)
     by_precision = sd * rows.precision[..., None]
     gram = gram * (by_precision[..., :, None] * sd[..., None, :])
-    return System(gram, moment * by_precision)
+    return gram, moment * by_precision
 
 
 def integrated(rows, z, sd):
@@ -291,3 +285,13 @@ def spectrum(gram, rank):
     values, vectors = np.linalg.eigh(gram)
     values[..., : max(0, values.shape[-1] - rank)] = 0.0
     return np.maximum(values, 0.0), vectors
+
+
+def symmetric_root(matrices):
+    """Symmetric roots ``R`` with ``R R`` a semidefinite matrix, ``(..., p, p)``.
+
+    They change little with small changes of the matrices.
+    """
+    values, vectors = np.linalg.eigh(matrices)
+    roots = np.sqrt(np.maximum(values, 0.0))[..., None, :]
+    return (vectors * roots) @ np.swapaxes(vectors, -1, -2)
