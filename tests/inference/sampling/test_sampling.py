@@ -184,3 +184,10 @@ def test_batches_do_not_matter():
     alone = run_chains(joint, batches, settings)
     for mine, its in zip(together.draws, alone.draws, strict=True):
         assert_array_equal(mine, its)
+
+
+@pytest.mark.parametrize(("dense", "most"), [(True, 200), (False, 64)])
+def test_trajectories_of_short_chains(dense, most):
+    settings = SamplingSettings(None, Plan(max_steps=200, dense=dense), 10, 10)
+    assert settings.grouped(1) == settings
+    assert settings.grouped(16).plan == settings.plan._replace(group=16, max_steps=most)
