@@ -90,7 +90,9 @@ def sampled_sizes(problem, hidden_layer_sizes, noise, wanted="auto"):
     return None
 
 
-def fit_by_drawing(problem, hidden_layer_sizes, sizes, entropy, noise="constant", workers=ALONE):
+def fit_by_drawing(
+    problem, hidden_layer_sizes, sizes, entropy, noise="constant", workers=ALONE, more=1
+):
     """Draw networks of a given size from their posteriors under several noise models.
 
     The linear model is included if the size or the noise is chosen automatically. Noise models
@@ -99,7 +101,8 @@ def fit_by_drawing(problem, hidden_layer_sizes, sizes, entropy, noise="constant"
     shows.
 
     ``hidden_layer_sizes`` are those that the user asked for or ``"auto"``, ``sizes`` those of the
-    network, and ``entropy`` is that of the seeds of all random numbers. Returns a `DrawnFit`, or
+    network, and ``entropy`` is that of the seeds of all random numbers. The population of the most
+    probable model has ``more`` times the usual number of particles. Returns a `DrawnFit`, or
     ``None`` if there was no time, or if populations miss what training finds.
     """
     auto_size, auto_noise = hidden_layer_sizes == "auto", noise == "auto"
@@ -112,7 +115,8 @@ def fit_by_drawing(problem, hidden_layer_sizes, sizes, entropy, noise="constant"
         blas_threads(posterior.network.n_weights),
     ):
         seed = np.random.SeedSequence([entropy, 1])
-        found = _draw_models(problem, tried, auto_size, noise, seed, workers.progress, seconds)
+        progress = workers.progress
+        found = _draw_models(problem, tried, auto_size, noise, seed, progress, seconds, more)
         if found is None:
             return None
         drawn, tests, missed = found
@@ -138,7 +142,7 @@ def fit_by_drawing(problem, hidden_layer_sizes, sizes, entropy, noise="constant"
     )
 
 
-def _draw_models(problem, tried, auto_size, noise, seed, progress, seconds):
+def _draw_models(problem, tried, auto_size, noise, seed, progress, seconds, more):
     """Draw networks under all noise models; ``None`` if there was no time.
 
     ``tried`` are the hidden layers of the network, then of the linear model, which takes part in
@@ -174,9 +178,9 @@ def _draw_models(problem, tried, auto_size, noise, seed, progress, seconds):
     with progress.stage("noise models", seconds=left):
         trials = trials[: len(sampled)] + [trial for trial in further if trial.run_pilot()]
         if first == "constant":
-            more = _trials_of_few_rows(problem, sampled, wide, seeds)
-            trials += [trial for trial in more if trial.competes_with(trials)]
-        drawn = _draw_all(trials)
+            others = _trials_of_few_rows(problem, sampled, wide, seeds)
+            trials += [trial for trial in others if trial.competes_with(trials)]
+        drawn = _draw_all(trials, more)
     # trained networks have the size and the noise of the first trial, with which they are compared
     comparable = [trial for trial in trials if trial is network or not trial.by_stacking]
     found = _best(comparable).particles.log_evidence
@@ -249,16 +253,22 @@ def _trials_of_few_rows(problem, sampled, wide, seeds):
     return [wide, *_trials_without_noise(problem, [WIDE, *sampled[1:]], seeds)]
 
 
-def _draw_all(trials):
-    """Draw networks of all models; return a list of `Drawn`, most probable first."""
+def _draw_all(trials, more=1):
+    """Draw networks of all models; return a list of `Drawn`, most probable first.
+
+    The population of the first one has ``more`` times the usual number of particles.
+    """
+    at_once = more if len(trials) == 1 else 1
     for trial in trials:
-        trial.sample()
+        trial.sample(at_once)
     # models without a weight by stacking interpolate exact rows, on which small networks are slow:
     # if one of them is the best, nothing more is drawn
     if _best(trials).by_stacking:
         for trial in trials:
-            trial.sample_near_trained()
+            trial.sample_near_trained(at_once)
         _best(trials).refine()
+    if at_once < more:
+        _best(trials).sample(more)
     drawn = [trial.drawn() for trial in trials]
     return sorted(drawn, key=lambda model: -model.log_odds)
 

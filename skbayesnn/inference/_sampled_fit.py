@@ -16,7 +16,7 @@ from skbayesnn.inference.choice._growth import best_of, grown
 from skbayesnn.inference.choice._noise_choice import with_chosen_noise
 from skbayesnn.inference.minima._search import ALONE, find_minima
 from skbayesnn.inference.noise._noise_models import NOISE_MODELS
-from skbayesnn.inference.sampling._population import sample_after, sample_population
+from skbayesnn.inference.sampling._population import sample_population
 from skbayesnn.inference.sampling._sampling import (
     Draws,
     Sampled,
@@ -28,7 +28,7 @@ from skbayesnn.inference.sampling._sampling import (
     tuned_plan,
 )
 from skbayesnn.inference.task._problem import Fit
-from skbayesnn.samplers import Plan
+from skbayesnn.samplers import Plan, length_scales
 
 MORE = 4  # factor of the number of particles of the population from which chains start
 N_PARTS = 16  # short chains of each chain that starts from draws of a population
@@ -48,6 +48,11 @@ class Recipe:
     dtype: str = "float64"
     from_prior: bool = False  # whether chains start at draws from the prior
     evidence: bool = True  # whether to estimate the evidence
+
+    @property
+    def populated(self):
+        """True if chains start from draws of a population where one is affordable."""
+        return self.plan is None and not self.from_prior
 
     def seconds(self, problem, hidden_layer_sizes):
         """Predict the processor seconds of chains and their population, to a factor of two."""
@@ -93,7 +98,10 @@ class SampledFit(Fit):
     def continues(self, other, n_chains):
         """Return True if ``other`` requests the same run with at least as many draws."""
         found, both = self.draws.energy.shape, (self, other)
-        mine, theirs = (fit.settings.grouped(1)._replace(n_draws=0, search=None) for fit in both)
+        group = self.settings.plan.group
+        mine, theirs = (
+            fit.settings.grouped(group)._replace(n_draws=0, search=None) for fit in both
+        )
         return (
             self.noise == other.noise
             and self.origin == other.origin
@@ -137,7 +145,7 @@ def fit_by_sampling(
     continue if they lack only draws; if the key ``origin`` of its starting points differs, the fit
     starts anew.
     """
-    populated = not recipe.from_prior
+    populated = recipe.populated
     with workers.progress.before(lambda: recipe.seconds(problem, hidden_layer_sizes)):
         chosen = _chosen(
             problem, hidden_layer_sizes, noise, entropy, init, previous, workers, populated
@@ -180,11 +188,8 @@ def _begun(chosen, recipe, settings, seeds, workers):
     them. Returns the settings, `Sampled`, and the log evidence with its standard error, ``nan``
     without a population.
     """
-    problem, chain_seeds, found = chosen.problem, seeds[0].spawn(recipe.n_chains), None
-    if chosen.drawn and settings.tuned and not recipe.from_prior:
-        drawn, rng = chosen.drawn[0], np.random.default_rng(seeds[1])
-        found = sample_after(drawn, rng, problem.deadline, MORE)
-    if found is None:
+    problem, chain_seeds = chosen.problem, seeds[0].spawn(recipe.n_chains)
+    if not (chosen.drawn and recipe.populated):
         sizes = chosen.posed.hidden_layer_sizes
         later = workers.progress.before(lambda: recipe.seconds(problem, sizes))
         with later, workers.progress.stage("starts", seconds=0.0):
@@ -199,11 +204,13 @@ def _begun(chosen, recipe, settings, seeds, workers):
                 workers.n_jobs,
             )
         return settings, run_chains(*started, settings, True, workers), (np.nan, np.nan)
-    settings, joint, last = settings.grouped(N_PARTS), found.joint, found.position[:, -1]
+    found, settings = chosen.drawn[0], settings.grouped(N_PARTS)
+    joint, starts = found.joint, found.starts
     rngs = [np.random.default_rng(s) for seed in chain_seeds for s in seed.spawn(N_PARTS)]
-    position = last[np.arange(len(rngs)) * len(last) // len(rngs)]  # in the order of populations
+    position = starts[np.arange(len(rngs)) * len(starts) // len(rngs)]
     with blas_threads(joint.posterior.network.n_weights):
-        chains = start_chains(joint, position, rngs, settings.plan, workers.n_jobs)
+        scales = length_scales(joint(starts)[1], starts) ** settings.plan.metric_power
+        chains = start_chains(joint, position, rngs, settings.plan, workers.n_jobs, scales)
     evidence = found.log_evidence + problem.log_scale, found.log_evidence_std
     return settings, run_chains(joint, chains, settings, True, workers), evidence
 
@@ -245,13 +252,21 @@ def _chosen(problem, hidden_layer_sizes, noise, entropy, init, previous, workers
     """
     kept, growth, minima = init or previous, (), []
     if kept is None and (populated or "auto" in (hidden_layer_sizes, noise)):
-        # chains in the coordinates of wide layers would run in NumPy; `_begun` draws more particles
+        # chains in the coordinates of wide layers would run in NumPy; `MORE` refines the evidence
         limits = problem.limits._replace(wide_units_per_row=np.inf, precise_evidence=np.inf)
         narrow = replace(problem, limits=limits)
         sizes = sampled_sizes(narrow, hidden_layer_sizes, noise)
         drawn = None
         if sizes is not None:
-            drawn = fit_by_drawing(narrow, hidden_layer_sizes, sizes, entropy, noise, workers)
+            drawn = fit_by_drawing(
+                narrow,
+                hidden_layer_sizes,
+                sizes,
+                entropy,
+                noise,
+                workers,
+                more=MORE if populated else 1,
+            )
         if drawn is not None:
             return replace(drawn, problem=problem)
     if hidden_layer_sizes == "auto" and kept is not None:

@@ -49,12 +49,12 @@ class Drawn(NamedTuple):
     joint: JointPosterior
     log_evidence: float  # estimate and its standard error, in nats, for standardised targets
     log_evidence_std: float
-    position: np.ndarray  # where chains may start, (m, d + n_conditions)
+    starts: np.ndarray  # of chains, in the order of populations, (n_chains, d + n_conditions)
+    position: np.ndarray  # of the networks, (m, d + n_conditions)
     theta: np.ndarray  # weights (m, k)
     alpha: np.ndarray  # precisions of the weights, (m, n_groups)
     beta: np.ndarray  # noise precisions (m, n_levels)
     state: np.ndarray  # noise states (m, ...), see `JointPosterior.noise_state`
-    near_trained: bool  # see `Particles`
     # whether stacking determines its weight in predictions; else its posterior probability does
     by_stacking: bool
     averaged: bool  # True if predictions average over the output layers in closed form
@@ -195,14 +195,15 @@ class Trial:
         found = sample_after(self.particles, self.rng, self.problem.deadline, more)
         self.particles = found or self.particles
 
-    def sample_near_trained(self):
+    def sample_near_trained(self, more=1):
         """Draw another population if training finds more; keep the one that finds more."""
         found, joint = self.particles, self.particles.joint
         if found.near_trained or self.highest_by_training < found.log_evidence + DOUBTFUL:
             return
         near, last = self._of_best_trained(joint), joint.coordinates_in(found.position[:, -1])
         eta = np.where(np.isnan(near), last.mean(axis=0), near)[None]
-        other = sample_population(joint, eta, self.rng, self.problem.deadline, near_trained=True)
+        deadline = self.problem.deadline
+        other = sample_population(joint, eta, self.rng, deadline, more, near_trained=True)
         if other is not None and other.log_evidence > found.log_evidence:
             self.particles = other
 
@@ -226,12 +227,12 @@ class Trial:
             joint,
             found.log_evidence,
             found.log_evidence_std,
+            starts=self._last_positions,
             position=position,
             theta=joint.complete_weights(position, [self.rng] * len(position)),
             alpha=hyper.alpha,
             beta=hyper.beta,
             state=joint.noise_state(position),
-            near_trained=found.near_trained,
             by_stacking=self.by_stacking,
             averaged=averaged,
         )
@@ -258,7 +259,7 @@ class WideTrial(Trial):
     def sample(self, more=1):
         """Keep the population."""
 
-    def sample_near_trained(self):
+    def sample_near_trained(self, more=1):
         """Keep the population."""
 
 

@@ -24,6 +24,7 @@ from skbayesnn.samplers._population import (
     Stage,
     anneal,
     combine,
+    length_scales,
     log_sum_exp,
 )
 
@@ -44,6 +45,7 @@ __all__ = [
     "combine",
     "effective_sample_size",
     "leapfrog",
+    "length_scales",
     "log_sum_exp",
     "r_hat",
     "random_walk",

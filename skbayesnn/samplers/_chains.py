@@ -67,7 +67,10 @@ class Plan(NamedTuple):
     persistence: float = 0.0
     metropolis: bool = True
     target: float = 0.8  # target of the mean acceptance probability in the adaptation of step sizes
-    metric_power: float = 0.5  # power of the mean curvature, in `Metric.from_precisions`
+    # whether the mean curvature defines the metric during warm-up, and its power in
+    # `Metric.from_precisions`
+    dense: bool = True
+    metric_power: float = 0.5
     # transition kernel: `transition`, or another one with its arguments
     kernel: object = transition
     # number of consecutive chains that adapt together: they share step sizes and metric
@@ -91,14 +94,17 @@ class Chains(NamedTuple):
     count: int  # transitions made so far
 
     @classmethod
-    def start(cls, energy, position, rngs, plan):
-        """Start chains at rest at given positions ``(n_chains, d + n_conditions)``."""
+    def start(cls, energy, position, rngs, plan, scales=1.0):
+        """Start chains at rest at given positions ``(n_chains, d + n_conditions)``.
+
+        The ``scales`` of the coordinates, ``(d,)`` or one for all, define the first metric.
+        """
         size = FIRST_STEP if plan.step_size is None else plan.step_size
         phase = start(energy, position)
         return cls(
             phase,
             StepSize.start(np.full(len(position), size)),
-            Metric.identity(*phase.gradient.shape),
+            Metric(np.full(phase.gradient.shape, scales)),
             rngs,
             0,
         )

@@ -139,7 +139,7 @@ def _moved(path, exponent, kept, particles, step, rng, schedule):
     n_steps = np.full(n, schedule.n_last_steps if is_last else schedule.n_steps)
     begin, energy, moves = path.stage(exponent, kept, rngs)
     phase, states = start(energy, begin), []
-    metric = Metric(np.tile(_scale(phase.gradient, particles), (n, 1)))
+    metric = Metric(np.tile(length_scales(phase.gradient, particles), (n, 1)))
     for i in range(n_moves):
         noise = RandomNumbers(rng.standard_normal(phase.gradient.shape), rng.random(n))
         # step sizes vary to prevent periodic trajectories (Neal 2011, section 5.4.2.2)
@@ -154,7 +154,7 @@ def _moved(path, exponent, kept, particles, step, rng, schedule):
     return np.concatenate(np.stack(states, axis=1)), step
 
 
-def _scale(gradient, position):
+def length_scales(gradient, position):
     """Length scale of every coordinate: by the curvature, at most the spread of the particles.
 
     The mean of squared gradients is the mean curvature (Fisher's identity), a local property of

@@ -359,3 +359,16 @@ def test_short_chains_do_not_depend_on_the_number_of_processes():
     assert_same_draws(one, two)
     assert one.log_evidence_ == two.log_evidence_
     assert one.log_evidence_std_ == two.log_evidence_std_ > 0.0
+
+
+@pytest.mark.usefixtures("as_users_fit")
+def test_populations_give_the_metric_where_outputs_are_not_integrated_out():
+    X, y = make_rows()
+    model = HMCMLPClassifier((2,), n_chains=2, n_draws=40, random_state=0).fit(X, y > np.median(y))
+    sampled = model._result.sampled
+    (chains,) = sampled.chains
+    factor = chains.metric.factor  # of 16 short chains in each chain
+    assert factor.shape == (32, sampled.joint.dimension)
+    assert np.all(factor == factor[0])
+    n_sampled = sampled.joint.n_sampled
+    assert factor[0, n_sampled:].max() < np.median(factor[0, :n_sampled])  # precisions are narrow

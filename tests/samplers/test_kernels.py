@@ -2,6 +2,7 @@ import pickle
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 
 from skbayesnn.samplers import (
     Chains,
@@ -370,6 +371,21 @@ def test_warm_up_of_any_length(n_transitions):
         assert_near(F @ np.swapaxes(F, -1, -2), np.tile(energy.covariance, (2, 1, 1)), 1e-9)
     else:
         assert not calls
+
+
+def test_first_scales_spare_steps():
+    sd, m = np.array([0.01, 1.0]), 20
+    energy = Gaussian(np.diag(sd**2))
+    position = sd * np.random.default_rng(0).standard_normal((m, 2))
+    step_sizes = []
+    for scales in (1.0, sd):
+        chains = Chains.start(energy, position, generators(m), Plan(), scales)
+        chains = warm_up(energy, chains, Plan(), 100)
+        assert_array_equal(chains.metric.factor, np.tile(scales * np.ones(2), (m, 1)))
+        step_sizes.append(np.median(chains.steps.average))
+    # the longest stable step is twice the smallest scale
+    assert step_sizes[0] < 0.02
+    assert step_sizes[1] > 0.5
 
 
 def test_metric_is_the_mean_curvature_of_the_last_stage():

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import logsumexp
 from scipy.stats import norm
 
-from skbayesnn.samplers import Schedule, Stage, anneal, combine, log_sum_exp
+from skbayesnn.samplers import Schedule, Stage, anneal, combine, length_scales, log_sum_exp
 from skbayesnn.samplers._population import _next_exponent, _systematic
 
 PLACES = np.array([-4.0, 4.0])  # of two peaks of the likelihood, far apart
@@ -145,6 +145,17 @@ def test_standard_error_of_a_mean(n):
     assert_allclose(estimate, logsumexp(logs) - np.log(n), rtol=1e-12)
     usual = np.std(np.exp(logs - estimate), ddof=1) / np.sqrt(n)
     assert_allclose(error, usual * np.sqrt((n - 1) / (n - 3)), rtol=1e-9)
+
+
+def test_length_scales_are_those_of_most_particles():
+    sd = np.array([0.01, 1.0, 100.0])
+    q = sd * np.random.default_rng(0).standard_normal((4000, 3))
+    gradient = q / sd**2
+    gradient[:40] *= 1e6  # a few are in far narrower places
+    # percentiles of 4000 particles; a hundredth of outliers moves them by as much
+    assert_allclose(length_scales(gradient, q), sd, rtol=0.06)
+    # nothing but the spread is known where the density is flat
+    assert_allclose(length_scales(0.0 * gradient, q), sd, rtol=0.06)
 
 
 def test_log_sum_exp_is_that_of_scipy():

@@ -26,21 +26,27 @@ FEWEST = 4  # fewest draws of each chain that are returned after an interruption
 LINES = 10  # lines of progress
 WARM_UP_SHARE = 0.5  # largest share of the remaining time for the warm-up
 SWEEPS = 3  # sweeps of scale moves after every trajectory
-LEAST_LIMIT = 64  # steps of a trajectory that are always allowed
+# steps of a trajectory that are always allowed, and the most for chains that start from a
+# population and have its length scales, by which trajectories are as long in fewer steps
+LEAST_LIMIT = 64
 TRAJECTORY_ROWS = 2**16  # limit of steps times rows of a trajectory beyond that
 NOISE_NETWORK_ROWS = 2**14  # the limit with a noise network; longer trajectories showed no gain
 LONG = 3.0  # length of long trajectories, to be multiplied by `patience`
-PATIENT_WORK = 120_000  # target for rows times weights times `patience`
-MOST_PATIENT = 4
+# target for rows times weights times `patience`, and the largest, with and without a dense metric
+PATIENT_WORK = {True: 120_000, False: 240_000}
+MOST_PATIENT = {True: 4, False: 6}
+PATIENT_ROWS = 8  # rows per transition of a draw, without a dense metric: few rows are sampled fast
 FAR_BEHIND = 20.0  # nats of evidence behind the best start at which a start is replaced
 ATTEMPTS = 3  # attempts to replace a start
 WIDEST = 30.0  # prior sds of starts lie between this and its inverse
 
 
-def patience(posterior):
+def patience(posterior, dense=True):
     """Factor of the work per draw for cheap posteriors, as some chains mix slowly."""
-    size = len(posterior.X) * posterior.network.n_weights
-    return int(np.clip(PATIENT_WORK // size, 1, MOST_PATIENT))
+    n_rows = len(posterior.X)
+    most = PATIENT_WORK[dense] // (n_rows * posterior.network.n_weights)
+    most = most if dense else min(most, n_rows // PATIENT_ROWS)
+    return int(np.clip(most, 1, MOST_PATIENT[dense]))
 
 
 def tuned_plan(posed, noise="constant", noise_hidden_layer_sizes=()):
@@ -50,7 +56,8 @@ def tuned_plan(posed, noise="constant", noise_hidden_layer_sizes=()):
     the posterior: trajectories are long if steps are cheap. Otherwise trajectories are short but
     more frequent: the slowest quantities are the scales of groups of weights, or the conditions of
     the energy, which have transitions of their own. If the output layer stays in the position, the
-    curvature varies so much over the posterior that its mean does not yield a useful metric.
+    curvature varies so much over the posterior that its mean does not yield a useful metric. The
+    metric is then diagonal, from the draws where chains start, or the identity.
     """
     of_noise = noise == "input_dependent" and noise_hidden_layer_sizes
     if not (posed.hidden_layer_sizes or of_noise):
@@ -58,12 +65,12 @@ def tuned_plan(posed, noise="constant", noise_hidden_layer_sizes=()):
     n_rows = len(posed.posterior.X)  # distinct ones, which set the time
     most_rows = NOISE_NETWORK_ROWS if noise == "input_dependent" else TRAJECTORY_ROWS
     max_steps = max(LEAST_LIMIT, min(n_rows, most_rows // n_rows))
-    more = patience(posed.posterior)
     likelihood, centred = posed.posterior.likelihood, posed.posterior.groups.centred
-    integrated = likelihood.n_levels and likelihood.conjugate and centred
+    integrated = bool(likelihood.n_levels and likelihood.conjugate and centred)
+    more = patience(posed.posterior, integrated)
     if integrated and noise == "constant":
         return Plan(length=LONG * more, max_steps=more * max_steps), 1
-    return Plan(max_steps=max_steps, metric_power=0.5 if integrated else 0), more
+    return Plan(max_steps=max_steps, dense=integrated), more
 
 
 class SamplingSettings(NamedTuple):
@@ -92,8 +99,11 @@ class SamplingSettings(NamedTuple):
         return -(-n_transitions // self.plan.group)
 
     def grouped(self, size):
-        """Settings of chains that consist of several short ones."""
-        return self._replace(plan=self.plan._replace(group=size))
+        """Settings of chains that consist of several short ones, from draws of a population."""
+        plan = self.plan._replace(group=size)
+        if size > 1 and not plan.dense:
+            plan = plan._replace(max_steps=min(plan.max_steps, LEAST_LIMIT))
+        return self._replace(plan=plan)
 
 
 class Draws(NamedTuple):
@@ -160,7 +170,7 @@ def run_chains(joint, chains, settings, warm=True, workers=ALONE):
 
 def _warm_up(joint, chains, settings, tell):
     """Warm up one batch of chains."""
-    shaped = settings.tuned and settings.plan.metric_power > 0
+    shaped = settings.tuned and settings.plan.dense
     small = joint.dimension <= settings.search.limits.dense
     curvature = joint.curvature if shaped and small else None
     deadline = settings.search.deadline.part(WARM_UP_SHARE)
@@ -298,12 +308,12 @@ def start_sampling(
         return joint, start_chains(joint, position, rngs, settings.plan, n_jobs)
 
 
-def start_chains(joint, position, rngs, plan, n_jobs=None):
-    """Start chains at rest at given positions, one batch per process."""
+def start_chains(joint, position, rngs, plan, n_jobs=None, scales=1.0):
+    """Start chains at rest at given positions, one batch per process, see `Chains.start`."""
     groups = np.arange(len(rngs)).reshape(-1, plan.group)
     batches = np.array_split(groups, min(effective_n_jobs(n_jobs), len(groups)))
     return [
-        Chains.start(joint, position[batch], [rngs[i] for i in batch], plan)
+        Chains.start(joint, position[batch], [rngs[i] for i in batch], plan, scales)
         for batch in map(np.ravel, batches)
     ]
 

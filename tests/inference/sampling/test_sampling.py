@@ -164,3 +164,10 @@ def test_energy_of_the_position(name):
     assert_allclose(draws.energy, expected, rtol=1e-9)
     assert_array_equal(draws.alpha, np.broadcast_to(case.hyper.alpha, draws.alpha.shape))
     assert_array_equal(draws.beta, np.broadcast_to(case.hyper.beta, draws.beta.shape))
+
+
+@pytest.mark.parametrize(("dense", "most"), [(True, 200), (False, 64)])
+def test_trajectories_of_short_chains(dense, most):
+    settings = SamplingSettings(None, Plan(max_steps=200, dense=dense), 10, 10)
+    assert settings.grouped(1) == settings
+    assert settings.grouped(16).plan == settings.plan._replace(group=16, max_steps=most)
