@@ -76,7 +76,7 @@ def test_scaled_but_not_shifted():
     given = {"fit_intercept": False, "noise": Noise("constant", std=0.5)}
     model = EvidenceMLPRegressor((), prior=Prior(precision=2.0), **given).fit(X, y)
     scale = X.std(axis=0) / y.std()
-    precision = {"output": np.diag(2.0 * scale**2)}
+    precision = np.diag(2.0 * scale**2)
     given |= {"prior": Prior(base_precision=precision), "standardize": False}
     as_given = EvidenceMLPRegressor((), **given).fit(X, y)
     assert_allclose(model.log_evidence_, as_given.log_evidence_, atol=1e-6)

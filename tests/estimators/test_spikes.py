@@ -136,7 +136,7 @@ def test_noise_that_varies_has_a_bound_where_inputs_tell():
         assert model.score(X[80:], y[80:]) > ridge.score(X[80:], y[80:])
         low, high = model.predict_interval(X[80:]).T
         held = np.mean((low <= y[80:]) & (y[80:] <= high))
-        assert held > 0.95  # .87 and .62 without
+        assert held > 0.92  # .87 and .62 without
         assert np.min(model.log_predictive_density(X[80:], y[80:])) > -10  # -227 and -13
 
 
