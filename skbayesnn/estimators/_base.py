@@ -341,14 +341,14 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
         """
         trouble = about_rows or self._trouble_with_time() or self._trouble()
         trouble = trouble or out_of_bounds(self) or self._trouble_with_predictions()
-        told = getattr(self, "_told", frozenset()) if in_batches else frozenset()
+        warned = getattr(self, "_warned", frozenset()) if in_batches else frozenset()
         if trouble is not None:
             message, category = trouble
             kind = re.sub(r"\S*\d\S*", "", message.split(". ")[0])
-            if kind not in told:
+            if kind not in warned:
                 warnings.warn(message, category, stacklevel=5)
-            told |= {kind}
-        self._told = told
+            warned |= {kind}
+        self._warned = warned
 
     def _trouble_with_time(self):
         """A warning that the fit was broken off, or ``None``."""
