@@ -27,6 +27,7 @@ from skbayesnn.inference.sampling._wide import is_wide, log_ratio_of_noise
 from skbayesnn.inference.task._problem import Fit
 
 MISSED = 20.0  # nats below trained networks of this noise model at which populations are rejected
+LEAST_ROWS = 2.0  # least sum of the weights for drawn networks
 FEW_ROWS = 10  # number of rows up to which exact targets may look like noisy ones
 WIDE = (128,)  # hidden layer that is sampled as well on few rows
 # hidden layers that are sampled, for regression (True) and for classes. Evidences and predictions
@@ -75,9 +76,9 @@ def sampled_sizes(problem, hidden_layer_sizes, noise, wanted="auto"):
     ``wanted`` may be ``True``, regardless of the time that sampling takes, ``False`` or ``"auto"``.
     """
     possible = noise == "auto" or NOISE_MODELS[noise].sampled
-    # with less than one row the posterior is nearly the prior, whose precisions span six decades:
-    # means of draws from it are far off
-    if not wanted or not possible or problem.sample_weight.sum() < 1.0:
+    # with hardly a row the posterior is nearly the prior, whose precisions span six decades: means
+    # of draws from it are far off
+    if not wanted or not possible or problem.sample_weight.sum() < LEAST_ROWS:
         return None
     if hidden_layer_sizes == "auto":
         # the user has not asked for this size, so that it is sampled only where it is affordable

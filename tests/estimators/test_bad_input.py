@@ -424,3 +424,16 @@ def test_large_weights_that_are_counts_give_no_warning():
     means = np.array([[0.3], [0.8], [0.4], [0.6]])  # no rows that were observed several times
     assert trouble_with_weights(counts, means) is not None
     assert trouble_with_weights(counts / 10.0, means) is None
+
+
+@pytest.mark.parametrize(("weight", "least"), [(1 / 60, -0.05), (1e6, 0.9)])
+@pytest.mark.filterwarnings("ignore:sample_weight adds up to")
+def test_networks_are_not_drawn_by_weights_far_from_one(weight, least):
+    """They would be drawn from the prior, or from so narrow a posterior that it takes minutes."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    y = np.sin(X[:, 0]) + 0.1 * rng.normal(size=60)
+    model = EvidenceMLPRegressor(random_state=0, n_restarts=2)
+    model.fit(X, y, sample_weight=np.full(60, weight))
+    assert model.evidence_report_.n_drawn == 0
+    assert model.score(X, y) > least  # -0.2 of networks drawn with a weight of 1 in all
