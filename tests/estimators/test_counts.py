@@ -235,6 +235,7 @@ def test_batches():
     assert not hasattr(EvidenceMLPRegressor(noise="negative_binomial"), "partial_fit")
 
 
+@pytest.mark.slow
 def test_networks_find_what_a_line_cannot():
     rng = np.random.default_rng(0)
     X = rng.uniform(-3, 3, (300, 1))

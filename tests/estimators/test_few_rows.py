@@ -91,6 +91,7 @@ def test_small_noise_is_not_taken_for_none():
     assert model.noise_std_ == pytest.approx(0.05, rel=0.4)  # 3 errors of 30 rows
 
 
+@pytest.mark.slow
 def test_error_bars_grow_between_rows():
     rng = np.random.default_rng(7)
     X, X_new = rng.uniform(size=(7, 2)), rng.uniform(0.2, 0.8, (100, 2))

@@ -209,6 +209,7 @@ def test_outliers_that_were_found_do_not_count_for_coverage():
     assert LeftOutScores.of(left, y, np.ones(10), False, np.arange(10) >= 7).coverage == 1.0
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("as_users_fit")
 @pytest.mark.parametrize("size", [5.0, 9.0])
 def test_rows_in_the_tails_do_not_decide_what_is_explained(size):

@@ -452,6 +452,7 @@ def test_draws_of_a_linear_model_have_the_closed_form(standardize, sampler, targ
     assert np.all(np.abs(drawn.covariance - S) < 4 * error)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "given",
     [

@@ -190,6 +190,7 @@ def test_zeros_are_predicted_as_well_as_by_ridge_regression(kind, seed):
     assert model.score(X[TEST], y[TEST]) > ridge.score(X[TEST], y[TEST]) - 0.02
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("as_users_fit")
 @pytest.mark.parametrize(
     ("n", "seed", "gain"),

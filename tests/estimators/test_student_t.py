@@ -127,6 +127,7 @@ def test_larger_networks_are_tried_under_the_noise_that_hid_them():
     assert gain.mean() > 0.5
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("as_users_fit")
 def test_heavy_tails_predict_beside_networks_drawn_under_constant_noise():
     (X, y), test = heavy_tailed(1)

@@ -313,6 +313,7 @@ def printed(setting):
     return done.stdout.splitlines()
 
 
+@pytest.mark.slow
 def test_a_fit_does_not_need_it():
     core, switched_off = printed("baseline"), printed("0")
     assert core[-2].endswith("in use (baseline)")
