@@ -155,7 +155,13 @@ class LegendreFeatures(BasisFeatures):
         self.middle_, self.reach_ = 0.5 * low + 0.5 * high, np.where(reach > 0, reach, 1.0)
 
     def _functions(self, X):
-        values = legvander((X - self.middle_) / self.reach_, self.degree)[..., 1:]
+        with np.errstate(over="ignore", invalid="ignore"):
+            values = legvander((X - self.middle_) / self.reach_, self.degree)[..., 1:]
+        if not np.all(np.isfinite(values)):
+            raise ValueError(
+                f"X lies so far outside the training data that polynomials of degree {self.degree} "
+                "overflow. Check its units, or use a basis that vanishes far away."
+            )
         degrees = np.arange(1, self.degree + 1)
         return values * np.sqrt(2.0 * degrees + 1.0) ** self.orthonormal
 

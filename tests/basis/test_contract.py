@@ -82,3 +82,9 @@ def test_nothing_to_spread_over(transformer, rows):
 def test_mistakes_are_named(transformer, error, message):
     with pytest.raises(error, match=message):
         transformer.fit(X)
+
+
+def test_overflowing_polynomials_are_refused():
+    transformer = LegendreFeatures(10).fit(X)
+    with pytest.raises(ValueError, match="degree 10 overflow"):
+        transformer.transform([[0.0, 1e200]])

@@ -126,7 +126,7 @@ def test_noise_that_varies_has_a_bound_where_inputs_tell():
     y = np.where(X[:, 1] < 0.3, 0.0, np.exp(X[:, 0] + 0.2 * rng.normal(size=380)))
     found = spike_of(X[:80], y[:80])
     assert found.least_noise == 0.0
-    assert found.least_varying_noise == pytest.approx(found.scatter * (1 - found.agreement))
+    assert found.least_level(varying=True) == pytest.approx(found.scatter * (1 - found.agreement))
     ridge = BayesianRidge().fit(X[:80], y[:80])
     for noise in ("input_dependent", "student_t"):
         model = EvidenceMLPRegressor((4,), noise=noise, n_restarts=2, random_state=0)

@@ -63,8 +63,7 @@ class FirstLook(NamedTuple):
         Noise that depends on the inputs would exceed it where values are common, and where few
         large targets decide.
         """
-        name = "least_varying_noise" if varying else "least_noise"
-        of_spikes = [0.0 if spike is None else getattr(spike, name) for spike in self.spikes]
+        of_spikes = [0.0 if spike is None else spike.least_level(varying) for spike in self.spikes]
         common = np.array([spike is not None and not spike.is_outlier for spike in self.spikes])
         least = np.maximum(self.rounding / scale, of_spikes)
         bounded = common | (self.decades >= MANY_DECADES)

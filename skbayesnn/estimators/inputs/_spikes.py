@@ -27,12 +27,12 @@ class Spike(NamedTuple):
     """Value that many rows or gross outliers have.
 
     ``place``: "lowest", "highest" or "most common" of all values. ``two_values``: there is only one
-    other value. ``agreement``: share of nearest neighbours that also have the value, from 0 by
-    chance to 1. ``is_outlier``: `gross_outliers` have the value. ``scatter``: standard deviation at
-    given inputs over the one of all targets, if the value occurs anywhere. ``kurtosis``: kurtosis
-    of the targets. ``opposite``, ``opposite_share``: the highest value and its share if the value
-    is the lowest one, otherwise those of the lowest. ``error``: root mean square error of left-out
-    rows after a first fit, in standard deviations of the targets.
+    other value. ``agreement``: how well inputs tell the rows with the value from the others, from 0
+    by chance to 1, see `agreement`. ``is_outlier``: `gross_outliers` have the value. ``scatter``:
+    standard deviation at given inputs over the one of all targets, if the value occurs anywhere.
+    ``kurtosis``: kurtosis of the targets. ``opposite``, ``opposite_share``: the highest value and
+    its share if the value is the lowest one, otherwise those of the lowest. ``error``: root mean
+    square error of left-out rows after a first fit, in standard deviations of the targets.
     """
 
     value: float
@@ -92,17 +92,17 @@ class Spike(NamedTuple):
         least *= np.sqrt(1.0 - max(self.agreement, 0.0))
         return least if self.error >= least else LEAST_NOISE * self.error
 
-    @property
-    def least_varying_noise(self):
-        """Smallest level of noise that varies or has heavy tails, in units of `least_noise`.
+    def least_level(self, varying=False):
+        """Smallest noise level, in standard deviations of the targets.
 
-        It would shrink on the rows with the value where inputs separate them, too, and predict them
-        at rows of other values near the border. `least_noise` takes neighbours that disagree for
-        chance. Most are on different sides of the border, so that less of it is scatter
+        It is `least_noise`, or a larger one for noise that varies or has heavy tails (``varying``).
+        That would shrink on the rows with the value where inputs separate them, too, and predict
+        them at rows of other values near the border. `least_noise` takes neighbours that disagree
+        for chance. Most are on different sides of the border, so that less of it is scatter
         (`ablation.md`).
         """
-        if self.is_outlier:
-            return 0.0
+        if self.is_outlier or not varying:
+            return self.least_noise
         return max(self.least_noise, self.scatter * (1.0 - max(self.agreement, 0.0)))
 
     @property
@@ -192,11 +192,11 @@ def kurtosis(y, weight):
 
 
 def agreement(X, same):
-    """Share of the variance of a membership of rows that the inputs explain; about 0 by chance.
+    """Cohen's kappa between the membership of rows and of their nearest neighbours; 0 by chance.
 
-    It is Cohen's kappa between the membership of a row and of its nearest neighbour. Where there
-    are many inputs, or some do not matter, no neighbour is near, but limits of nearly linear
-    functions still show: neighbours by a linear predictor of the membership count as well.
+    Where there are many inputs, or some do not matter, no neighbour in the inputs is near. Limits
+    of nearly linear functions still show among neighbours in a linear predictor of the membership
+    from other rows. The larger kappa counts.
     """
     some = np.linspace(0, len(X) - 1, min(len(X), COMPARED)).astype(int)
     weight = np.ones(len(X))

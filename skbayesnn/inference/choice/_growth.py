@@ -218,12 +218,11 @@ def grown(problem, seeds, workers=ALONE, held=None):
         start = tried[narrower][0] if narrower and held is None else None
         starts = seeds if sizes else seeds[:1]  # a linear model has a single minimum
         minima = tried[sizes] = find_minima(posterior, settings, starts, (), start, workers)
-        found.append(Candidate(sizes, posterior.network.n_weights))
-        if held is not None:
-            found[-1] = found[-1]._replace(held_out_log_density=held.log_density(minima))
+        if held is None:
+            score = {"laplace_log_evidence": minima[0].log_evidence + problem.log_scale}
         else:
-            total = minima[0].log_evidence + problem.log_scale
-            found[-1] = found[-1]._replace(laplace_log_evidence=total)
+            score = {"held_out_log_density": held.log_density(minima)}
+        found.append(Candidate(sizes, posterior.network.n_weights, **score))
         return found[-1]
 
     def allowed(sizes):
