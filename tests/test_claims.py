@@ -125,7 +125,7 @@ CLAIMS = {
         "are better on airfoil": published_figures_are_better_on_airfoil,
         "The table compares it with "
         "other estimators on ten random splits": showcase_has_the_smallest_error,
-        "It is faster on these 426 rows": the_gaussian_process_is_faster,
+        "The process is faster on these 426 rows": the_gaussian_process_is_faster,
     },
     "doc/guide/comparison.md": {
         "the default has a higher log density than every other model that was run on all "
