@@ -162,7 +162,9 @@ def test_evidence_prefers_correlated_noise_where_it_is(n_outputs):
 # --- networks ------------------------------------------------------------------------------------
 
 
-@each_regressor
+@pytest.mark.parametrize(
+    "kind", [EvidenceMLPRegressor, pytest.param(HMCMLPRegressor, marks=pytest.mark.slow)]
+)
 def test_recovers_the_covariance(kind):
     X, _ = make_rows()
     options = {"n_warmup": 30, "n_draws": 25} if kind is HMCMLPRegressor else {}

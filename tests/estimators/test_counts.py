@@ -88,6 +88,7 @@ def test_evidence_by_quadrature():
     assert_allclose([at.pmf(k)[0] for k in range(12)], pmf, atol=1e-3)
 
 
+@pytest.mark.slow
 def test_evidence_of_dispersed_counts_by_quadrature():
     rows = make_rows(n=150, dispersion=0.6)
     log_size = np.linspace(-6, 6, 61) * np.log(10.0)
@@ -283,6 +284,7 @@ def test_refusals(parameters, y, given, words):
         model.fit(np.arange(3.0)[:, None], y, **given)
 
 
+@pytest.mark.slow
 def test_conformal_intervals_hold_dispersed_counts():
     held, plain = [], []
     for seed in range(30):

@@ -60,7 +60,7 @@ def regressor(x, y, hidden=(1,), **options):
     return model.fit(np.reshape(x, (len(y), -1)), y)
 
 
-@pytest.mark.parametrize("name", ["tanh", "logistic"])
+@pytest.mark.parametrize("name", ["tanh", pytest.param("logistic", marks=pytest.mark.slow)])
 def test_one_hidden_unit(name):
     activation = {"tanh": np.tanh, "logistic": expit}[name]
     gaps = []

@@ -19,9 +19,8 @@ def sine(x):
     return np.sin(3 * x[:, 0])
 
 
-@pytest.mark.parametrize(
-    ("function", "n"), [(square, 6), pytest.param(sine, 8, marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("function", "n"), [(square, 6), (sine, 8)])
 def test_exact_targets_are_interpolated(function, n):
     x = np.linspace(0, 1, n)[:, None]
     scores = []
@@ -34,7 +33,7 @@ def test_exact_targets_are_interpolated(function, n):
     assert np.sqrt(np.mean(z**2)) < 1.5
 
 
-@pytest.mark.parametrize("repeats", [1, 8])
+@pytest.mark.parametrize("repeats", [1, pytest.param(8, marks=pytest.mark.slow)])
 def test_a_wide_network_interpolates_more_exact_rows(repeats):
     """Repeated targets that are equal have no noise either."""
     x = np.repeat(np.linspace(0, 1, 12), repeats)[:, None]
@@ -70,6 +69,7 @@ def test_densities_between_exact_rows():
     assert np.max(np.abs(z)) < 4.5
 
 
+@pytest.mark.slow
 def test_left_out_rows_of_random_targets_are_not_predicted():
     rng = np.random.default_rng(0)
     x = rng.uniform(size=(20, 1))
@@ -102,7 +102,7 @@ def test_error_bars_grow_between_rows():
     assert np.mean(abs(model.predict(X_new) - y_new) < 2 * std) > 0.9
 
 
-@pytest.mark.parametrize(("n", "n_features"), [(5, 1), (16, 4)])
+@pytest.mark.parametrize(("n", "n_features"), [(5, 1), pytest.param(16, 4, marks=pytest.mark.slow)])
 def test_linear_targets(n, n_features):
     x, slopes = np.random.default_rng(0).uniform(size=(n, n_features)), 3.0 - np.arange(n_features)
     model = EvidenceMLPRegressor(random_state=0).fit(x, x @ slopes)
@@ -124,6 +124,7 @@ def test_known_noise_is_left_alone():
     assert model.noise_std_ == 0.1
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_samplers():
     x = np.linspace(0, 1, 6)[:, None]

@@ -126,7 +126,7 @@ class TestSamplers:
     @pytest.mark.parametrize(
         ("sampler", "evidence", "y"),
         [
-            (HMCMLPRegressor, EvidenceMLPRegressor, Y),
+            pytest.param(HMCMLPRegressor, EvidenceMLPRegressor, Y, marks=pytest.mark.slow),
             (HMCMLPClassifier, EvidenceMLPClassifier, Y > 0),
         ],
     )
@@ -143,6 +143,7 @@ class TestSamplers:
         assert not hasattr(model, "candidates_")
         assert hasattr(model, "comparison_")
 
+    @pytest.mark.slow
     def test_warm_start_keeps_the_choice(self, capsys):
         rows = X[FEW], Y[FEW]
         model = HMCMLPRegressor("auto", warm_start=True, verbose=1, **BRIEF).fit(*rows)

@@ -196,6 +196,7 @@ def test_what_cannot_be_given(options, message):
             kind((), **options).fit(X, y)
 
 
+@pytest.mark.slow
 def test_many_inputs_with_a_precision_each():
     """Five of sixty inputs matter; log-uniform precisions fit the noise with the others."""
     rng = np.random.default_rng(1)

@@ -80,6 +80,7 @@ def test_evidence_by_quadrature():
     assert model.predict_std([[0.5]])[0] == pytest.approx(np.hypot(spread, 0.5), rel=0.01)
 
 
+@pytest.mark.slow
 def test_inferred_level_by_quadrature():
     rows = make_rows(n=100)
     log_sd = np.linspace(-3, 3, 91) * np.log(10.0)
@@ -101,6 +102,7 @@ def test_inferred_level_by_quadrature():
 DEGREES = np.array([2.5, 5.0, 10.0, 20.0, 40.0])  # of equal prior probability
 
 
+@pytest.mark.slow
 def test_student_t_noise_by_quadrature():
     rows = make_rows(n=60)
     _, y, sides = rows
@@ -160,6 +162,7 @@ def test_report_counts_only_errors_beyond_a_limit():
     assert 0.9 < inside <= 1.0
 
 
+@pytest.mark.slow
 def test_networks_with_several_outputs():
     rng = np.random.default_rng(0)
     X = rng.uniform(-2, 2, (250, 1))

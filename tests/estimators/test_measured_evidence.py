@@ -268,6 +268,7 @@ def test_groups_of_hidden_layers_while_noise_is_chosen(prior):
     assert abs(gap) < 4 * np.hypot(chosen.log_evidence_std_, constant.log_evidence_std_)
 
 
+@pytest.mark.slow
 def test_rows_that_shape_their_own_fit_do_not_count_as_predicted():
     """A network of 16 units fits single large targets, which tell nothing about other rows."""
     rng = np.random.default_rng(900)

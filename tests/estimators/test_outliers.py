@@ -148,6 +148,7 @@ def test_a_code_for_missing_values_is_named():
     assert model.noise_model_ == "student_t"
 
 
+@pytest.mark.slow
 def test_default_fit_and_sampler():
     X, y, _ = make_rows(100, 0.3)
     model = EvidenceMLPRegressor(random_state=0).fit(X, y)
@@ -157,10 +158,9 @@ def test_default_fit_and_sampler():
     assert error(sampler.fit(X, y)) < 0.05
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("as_users_fit")
-@pytest.mark.parametrize(
-    ("size", "seed"), [(1000.0, 1), pytest.param(30.0, 5, marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize(("size", "seed"), [(1000.0, 1), (30.0, 5)])
 def test_drawn_fits(size, seed):
     """Linear models, which explain outliers by their wide noise, have no share."""
     X, y, _ = make_rows(100, 0.3, size, seed)

@@ -429,7 +429,11 @@ SHORTER = CHAINS | {"n_warmup": 50, "n_draws": 100}
 
 @pytest.mark.parametrize(
     ("standardize", "sampler", "target"),
-    [(True, "auto", 0.8), (False, "hmc", 0.8), (False, Sampler("metropolis", thin=10), 0.25)],
+    [
+        (True, "auto", 0.8),
+        pytest.param(False, "hmc", 0.8, marks=pytest.mark.slow),
+        (False, Sampler("metropolis", thin=10), 0.25),
+    ],
     ids=str,
 )
 def test_draws_of_a_linear_model_have_the_closed_form(standardize, sampler, target):
@@ -469,6 +473,7 @@ def test_forms_of_a_prior_in_samplers(given):
     assert_allclose(model.predict(X), exact.predict(X), atol=0.1)  # mean of 400 draws
 
 
+@pytest.mark.slow
 def test_a_fitted_estimator_as_prior_of_a_sampler():
     """Two batches, the second one sampled, against the closed form of both."""
     first = EvidenceMLPRegressor((), **FIXED).fit(X[:15], y[:15])

@@ -232,9 +232,10 @@ def test_limits_at_both_ends_are_named():
     assert spike(ratings) is None
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("as_users_fit")
 @pytest.mark.filterwarnings("ignore:.* of the targets equal 0.4")
-@pytest.mark.parametrize("seed", [8, pytest.param(11, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("seed", [8, 11])
 def test_values_below_a_limit_as_half_of_it(seed):
     """The others are lognormal: under constant noise intervals hold 85 and 88 %, R2 .38, .72."""
     rng = np.random.default_rng(seed)

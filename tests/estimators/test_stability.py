@@ -140,6 +140,7 @@ def test_units_that_the_bounds_do_not_suit(scales, message):
 # --- deep networks -------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_deep_networks_learn():
     rng = np.random.default_rng(0)
@@ -236,6 +237,7 @@ else:
 """
 
 
+@pytest.mark.slow
 def test_limits_of_overlapping_fits_end():
     """In a process of its own: the tests have one thread."""
     two = {f"{name}_NUM_THREADS": "2" for name in ("OPENBLAS", "OMP", "MKL", "BLIS")}

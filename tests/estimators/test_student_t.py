@@ -114,6 +114,7 @@ def heavy_tailed(seed):
     return rows(100), rows(1000)
 
 
+@pytest.mark.slow
 def test_larger_networks_are_tried_under_the_noise_that_hid_them():
     (X, y), test = heavy_tailed(3)
     model = EvidenceMLPRegressor(random_state=0).fit(X, y)

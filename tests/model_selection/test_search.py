@@ -158,6 +158,7 @@ class TestPrediction:
         assert_array_equal(search.predict_std(GRID), best[-1].predict_std(features))
         assert_array_equal(search.predict(GRID), best.predict(GRID))
 
+    @pytest.mark.slow
     def test_any_number_of_processes(self, search):
         options = {"measure_evidence": False, "combine": "tempered"}  # in all processes
         unmeasured = clone(REGRESSOR).set_params(**options)

@@ -18,7 +18,7 @@ def assert_prior(*args, **options):
     assert np.max(np.abs(geweke_scores(*args, **options))) < 4.0
 
 
-@pytest.mark.parametrize("name", LAWS[::2])
+@pytest.mark.parametrize("name", LAWS[::4])
 def test_joint_distribution_in_short(name):
     assert_prior(name, 150, 15, seed=1, **ALL)
 
@@ -62,6 +62,7 @@ def with_wider_ellipses(move, rngs, right=UnitMoves.draw):
 UNITS = {"moves": [UnitMoves], "dynamics": False}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("owner", "name", "wrong", "case", "options"),
     [

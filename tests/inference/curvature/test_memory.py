@@ -31,7 +31,7 @@ FIXED = {"prior": Prior(precision=1.0), "noise": 0.1}
 @pytest.mark.parametrize(
     ("n_rows", "n_features", "hidden", "options", "limits"),
     [
-        (9_000, 8, 3, {}, {}),  # many rows
+        pytest.param(9_000, 8, 3, {}, {}, marks=pytest.mark.slow),  # many rows
         (4_000, 4, 3, {"n_restarts": 4, "solver__hessian": "gauss_newton"}, {}),
         (1_500, 8, 16, {"solver__hessian": "gauss_newton"}, {}),
         (300, 10, 24, FIXED, {}),  # large matrices

@@ -197,6 +197,7 @@ def test_terms_are_those_of_both_networks():
     assert best.terms.noise_weight_prior == pytest.approx(prior)
 
 
+@pytest.mark.slow
 def test_noise_networks_begin_at_minima_under_constant_noise(monkeypatch):
     """Whether found here or given; the old minima with a noise network stay in the race."""
     problem = make_problem(80, noise_hidden_layer_sizes=(2,))
@@ -221,6 +222,7 @@ def test_noise_networks_begin_at_minima_under_constant_noise(monkeypatch):
     assert several[0].log_evidence > plain[0].log_evidence + 5.0
 
 
+@pytest.mark.slow
 def test_rounds_end_where_minima_are_found_roughly(monkeypatch):
     """Kronecker factors: changes of the noise stay far above those of exact minima."""
     counts, old = [], _input_dependent_noise.in_turns

@@ -133,7 +133,11 @@ def test_noise_network_has_fewer_weights_than_rows(n_features, sizes):
 
 
 class TestEstimators:
-    @pytest.fixture(autouse=True, params=[0.0, 5e9], ids=["batches", "damped"])
+    @pytest.fixture(
+        autouse=True,
+        params=[0.0, pytest.param(5e9, marks=pytest.mark.slow)],
+        ids=["batches", "damped"],
+    )
     def _limits(self, monkeypatch, request):
         few = {"batch_rows_per_weight": 60, "batch_steps": 3000, "early_work": request.param}
         set_limits(monkeypatch, batch_rows=300, **few)

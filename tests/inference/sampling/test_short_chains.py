@@ -88,6 +88,7 @@ def test_classes_have_no_chains():
     assert fit_evidence(problem, "auto", 0, 1, measured="auto").chained == {}
 
 
+@pytest.mark.slow
 def test_predictions_of_minima_and_chains_are_mixed(monkeypatch):
     set_limits(monkeypatch, **(LAPLACE | {"sampled_seconds": 10.0}))
     X, y = wave(30)
