@@ -9,6 +9,7 @@ from scipy.special import erfcx, ndtr
 from scipy.stats import qmc
 from sklearn.utils import check_array
 
+from skbayesnn._docs import documented
 from skbayesnn._typing import Array, Estimator, RandomState
 from skbayesnn.active_learning._gain import linear_models
 from skbayesnn.active_learning._inputs import resolve
@@ -178,13 +179,12 @@ def log_expected_improvement(mean: Array, std: Array, best: float) -> Array:
         return np.log(std) + np.where(z > FAR, close, distant)
 
 
+@documented(log_expected_improvement.__doc__ or "")
 def upper_confidence_bound(mean: Array, std: Array, best: float) -> Array:
     """Upper end ``mean + 2 std`` of an interval of the function (Srinivas et al. 2010).
 
     Parameters
     ----------
-    mean, std : ndarray of shape (n,)
-        Mean and standard deviation of the function, which is to be large.
     best : float
         Not used.
 
@@ -264,13 +264,7 @@ class _Search:
         """Mask of the rows that the constraint allows."""
         if self.constraint is None:
             return np.ones(len(X), dtype=bool)
-        allowed = np.asarray(self.constraint(X), dtype=bool)
-        if allowed.shape != (len(X),):
-            raise ValueError(
-                f"constraint must return {len(X)} booleans, one per row; it returned shape "
-                f"{allowed.shape}."
-            )
-        return allowed
+        return _per_row("constraint", "booleans", np.asarray(self.constraint(X), dtype=bool), X)
 
     def without_repeats(self, values, X, chosen):
         """Set values of rows next to a measured or chosen one to ``-inf``, unless all are.
@@ -315,19 +309,11 @@ class _Search:
             if pending is not None:
                 std = std * np.sqrt(self.left(Z, pending))
             values = np.asarray(self.function(mean, std, best))
-            if values.shape != (len(X),) or np.any(np.isnan(values)):
-                raise ValueError(
-                    f"acquisition must return {len(X)} numbers, one per row; it returned "
-                    f"{values!r}."
-                )
+            _per_row("acquisition", "numbers", values, X, ~np.isnan(values))
             if self.cost is None:
                 return mean, values
             cost = np.asarray(self.cost(X), dtype=float)
-            if cost.shape != (len(X),) or not np.all((cost > 0) & np.isfinite(cost)):
-                raise ValueError(
-                    f"cost must return {len(X)} positive numbers, one per row; it returned "
-                    f"{cost!r}."
-                )
+            _per_row("cost", "positive numbers", cost, X, (cost > 0) & np.isfinite(cost))
             return mean, values - np.log(cost)
 
         return score
@@ -378,6 +364,15 @@ class _Search:
     def _at(self, Z):
         """Predictive distribution at standardised rows, in units of y."""
         return PredictiveDistribution(self.model._ensemble, Z, self.model._y_scaling, True)
+
+
+def _per_row(name, what, values, X, valid=True):
+    """Return what a user's function gives for rows; raise unless it has the right form."""
+    if values.shape != (len(X),) or not np.all(valid):
+        raise ValueError(
+            f"{name} must return {len(X)} {what}, one per row; it returned {values!r}."
+        )
+    return values
 
 
 def _improved(score, start, low, width):

@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from skbayesnn.estimators._base import BayesianMLP
-from skbayesnn.estimators._weights import GaussianPosterior
+from skbayesnn.estimators._weights import GaussianPosterior, OnDemand
 from skbayesnn.estimators.inputs._parameters import PARTIAL_FIT, check, refusal
 from skbayesnn.estimators.inputs._sequential import Earlier, Waiting
 from skbayesnn.estimators.inputs._settings import Solver
@@ -27,7 +27,6 @@ from skbayesnn.estimators.reports._minimum import (
 )
 from skbayesnn.estimators.reports._predictions import LeftOutScores
 from skbayesnn.estimators.reports._report import EvidenceReport
-from skbayesnn.estimators.tasks._networks import OnDemand
 from skbayesnn.inference import (
     NEVER,
     Trouble,
@@ -81,8 +80,7 @@ class EvidenceMLP(BayesianMLP):
             limits=limits,
         )
         noise, entropy = self._noise_model(problem), self._entropy
-        if noise == "auto" and in_batches:
-            noise = "constant"
+        noise = "constant" if noise == "auto" and in_batches else noise
         result = fit_evidence(
             problem,
             hidden_layer_sizes,
@@ -110,15 +108,15 @@ class EvidenceMLP(BayesianMLP):
         """Keep the rows of batches that are too small for a reliable fit.
 
         They are fitted again with the next batch; a single row is not fitted at all. Returns a
-        warning with its category, or ``None``.
+        warning, or ``None``.
         """
         if earlier is not None:
-            message = earlier.trouble(problem.X, problem.y)
-        elif (waiting := Waiting.of(self, rows)) is None:
+            return earlier.warning(problem.X, problem.y)
+        waiting = Waiting.of(self, rows)
+        if waiting is None:
             return None
-        else:
-            self._waiting, message = waiting, waiting.trouble
-        return message and (message, ConvergenceWarning)
+        self._waiting = waiting
+        return waiting.warning
 
     def _add_up(self, earlier):
         """Sum the log evidences of all batches (chain rule)."""
@@ -131,21 +129,19 @@ class EvidenceMLP(BayesianMLP):
         self._keep_common(result)
         self._predicts_by_draws = bool(result.drawn) and self.combine == "posterior"
         if self._predicts_by_draws:
-            self._ensemble, self._left_out = ensemble_of_models(result)
-        else:
-            self._ensemble, self._left_out = self._gaussians, self._laplace.left_out
-            if result.chained and self.combine == "posterior":
-                predictions = self._ensemble, self._left_out
-                self._ensemble, self._left_out = with_chains(*predictions, result)
-        self._result = result if result.drawn else self._laplace.fit
-        if self._predicts_by_draws:
+            predictions = ensemble_of_models(result)
             self.weight_group_names_ = list(result.posed.posterior.groups.names)
             n_groups = len(self.weight_group_names_)
             logs = np.log(result.drawn[0].alpha[:, :n_groups])  # groups of a noise network follow
             self.weight_precisions_ = np.exp(np.mean(logs, axis=0))
         else:
+            predictions = self._gaussians, self._laplace.left_out
+            if result.chained and self.combine == "posterior":
+                predictions = with_chains(*predictions, result)
             self.weight_group_names_ = list(self._best.groups.names)
             self.weight_precisions_ = self._best.hyper.alpha.copy()
+        self._ensemble, self._left_out = predictions
+        self._result = result if result.drawn else self._laplace.fit
         if self._prior._has_relevances:
             self.feature_relevance_ = self.weight_precisions_[: self.n_features_in_] ** -0.5
         densities = self._left_out.log_density + self._log_scales(rows)
@@ -320,8 +316,8 @@ class EvidenceMLP(BayesianMLP):
             exact=exact,
         )
 
-    def _trouble(self):
-        """Warning about the fit, with its category, or ``None``."""
+    def _warning(self):
+        """Warning about the fit, or ``None``."""
         if self._predicts_by_draws:
             return None
         best = self._best
@@ -329,22 +325,21 @@ class EvidenceMLP(BayesianMLP):
         stopped_early = best.trouble is Trouble.EARLY
         if np.isnan(self.log_evidence_) and not stopped_early:
             category = UserWarning if best.trouble is Trouble.ROTATION else ConvergenceWarning
-            return (
+            return category(
                 f"log_evidence_ is nan: {best.trouble.value}. Predictions remain usable. "
                 f"{REMEDIES[best.trouble]}"
-            ), category
+            )
         if not best.converged and np.isnan(self.log_evidence_std_):
-            return (
+            return ConvergenceWarning(
                 "The hyperparameters of the best minimum did not converge, so log_evidence_ may be "
                 "a few nats too low. Try more n_restarts or fewer hidden units, and a larger "
                 "solver.max_iter if n_iter_ has reached it."
-            ), ConvergenceWarning
+            )
         return None
 
-    def _trouble_with_predictions(self):
+    def _warning_of_predictions(self):
         heavy_tails = getattr(self, "noise_model_", None) == "student_t"
-        message = self._predictions.trouble(heavy_tails, bool(self._result.drawn))
-        return None if message is None else (message, ConvergenceWarning)
+        return self._predictions.warning(heavy_tails, bool(self._result.drawn))
 
     def _noise_std_of(self, minimum):
         """Noise standard deviation of a minimum in units of y; ``None`` for classifiers."""

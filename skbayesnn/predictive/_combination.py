@@ -129,9 +129,8 @@ def combined(fit, combine):
     shares = _shares(combine, fit.posed.posterior, minima, densities)
     if of_all_models:
         shares = _shared_by_noise_models(shares, minima)
-    if fit.problem.linear_share and combine == "posterior":
-        networks = [minimum.network for minimum in minima]
-        shares = _with_linear_share(shares, networks, fit.problem.linear_share)
+    if combine == "posterior":
+        shares = _with_linear_share(shares, minima, fit.problem.linear_share)
     used = np.flatnonzero(shares)
     mixed = LeftOut.mixed([left_out_of(i) for i in used], shares[used])
     parts = _pooled(fit, minima, used, member, densities)
@@ -229,11 +228,11 @@ def _shared_by_noise_models(shares, minima):
     return shares * factors[model]
 
 
-def _with_linear_share(shares, networks, linear_share):
+def _with_linear_share(shares, models, linear_share):
     """Give linear networks their share, if there are any beside others with a share."""
-    linear = np.array([not network.hidden_layer_sizes for network in networks])
+    linear = np.array([not model.network.hidden_layer_sizes for model in models])
     others = np.where(linear, 0.0, shares)
-    if not linear.any() or not others.any():
+    if not (linear_share and linear.any() and others.any()):
         return shares
     return linear_share * linear / linear.sum() + (1.0 - linear_share) * others / others.sum()
 
@@ -372,16 +371,14 @@ def ensemble_of_models(fit):
     if stacked.any():
         weights = stacking_weights(log_densities[stacked], problem.sample_weight, PSEUDO_COUNT)
         shares[stacked] = probabilities[-1] * weights
-    if problem.linear_share:
-        networks = [part.network for part in parts]
-        shares = _with_linear_share(shares, networks, problem.linear_share)
+    shares = _with_linear_share(shares, parts, problem.linear_share)
     kept = np.flatnonzero(shares >= NEGLIGIBLE_MODEL)
     shares = shares[kept] / shares[kept].sum()
-    left, most = [left[i] for i in kept], max(part.size for part in parts)
-    parts = [
+    most = max(part.size for part in parts)
+    kept_parts = [
         parts[i].first(int(np.ceil(share * most))) for i, share in zip(kept, shares, strict=True)
     ]
-    return Ensemble.of_draws(parts, shares), LeftOut.mixed(left, shares)
+    return Ensemble.of_draws(kept_parts, shares), LeftOut.mixed([left[i] for i in kept], shares)
 
 
 def with_chains(gaussians, left_out, fit):

@@ -15,7 +15,7 @@ from scipy.special import ndtr
 from skbayesnn._data import Scaling
 from skbayesnn._docs import documented
 from skbayesnn._typing import Array, RandomState
-from skbayesnn.estimators.inputs._parameters import count, probabilities, tails
+from skbayesnn.estimators.inputs._parameters import count, one_of, probabilities, tails
 from skbayesnn.estimators.inputs._rows import generator, targets_of_rows
 from skbayesnn.predictive import CountEnsemble, Ensemble
 
@@ -291,8 +291,7 @@ class PredictiveDistribution(Distribution):
         return f"<{type(self).__name__}: {len(self)} rows, {n} networks>"
 
     def _moments(self, kind):
-        if kind not in KINDS:
-            raise ValueError(f"kind must be one of {', '.join(map(repr, KINDS))}; got {kind!r}.")
+        one_of(kind, "kind", KINDS)
         return self.ensemble.moments(self.X, kind, self.errors)
 
     def _std_of(self, covariance):

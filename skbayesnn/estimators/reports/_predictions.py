@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 COVERAGE = 0.95
 FAR = 2.2  # interquartile ranges that are three standard deviations of normal targets
@@ -98,7 +99,7 @@ class LeftOutScores(NamedTuple):
             return f"95 % intervals hold {100 * self.coverage:.0f} % of left-out rows"
         return None
 
-    def trouble(self, heavy_tails=False, drawn=False):
+    def warning(self, heavy_tails=False, drawn=False):
         """Warning for `doubt`, or ``None``; too small data sets cause none.
 
         With ``heavy_tails`` the noise allows for outliers. ``drawn`` networks may miss a function
@@ -108,7 +109,7 @@ class LeftOutScores(NamedTuple):
             return None
         if self.explains_nothing:
             instead = "measure_evidence=False (training instead of sampling), " if drawn else ""
-            return (
+            return ConvergenceWarning(
                 f"The fit {self.doubt}. Either y does not depend on X, or the fit has not found "
                 f"how: try more hidden units, fewer layers, {instead}another random_state or other "
                 "inputs."
@@ -116,11 +117,11 @@ class LeftOutScores(NamedTuple):
         if self.coverage >= ALARMING:
             return None
         if heavy_tails:
-            return (
+            return ConvergenceWarning(
                 f"The {self.doubt}: the others are outliers, which even Student-t noise does not "
                 "describe. Intervals are those of rows without them."
             )
-        return (
+        return ConvergenceWarning(
             f"The {self.doubt}: error bars are too small. Try another noise model (for counts "
             "'negative_binomial'), or fewer inputs or hidden units."
         )

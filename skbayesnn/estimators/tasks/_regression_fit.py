@@ -206,10 +206,7 @@ class RegressionFit(Regression):
             "known": rows.known if self._has_limits else variances,
             "noise_hidden_layer_sizes": layer_sizes(self._noise),
             "laws": min(laws, key=len, default=None),
-            # networks predict all outputs together, of which others may need no linear models
-            "linear_share": min(
-                0.0 if spike is None else spike.linear_share for spike in look.spikes
-            ),
+            "linear_share": look.linear_share,
             "log_scale": float(rows.weight @ self._log_scales(rows)),
         }
 
