@@ -19,15 +19,10 @@ from skbayesnn.posterior import (
 from skbayesnn.predictive._counts import CountNoise
 from skbayesnn.predictive._ensemble import Ensemble
 from skbayesnn.predictive._leave_one_out import LeftOut, left_out
+from skbayesnn.predictive._limits import CensoredNoise, CensoredStudentTNoise
 from skbayesnn.predictive._members import Draws, GivenHidden, Member
-from skbayesnn.predictive._noise import (
-    CensoredNoise,
-    CensoredStudentTNoise,
-    CorrelatedNoise,
-    GaussianNoise,
-    NoiseNetworks,
-    StudentTNoise,
-)
+from skbayesnn.predictive._noise import CorrelatedNoise, GaussianNoise, NoiseNetworks
+from skbayesnn.predictive._student_t import StudentTNoise
 from skbayesnn.predictive._variational import closest_gaussian
 
 NEGLIGIBLE_WEIGHT = 1e-6  # share of a minimum below which it is left out of predictions
@@ -41,6 +36,15 @@ LEAST_SHARE = 0.01  # of the largest weight; smaller tempered weights are zero
 EQUAL_SHARE = 0.3  # part of the predictions of minima that noise models share equally
 HOPELESS = 20.0  # nats below the best evidence at which a sampled model has no share
 STEP = 1e-5  # of standardised inputs, near the best step of central differences
+
+NOISE = {  # of every likelihood but independent Gaussian ones
+    CensoredGaussian: CensoredNoise,
+    CensoredStudentT: CensoredStudentTNoise,
+    CorrelatedGaussian: CorrelatedNoise,
+    NegativeBinomial: CountNoise,
+    Poisson: CountNoise,
+    StudentT: StudentTNoise,
+}
 
 
 @dataclass(frozen=True)
@@ -246,24 +250,10 @@ def noise_of(likelihood, beta, state=None, network=None, log_range=None, precisi
     """
     if likelihood.classes:
         return None
-    if isinstance(likelihood, Poisson):
-        return CountNoise(np.zeros((len(beta), 1)))
-    squared_scales = 1.0 / likelihood.precisions(beta)
     if network is not None:
-        return NoiseNetworks(squared_scales, network, state, log_range, precision)
-    if isinstance(likelihood, CorrelatedGaussian):
-        if state is None:
-            return CorrelatedNoise(squared_scales, likelihood.correlation[None])
-        correlation = np.tile(np.eye(beta.shape[-1]), (len(beta), 1, 1))
-        rows, columns = np.tril_indices(beta.shape[-1], -1)
-        correlation[:, rows, columns] = correlation[:, columns, rows] = state
-        return CorrelatedNoise(squared_scales, correlation)
-    if isinstance(likelihood, StudentT | CensoredStudentT):
-        degrees = np.array([likelihood.degrees_of_freedom]) if state is None else state[:, 0]
-        kind = StudentTNoise if isinstance(likelihood, StudentT) else CensoredStudentTNoise
-        return kind(squared_scales, degrees)
-    kinds = {NegativeBinomial: CountNoise, CensoredGaussian: CensoredNoise}
-    return kinds.get(type(likelihood), GaussianNoise)(squared_scales)
+        variances = 1.0 / likelihood.precisions(beta)
+        return NoiseNetworks(variances, network, state, log_range, precision)
+    return NOISE.get(type(likelihood), GaussianNoise).of_networks(likelihood, beta, state)
 
 
 def combination_weights(combine, log_evidences, sample_weight, densities, classes):

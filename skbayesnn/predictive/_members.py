@@ -22,7 +22,7 @@ from skbayesnn.network import (
     row_blocks,
 )
 from skbayesnn.posterior import OutputLayer
-from skbayesnn.predictive._marginals import NORMAL, Marginals
+from skbayesnn.predictive._mixture import Components
 from skbayesnn.predictive._moderation import (
     MANY_CLASSES,
     independent_softmax,
@@ -30,7 +30,7 @@ from skbayesnn.predictive._moderation import (
     moderated_softmax,
     sigmoid_variance,
 )
-from skbayesnn.predictive._noise import GaussianNoise
+from skbayesnn.predictive._noise import NORMAL, GaussianNoise
 
 FUNCTIONS = 4  # functions drawn for each network, which represent covariances between rows
 
@@ -62,7 +62,7 @@ class Part:
         """Covariance of every output between rows, ``(m, n_outputs, n, n)``, without noise."""
 
     def marginals(self, X, weights):
-        """List of `Marginals` of targets, for every law, given weights ``(m,)`` of the networks."""
+        """List of `Components` of targets, by law, given weights ``(m,)`` of the networks."""
 
     def log_densities(self, X, y, errors=None):
         """Log densities of targets, jointly over the outputs, ``(m, n)``.
@@ -191,7 +191,7 @@ class Member(Part):
         (shares,), (noise,) = self.noise.mixture(X)
         scales = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2) + noise)
         means = np.broadcast_to(mean, scales.shape)
-        return [Marginals(weights * shares, means, scales, NORMAL)]
+        return [Components(weights * shares, means, scales, NORMAL)]
 
     def log_densities(self, X, y, errors=None):
         means, covariances = self.moments(X)
@@ -316,7 +316,7 @@ class Draws(Part):
     def marginals(self, X, weights):
         """Laws of the noise around the output of every draw."""
         f, scales = self.outputs(X), self.noise.scales(X)
-        return [Marginals(weights[i], f[i], scales[i], law) for law, i in self.noise.laws]
+        return [Components(weights[i], f[i], scales[i], law) for law, i in self.noise.laws]
 
     def log_densities(self, X, y, errors=None):
         residual, covariance = y - self.outputs(X), None
@@ -414,7 +414,7 @@ class GivenHidden(Draws):
 
     def marginals(self, X, weights):
         f, variances = self._moments(X)
-        return [Marginals(weights, f, np.sqrt(self.noise.scales(X) ** 2 + variances), NORMAL)]
+        return [Components(weights, f, np.sqrt(self.noise.scales(X) ** 2 + variances), NORMAL)]
 
     def log_densities(self, X, y, errors=None):
         return self.noise.widened(y, *self._moments(X), X, errors)[0]

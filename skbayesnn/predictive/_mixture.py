@@ -1,90 +1,26 @@
-"""Mixtures: of Gaussians, and of location-scale laws of single targets with their quantiles."""
+"""Mixtures of location-scale laws: the predictive distributions of single targets."""
 
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from scipy.interpolate import CubicSpline
-from scipy.special import gammaln, logsumexp, ndtr, ndtri, stdtr, stdtrit
+from numpy.polynomial.hermite_e import hermegauss
+from scipy.special import logsumexp, ndtri
 
 from skbayesnn.posterior.kernels._compiled import compiled_mixture
 
-RANGE, PER_UNIT = 12.0, 128  # of the table of Student's t distribution, in normal units
 BLOCK = 2**16  # components of the rows that are solved together, to fit into a fast cache
 CLOSE = 1e-12  # predicted distance of normal scores after a Newton step that is the last
 FINE = 1e-14  # width of a bracket that is not divided further, in standard deviations
 MAX_ITER = 200  # steps; bisection alone takes about 60
 NODE_SPACING = 0.25  # of nodes of entropies, whose distances from the mean are sinh(u) sd
 FARTHEST_NODES = {True: 3.5, False: 6.0}  # largest u of normal laws; of laws with heavy tails
+HERMITE_NODES, HERMITE_WEIGHTS = hermegauss(40)  # averages over the standard normal
+HERMITE_WEIGHTS = HERMITE_WEIGHTS / HERMITE_WEIGHTS.sum()
 SQRT_2PI = np.sqrt(2.0 * np.pi)
 
 
-class NormalLaw:
-    """Standard normal distribution."""
-
-    degrees_of_freedom, log_constant, range = np.inf, -np.log(SQRT_2PI), np.inf
-    table = np.empty((0, 4))
-
-    def cdf(self, z):
-        """Probability below ``z``."""
-        return ndtr(z)
-
-    def log_density(self, z):
-        """Log density at ``z``."""
-        return -0.5 * z * z + self.log_constant
-
-    def quantile(self, probability):
-        """Quantile function, the inverse of `cdf`."""
-        return ndtri(probability)
-
-
-class StudentTLaw:
-    """Student's t distribution.
-
-    Its distribution function is read from a table, a spline in ``v = (nu ln(1 + z^2/nu))^(1/2)``,
-    in which it is nearly that of the normal distribution (Wallace 1959). The error is below 1e-10.
-    """
-
-    range = RANGE
-
-    def __init__(self, degrees_of_freedom):
-        nu = self.degrees_of_freedom = degrees_of_freedom
-        v = np.linspace(-RANGE, RANGE, round(2 * RANGE * PER_UNIT) + 1)
-        z = np.copysign(np.sqrt(nu * np.expm1(v * v / nu)), v)
-        self.table = CubicSpline(v, stdtr(nu, z)).c[::-1].T.copy()  # lowest power first
-        self.log_constant = gammaln(0.5 * (nu + 1.0)) - gammaln(0.5 * nu) - 0.5 * np.log(nu * np.pi)
-
-    @classmethod
-    @lru_cache(maxsize=64)
-    def of(cls, degrees_of_freedom):
-        """Return the cached law; the normal law for infinite degrees of freedom."""
-        return NORMAL if np.isinf(degrees_of_freedom) else cls(degrees_of_freedom)
-
-    def cdf(self, z):
-        """Probability below ``z``."""
-        nu = self.degrees_of_freedom
-        v = np.copysign(np.sqrt(nu * np.log1p(z * z / nu)), z)
-        place = (np.clip(v, -RANGE, RANGE) + RANGE) * PER_UNIT
-        cell = np.minimum(place.astype(np.intp), len(self.table) - 1)
-        rest = (place - cell) / PER_UNIT
-        c0, c1, c2, c3 = (column.take(cell) for column in self.table.T)
-        return c0 + rest * (c1 + rest * (c2 + rest * c3))
-
-    def log_density(self, z):
-        """Log density at ``z``."""
-        nu = self.degrees_of_freedom
-        return self.log_constant - 0.5 * (nu + 1.0) * np.log1p(z * z / nu)
-
-    def quantile(self, probability):
-        """Quantile function, the inverse of `cdf`."""
-        return stdtrit(self.degrees_of_freedom, probability)
-
-
-NORMAL = NormalLaw()
-
-
-class Marginals(NamedTuple):
-    """Predictive distributions of single targets: a location-scale mixture of one law."""
+class Components(NamedTuple):
+    """Components of one law, such as `NormalLaw`, with weights that sum to 1 over all laws."""
 
     weights: np.ndarray  # (m,)
     means: np.ndarray  # (m, n, ...)
@@ -102,51 +38,76 @@ class Marginals(NamedTuple):
         return logsumexp(logs, axis=0, b=weights)
 
 
-def mixture_quantiles(tables, probabilities):
-    """Quantiles of a list of `Marginals`, ``(n, ...)`` for each probability.
+class Mixture(NamedTuple):
+    """Predictive distributions of single targets ``(n, ...)``: components of one law or several."""
 
-    Each row is solved by itself, to some 1e-8 of its standard deviation (where the density does not
-    vanish). All weights sum to 1.
-    """
-    found = tuple(np.empty(tables[0].means.shape[1:]) for _ in probabilities)
-    for rows, components, centre, spread in _blocks(tables):
-        for values, probability in zip(found, probabilities, strict=True):
-            quantiles = _quantile(components, centre, spread, probability)
-            values[rows] = quantiles.reshape(values[rows].shape)
-    return found
+    components: list
+
+    def cdf(self, x):
+        """Probability below ``x`` of shape (n, ...)."""
+        return sum(some.cdf(x) for some in self.components)
+
+    def log_density(self, x):
+        """Log density at ``x`` of shape (n, ...)."""
+        return logsumexp([some.log_density(x) for some in self.components], axis=0)
+
+    def mean_of(self, function):
+        """Mean of a function of each target, by Gauss-Hermite quadrature, under normal laws."""
+        total = 0.0
+        for some in self.components:
+            for z, share in zip(HERMITE_NODES, HERMITE_WEIGHTS, strict=True):
+                values = function(some.means + z * some.scales)
+                total = total + share * np.tensordot(some.weights, values, 1)
+        return total
+
+    def quantiles(self, probabilities):
+        """Quantiles ``(n, ...)`` for each probability.
+
+        Each row is solved by itself, to some 1e-8 of its standard deviation (where the density does
+        not vanish).
+        """
+        quantiles = tuple(np.empty(self._shape) for _ in probabilities)
+        for rows, laws, centre, spread in self._blocks():
+            for values, probability in zip(quantiles, probabilities, strict=True):
+                solution = _quantile(laws, centre, spread, probability)
+                values[rows] = solution.reshape(values[rows].shape)
+        return quantiles
+
+    def entropy(self):
+        """Differential entropies ``-int p ln p``, ``(n, ...)``, in nats.
+
+        The integral is a sum over nodes about the mean, whose spacing grows away from it: accurate
+        to some 1e-5, if components are not far narrower than the mixture.
+        """
+        entropies = np.empty(self._shape)
+        end = FARTHEST_NODES[all(np.isinf(c.law.degrees_of_freedom) for c in self.components)]
+        u = np.arange(-end, end + 0.5 * NODE_SPACING, NODE_SPACING)
+        for rows, laws, centre, spread in self._blocks():
+            at = [centre + spread * node for node in np.sinh(u)]
+            density = [_cdf_and_density(laws, x)[1] for x in at]
+            masses = np.cosh(u)[:, None] * density
+            terms = np.sum(masses * -np.log(density, where=masses > 0, out=masses * 0), axis=0)
+            entropies[rows] = np.reshape(terms / masses.sum(axis=0), entropies[rows].shape)
+        return entropies
+
+    @property
+    def _shape(self):
+        """Shape of the targets."""
+        return self.components[0].means.shape[1:]
+
+    def _blocks(self):
+        """Yield rows that fit into memory, their `_Rows` of every law, and moments of mixtures."""
+        n, *others = self._shape
+        n_components = sum(len(some.weights) for some in self.components)
+        step = max(1, BLOCK // (n_components * int(np.prod(others))))
+        for start in range(0, n, step):
+            rows = slice(start, start + step)
+            laws = _Rows.of(self.components, rows)
+            yield rows, laws, *_moments(laws)
 
 
-def mixture_entropy(tables):
-    """Differential entropies ``-int p ln p`` of a list of `Marginals`, ``(n, ...)``, in nats.
-
-    The integral is a sum over nodes about the mean, whose spacing grows away from it: accurate to
-    some 1e-5, if components are not far narrower than the mixture. All weights sum to 1.
-    """
-    found = np.empty(tables[0].means.shape[1:])
-    end = FARTHEST_NODES[all(table.law is NORMAL for table in tables)]
-    u = np.arange(-end, end + 0.5 * NODE_SPACING, NODE_SPACING)
-    for rows, components, centre, spread in _blocks(tables):
-        at = [centre + spread * node for node in np.sinh(u)]
-        density = [_cdf_and_density(components, x)[1] for x in at]
-        masses = np.cosh(u)[:, None] * density
-        entropies = np.sum(masses * -np.log(density, where=masses > 0, out=masses * 0), axis=0)
-        found[rows] = np.reshape(entropies / masses.sum(axis=0), found[rows].shape)
-    return found
-
-
-def _blocks(tables):
-    """Yield rows that fit into memory, their components, and the moments of their mixtures."""
-    n, *others = tables[0].means.shape[1:]
-    n_components = sum(len(table.weights) for table in tables)
-    step = max(1, BLOCK // (n_components * int(np.prod(others))))
-    for start in range(0, n, step):
-        rows = slice(start, start + step)
-        components = _Components.of(tables, rows)
-        yield rows, components, *_moments(components)
-
-
-class _Components(NamedTuple):
-    """Components of one law: weights ``(m,)``, means and inverse scales ``(r, m)`` of rows."""
+class _Rows(NamedTuple):
+    """Components of one law at some rows: weights ``(m,)``, means and inverse scales ``(r, m)``."""
 
     weights: np.ndarray
     means: np.ndarray
@@ -154,10 +115,10 @@ class _Components(NamedTuple):
     law: object
 
     @classmethod
-    def of(cls, tables, rows):
-        """Components of some rows, in a list of one item per law."""
+    def of(cls, components, rows):
+        """Join the components of every law in one item of a list."""
         laws = {}
-        for weights, means, scales, law in tables:
+        for weights, means, scales, law in components:
             arrays = means[:, rows], np.broadcast_to(scales, means.shape)[:, rows]
             flat = (np.reshape(array, (len(weights), -1)) for array in arrays)
             laws.setdefault(law, []).append((weights, *flat))
@@ -203,7 +164,7 @@ def _quantile(components, centre, spread, probability):
     score, square = ndtri(probability), (spread * ndtri(probability)) ** 2
     for weights, _, inverse, law in components:
         excess = law.quantile(probability) ** 2 - score**2
-        square = square + excess * (inverse**-2.0 @ weights) if law is not NORMAL else square
+        square = square + excess * (inverse**-2.0 @ weights)
     x = np.clip(centre + np.copysign(np.sqrt(square), score), low, high)
     return _solved(components, probability, x, low, high, FINE * spread)
 
@@ -254,12 +215,3 @@ def mixture_moments(weights, means, covariances):
     apart = means - mean
     spread = apart[..., :, None] * apart[..., None, :]
     return mean, np.tensordot(weights, covariances + spread, 1)
-
-
-def log_normal_density(residual, covariance):
-    """Log density ``ln N(residual; 0, covariance)`` for (..., p) and (..., p, p): shape (...)."""
-    factor = np.linalg.cholesky(covariance)
-    white = np.linalg.solve(factor, residual[..., None])[..., 0]
-    log_det = 2.0 * np.sum(np.log(np.diagonal(factor, axis1=-2, axis2=-1)), axis=-1)
-    dimension = residual.shape[-1]
-    return -0.5 * (np.sum(white**2, axis=-1) + log_det + dimension * np.log(2.0 * np.pi))
