@@ -339,8 +339,8 @@ def thin_training_set(
     X = prepare(X)
     _check_choice(n, len(X), price)
     ensemble, fit = model._gaussians, model._laplace.fit
-    pool = fit.pool[: len(model._shares)]
-    used = [m for (_, m), share in zip(pool, model._shares, strict=True) if share > 0]
+    pool = fit.pool[: len(model._laplace.shares)]
+    used = [m for (_, m), share in zip(pool, model._laplace.shares, strict=True) if share > 0]
     models = [
         prior_model(member, minimum.groups, minimum.hyper.alpha, log_rate(model))
         for member, minimum in zip(ensemble.parts, used, strict=True)

@@ -276,11 +276,11 @@ class _Search:
         if self.model._counts or ensemble.member_weights @ exact < SOME:
             return values
         Z = self.prepare(X)
-        found = cKDTree(measured_rows).query(Z, p=np.inf)[0] < NEAR / len(measured_rows)
+        near = cKDTree(measured_rows).query(Z, p=np.inf)[0] < NEAR / len(measured_rows)
         if len(chosen):
             distances = cKDTree(self.prepare(chosen)).query(Z, p=np.inf)[0]
-            found |= distances < NEAR_CHOSEN / len(measured_rows)
-        return values if found.all() else np.where(found, -np.inf, values)
+            near |= distances < NEAR_CHOSEN / len(measured_rows)
+        return values if near.all() else np.where(near, -np.inf, values)
 
     def score(self, chosen, rng):
         """Mean of the function, which is to be large, and acquisition function of rows.
@@ -350,16 +350,16 @@ class _Search:
             means, own = score(cloud)
             near.append((cloud, own))
             best, spread = cloud[np.argmax(means)], SHRINK * spread
-        found = []
+        improved = []
         for rows, own in ((pool, values), map(np.concatenate, zip(*near, strict=True))):
             order = np.argsort(-self.without_repeats(own, rows, chosen))[:N_STARTS]
-            found += [
+            improved += [
                 rows[order[0]],
                 *(_improved(score, start, low, width) for start in rows[order]),
             ]
-        found = np.array(found)
-        found = found[self.possible(found)]
-        return found[np.argmax(self.without_repeats(score(found)[1], found, chosen))]
+        improved = np.array(improved)
+        improved = improved[self.possible(improved)]
+        return improved[np.argmax(self.without_repeats(score(improved)[1], improved, chosen))]
 
     def _at(self, Z):
         """Predictive distribution at standardised rows, in units of y."""

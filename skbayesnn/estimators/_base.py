@@ -337,8 +337,8 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
         """Issue at most one warning about the fit, the first that applies.
 
         ``about_rows`` is a warning about the given rows. It comes first, as it explains whatever
-        else is wrong. A finding, the first sentence, that an earlier batch gave
-        with other numbers is not repeated.
+        else is wrong. A finding, the first sentence, that an earlier batch gave with other numbers
+        is not repeated.
         """
         warning = about_rows or self._warning_of_time() or self._warning()
         warning = warning or out_of_bounds(self) or self._warning_of_predictions()

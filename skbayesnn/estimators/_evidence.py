@@ -165,19 +165,13 @@ class EvidenceMLP(BayesianMLP):
         """
         if not hasattr(self, "_search"):
             check_is_fitted(self)
-        found = self._search()
-        self._search = None  # frees the precision matrices of all minima
-        return found
+        laplace, self._search = self._search(), None  # frees the precision matrices of all minima
+        return laplace
 
     @property
     def _gaussians(self):
         """Gaussian approximations of the minima with a share in the predictions."""
         return self._laplace.gaussians
-
-    @property
-    def _shares(self):
-        """Shares of all minima in the predictions by minima."""
-        return self._laplace.shares
 
     @property
     def _best(self):
@@ -200,36 +194,28 @@ class EvidenceMLP(BayesianMLP):
         minima, scale = self._laplace.minima, self._result.problem.log_scale
         return [
             self._as_network(m.network, m.theta, float(share), m.log_evidence + scale)
-            for m, share in zip(minima, self._shares, strict=True)
+            for m, share in zip(minima, self._laplace.shares, strict=True)
         ]
 
     @property
     def coefs_(self):
         """Weights of the best minimum, in the units of X and y."""
-        return self._best_weights[0]
+        return self._in_user_units(self._best.network, self._best.theta)[0]
 
     @property
     def intercepts_(self):
         """Biases of the best minimum, in the units of X and y."""
-        return self._best_weights[1]
-
-    @property
-    def _best_weights(self):
-        return self._in_user_units(self._best.network, self._best.theta)
+        return self._in_user_units(self._best.network, self._best.theta)[1]
 
     @property
     def coefs_std_(self):
         """Error bars of ``coefs_``, by Laplace's approximation."""
-        return self._best_deviations[0]
+        return self._units(self._best.network).split(self._posterior_of(0).std)[0]
 
     @property
     def intercepts_std_(self):
         """Error bars of ``intercepts_``, by Laplace's approximation."""
-        return self._best_deviations[1]
-
-    @property
-    def _best_deviations(self):
-        return self._units(self._best.network).split(self._posterior_of(0).std)
+        return self._units(self._best.network).split(self._posterior_of(0).std)[1]
 
     @property
     def evidence_report_(self):
@@ -242,14 +228,14 @@ class EvidenceMLP(BayesianMLP):
         Evidences are then densities of the original targets. Noise levels and ``gpe``, which would
         be in units of the transformed ones, are left out.
         """
-        found, result = self._laplace, self._result
+        laplace, result = self._laplace, self._result
         posterior, noise_std_of, shift = result.posed.posterior, self._noise_std_of, 0.0
         noise_std = getattr(self, "noise_std_", None)
         if log_slopes is not None:
             noise_std_of, noise_std, shift = lambda minimum: None, None, log_slopes
         scale = result.problem.log_scale + shift
-        minima = [replace(m, terms=replace(m.terms, target_scale=scale)) for m in found.minima]
-        reports = report_minima(result, minima, found.shares, noise_std_of)
+        minima = [replace(m, terms=replace(m.terms, target_scale=scale)) for m in laplace.minima]
+        reports = report_minima(result, minima, laplace.shares, noise_std_of)
         n_drawn, beside, network = 0, Counter(), self._best.network
         if self._predicts_by_draws:
             n_drawn, network = len(self._ensemble.member_weights), posterior.network
@@ -261,7 +247,7 @@ class EvidenceMLP(BayesianMLP):
         return EvidenceReport(
             log_evidence=result.log_evidence + shift,
             log_evidence_std=result.log_evidence_std,
-            laplace_log_evidence=found.fit.log_evidence + shift,
+            laplace_log_evidence=laplace.fit.log_evidence + shift,
             verdict=overall(reports[0].verdict, self._predictions, chosen and not result.drawn),
             minima=reports,
             n_targets=n_targets_of(posterior),
@@ -286,12 +272,12 @@ class EvidenceMLP(BayesianMLP):
     @property
     def posterior_(self):
         """Gaussian posteriors of the weights around all distinct minima."""
-        return OnDemand(len(self._shares), self._posterior_of)
+        return OnDemand(len(self._laplace.shares), self._posterior_of)
 
     def _posterior_of(self, index):
         fit = self._laplace.fit
         (posterior, minimum), settings = fit.pool[index], fit.posed.settings
-        share = float(self._shares[index])
+        share = float(self._laplace.shares[index])
         own, noise = own_posterior(posterior, minimum), None
         if minimum.noise is not None:
             units = self._noise_units(minimum.noise.network)

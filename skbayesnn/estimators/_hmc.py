@@ -219,18 +219,18 @@ class HMCMLP(BayesianMLP):
 
     def _warning(self):
         """Warning about the chains, or ``None``."""
-        found, sampled = self.diagnostics_, self._result.sampled
+        diagnostics, sampled = self.diagnostics_, self._result.sampled
         if sampled.interrupted:
-            message = f"Interrupted: the {found.n_draws} draws of each chain so far are kept"
+            message = f"Interrupted: the {diagnostics.n_draws} draws of each chain so far are kept"
             message += ", and log_evidence_ is nan." if self.measure_evidence else "."
-        elif self._sampler.kind == "stochastic_dynamics" and found.divergences:
+        elif self._sampler.kind == "stochastic_dynamics" and diagnostics.divergences:
             message = (
-                f"The dynamics are unstable ({found.divergences} trajectories diverged). "
+                f"The dynamics are unstable ({diagnostics.divergences} trajectories diverged). "
                 "Reduce sampler.step_size."
             )
-        elif not found.converged or found.stuck:
-            message = f"The chains have {found.verdict}. {found.advice}"
-            if self.measure_evidence and found.r_hat > ASTRAY:
+        elif not diagnostics.converged or diagnostics.stuck:
+            message = f"The chains have {diagnostics.verdict}. {diagnostics.advice}"
+            if self.measure_evidence and diagnostics.r_hat > ASTRAY:
                 message += " log_evidence_ is nan, because it is estimated from the chains."
         else:
             return None

@@ -210,15 +210,15 @@ class EvidenceSearch(LinkToSite, Delegating, MetaEstimatorMixin, BaseEstimator):
                 )
                 for i in some
             ]
-            found = {}
+            later = {}
             with progress.stage(stage, np.ones(len(calls))) as step:
                 for i, fit in zip(some, in_order(self.n_jobs, calls), strict=True):
                     number = f"[{i + 1}/{len(candidates)}] {labels[i]}"
                     step(f"{number}: {fit}" if progress.listens else None)
                     first = fits.get(i, Fit())
                     kept = first if fit.model is None and i in fits else fit
-                    found[i] = kept._replace(seconds=first.seconds + fit.seconds)
-            fits.update(found)
+                    later[i] = kept._replace(seconds=first.seconds + fit.seconds)
+            fits.update(later)
 
         fit_some("candidates", range(len(candidates)), FIRST_NOISE)
         near, noise = indices_to_refit(fits.values()), None
@@ -338,11 +338,11 @@ class Fit(NamedTuple):
 
     def __str__(self):
         """Format the progress line."""
-        found = "not tried" if self.timed_out else f"failed: {self.error}"
+        outcome = "not tried" if self.timed_out else f"failed: {self.error}"
         if self.model is not None:
             row = describe(self.model)
-            found = f"log evidence {row['log_evidence']:.2f}, {row['verdict']}"
-        return f"{found} ({self.seconds:.1f} s)"
+            outcome = f"log evidence {row['log_evidence']:.2f}, {row['verdict']}"
+        return f"{outcome} ({self.seconds:.1f} s)"
 
 
 def has_automatic_noise(model):

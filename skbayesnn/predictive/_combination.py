@@ -167,12 +167,12 @@ def member_of(posterior, minimum, settings):
 
     The posterior is that of the network before pruning, with the training rows.
     """
-    beta, found = minimum.hyper.beta[None], minimum.noise
-    if found is None:
+    beta, net = minimum.hyper.beta[None], minimum.noise
+    if net is None:
         noise = noise_of(minimum.likelihood, beta)
     else:
-        state, log_range = found.theta[None], settings.free.beta_prior.log_range
-        noise = noise_of(minimum.likelihood, beta, state, found.network, log_range, found.precision)
+        state, log_range = net.theta[None], settings.free.beta_prior.log_range
+        noise = noise_of(minimum.likelihood, beta, state, net.network, log_range, net.precision)
     member = Member(minimum.network, minimum.theta, minimum.precision, noise)
     if noise is not None:
         return member

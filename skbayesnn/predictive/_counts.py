@@ -290,14 +290,14 @@ class CountEnsemble(Ensemble):
             large = (mean >= LARGE_MEAN) & (mean + 5.0 * np.sqrt(spread + within) > N_VALUES)
             large &= self._mixed(laws.dispersions) <= SMALL_DISPERSION
             small, large = np.flatnonzero(~large), np.flatnonzero(large)
-            found = []
+            results = []
             if len(small):
-                found.append(list(of_groups(*self._groups(laws.of_rows(small), omitted))))
+                results.append(list(of_groups(*self._groups(laws.of_rows(small), omitted))))
             if len(large):
                 roots = laws.of_rows(large).roots(self.member_weights)
-                found.append(list(of_roots(roots)))
+                results.append(list(of_roots(roots)))
             order = np.argsort(np.concatenate([small, large]))
-            return tuple(np.concatenate(some)[order] for some in zip(*found, strict=True))
+            return tuple(np.concatenate(some)[order] for some in zip(*results, strict=True))
 
         return self._over_laws(by_size, X, errors)
 

@@ -13,10 +13,9 @@ class _Censored:
     def pointwise(self, y, outputs, covariances, X, known=None):
         """Predict as `GaussianNoise.pointwise`; ``known`` are sides, see `CensoredGaussian`.
 
-        A limit has the log probability
-        of the values that it allows, and the distribution function in their middle. A mean among
-        these values is put at the limit, where it has no error. Outputs of a row with a limit count
-        as independent.
+        A limit has the log probability of the values that it allows, and the distribution function
+        in their middle. A mean among these values is put at the limit, where it has no error.
+        Outputs of a row with a limit count as independent.
         """
         logs, mean, cdf, variance = super().pointwise(y, outputs, covariances, X)
         limit, (shares, spreads) = known != 0.0, self.mixture(X)

@@ -215,12 +215,12 @@ class Member(Part):
 
     def gradient_moments(self, X):
         """Derivatives, and their variances ``G A^-1 G^T``, with ``G`` the `mixed_jacobian`."""
-        found = []
+        pieces = []
         for mean, factors in self._slopes(X):
             G = mixed_jacobian(factors)
             variances = self.precision.project(G.reshape(-1, 1, G.shape[-1]))
-            found.append((mean, variances.reshape(G.shape[:-1])))
-        return tuple(np.concatenate(blocks)[None] for blocks in zip(*found, strict=True))
+            pieces.append((mean, variances.reshape(G.shape[:-1])))
+        return tuple(np.concatenate(blocks)[None] for blocks in zip(*pieces, strict=True))
 
     def draw_gradients(self, X, rng, size):
         deviations, parts = self.precision.draw(rng, size), []
@@ -348,8 +348,7 @@ class Draws(Part):
         return self.theta[chosen].astype(float)
 
     def _slopes(self, theta, X):
-        found = of_networks(input_jacobian, self.network, theta, X, order=1)
-        return self._relative(found)
+        return self._relative(of_networks(input_jacobian, self.network, theta, X, order=1))
 
     def probabilities(self, X, moderated):
         """Mean class probabilities; ``moderated=False``: those of the draw of highest density."""
@@ -401,8 +400,8 @@ class GivenHidden(Draws):
             variances = OutputLayer(*layers).variances(trace.inputs[-1])
             return np.stack([trace.outputs, variances], axis=-1)
 
-        found = of_networks(moments, self.network, self.theta, X, others=self.layers)
-        return found[..., 0], found[..., 1]
+        both = of_networks(moments, self.network, self.theta, X, others=self.layers)
+        return both[..., 0], both[..., 1]
 
     def moments(self, X):
         f, variances = self._moments(X)
@@ -435,11 +434,12 @@ class GivenHidden(Draws):
         def variances(trace, *layers):
             slopes = mixed_factors(trace)[-1].tangents  # of the hidden units, (m, n, d, width)
             flat = slopes.reshape(len(slopes), -1, slopes.shape[-1])
-            found = OutputLayer(*layers).variances(flat).reshape(*slopes.shape[:-1], -1)
-            return np.swapaxes(found, -1, -2)
+            values = OutputLayer(*layers).variances(flat).reshape(*slopes.shape[:-1], -1)
+            return np.swapaxes(values, -1, -2)
 
-        found = of_networks(variances, self.network, self.theta, X, 2, self.layers)
-        return self.gradients(X), found
+        return self.gradients(X), of_networks(
+            variances, self.network, self.theta, X, 2, self.layers
+        )
 
     def whitened(self, X):
         """Outputs as ``mean + V z``, with exact mean and variances, and correlations of draws."""

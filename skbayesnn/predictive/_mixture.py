@@ -187,13 +187,13 @@ def _solved(components, probability, x, low, high, narrow):
             missing = ndtri(probability) - score
             new = at + missing * (np.exp(-0.5 * score * score) / SQRT_2PI) / density
             inside = (new >= low[left]) & (new <= high[left])
-            found = inside & (np.abs(missing) ** 3 <= CLOSE * last[left] ** 2)
+            solved = inside & (np.abs(missing) ** 3 <= CLOSE * last[left] ** 2)
         last[left] = np.where(inside, np.minimum(np.abs(missing), 1.0), 0.0)
         x[left] = np.where(inside, new, 0.5 * (low[left] + high[left]))
-        found |= (high[left] - low[left] <= narrow[left]) | (x[left] == at)
-        if found.all():
+        solved |= (high[left] - low[left] <= narrow[left]) | (x[left] == at)
+        if solved.all():
             break
-        components, left = [component.of_rows(~found) for component in components], left[~found]
+        components, left = [component.of_rows(~solved) for component in components], left[~solved]
     return x
 
 
@@ -201,8 +201,8 @@ def _cdf_and_density(components, x):
     """Distribution function and density of the mixture, ``(r,)``."""
     total = np.zeros((2, len(x)))
     for component in components:
-        found = compiled_mixture(x, *component)
-        total += component.cdf_and_density(x) if found is None else found
+        pair = compiled_mixture(x, *component)
+        total += component.cdf_and_density(x) if pair is None else pair
     return total
 
 

@@ -201,14 +201,14 @@ def agreement(X, same):
     some = np.linspace(0, len(X) - 1, min(len(X), COMPARED)).astype(int)
     weight = np.ones(len(X))
     Z = Scaling.standard(X, weight).without_far_rows(X, weight).transform(X)
-    found = [_kappa(same[some], _of_nearest(Z, same, some))]
+    kappas = [_kappa(same[some], _of_nearest(Z, same, some))]
     if len(some) >= FEWEST_ROWS:
         halves, theirs = (some[::2], some[1::2]), []
         for own, others in (halves, halves[::-1]):
             scores = _linear_scores(Z[own], Z[others], same[others])
             theirs.append(_of_nearest(scores, same[own], np.arange(len(own))))
-        found.append(_kappa(same[np.concatenate(halves)], np.concatenate(theirs)))
-    return max(found)
+        kappas.append(_kappa(same[np.concatenate(halves)], np.concatenate(theirs)))
+    return max(kappas)
 
 
 def _of_nearest(Z, same, rows):

@@ -206,14 +206,16 @@ class PredictiveDistribution(Distribution):
             Lower-tail probabilities, between 0 and 1.
         """
         q = probabilities(q, "q")
-        found = self.ensemble.quantiles(self.X, q.ravel(), self.errors)
-        found = np.stack([self._shaped(self.scaling.inverse(some)) for some in found], axis=-1)
-        return found.reshape(*found.shape[:-1], *q.shape)
+        quantiles = self.ensemble.quantiles(self.X, q.ravel(), self.errors)
+        quantiles = np.stack(
+            [self._shaped(self.scaling.inverse(some)) for some in quantiles], axis=-1
+        )
+        return quantiles.reshape(*quantiles.shape[:-1], *q.shape)
 
     def entropy(self) -> Array:
         """Compute the differential entropy in nats, by a sum over nodes about the mean."""
-        found = self.ensemble.entropy(self.X, self.errors)
-        return self._shaped(found + np.log(self.scaling.scale))
+        entropy = self.ensemble.entropy(self.X, self.errors)
+        return self._shaped(entropy + np.log(self.scaling.scale))
 
     def expect(self, function: Callable[..., Any]) -> tuple[Array, Array]:
         """Compute mean and standard deviation of a function of the target, such as a cost.

@@ -304,8 +304,7 @@ class Regression(Predictions, RegressorMixin):
 
     def _functions(self, draws):
         """Convert ``(size, n, n_outputs)`` in standardised units to the shape of `sample_y`."""
-        values = np.moveaxis(self._y_scaling.inverse(draws), 0, -1)
-        return values[:, 0] if self._y_is_1d else values
+        return self._shaped(np.moveaxis(self._y_scaling.inverse(draws), 0, -1))
 
     def _shaped(self, values):
         """Drop the axis of outputs if y had none."""

@@ -287,11 +287,11 @@ class RegressionFit(Regression):
         super()._keep_common(result)
         kind = self._noise.kind
         self.noise_model_ = "shared" if kind == "shared" else result.noise
-        found = result.noise_log_evidences
+        log_evidences = result.noise_log_evidences
         if result.noise == "student_t" and self._outliers.any():  # not chosen by evidence
-            found = {result.noise: result.log_evidence}
-        if kind == "auto" and found:
-            self.noise_log_evidences_ = found
+            log_evidences = {result.noise: result.log_evidence}
+        if kind == "auto" and log_evidences:
+            self.noise_log_evidences_ = log_evidences
 
 
 def _variances(errors, y_scaling, likelihood, free, values):
