@@ -290,10 +290,7 @@ class Draws(Part):
         noise = self.noise and self.noise.of(slice(size))
         return replace(self, theta=self.theta[:size], noise=noise)
 
-    @property
-    def n_unknowns(self):
-        """Number of deviations from the mean."""
-        return len(self.theta)
+    n_unknowns = size  # number of deviations from the mean
 
     @property
     def doubles_per_row(self):
