@@ -6,8 +6,7 @@ from scipy.optimize import brentq
 from scipy.special import ndtr, stdtr
 
 from skbayesnn.predictive._mixture import Components, Mixture
-from skbayesnn.predictive._noise import NORMAL
-from skbayesnn.predictive._student_t import StudentTLaw
+from skbayesnn.predictive._student_t import NORMAL, StudentTLaw
 
 WEIGHTS = np.array([0.5, 0.3, 0.2])
 MEANS = np.array([[-1.0, 0.0], [2.0, 3.0], [0.5, -40.0]])
@@ -55,9 +54,8 @@ def many_draws(rng, kind, m=2000, n=4):
 def test_quantiles_of_many_components_against_root_finding(kind):
     tables = many_draws(np.random.default_rng(0), kind)
     probabilities = [1e-3, 0.025, 0.5, 0.8, 0.975]
-    for probability, found in zip(
-        probabilities, Mixture(tables).quantiles(probabilities), strict=True
-    ):
+    quantiles = Mixture(tables).quantiles(probabilities)
+    for probability, found in zip(probabilities, quantiles, strict=True):
         for row in range(4):
             exact, sd = by_root_finding(tables, probability, row)
             assert abs(found[row] - exact) < 1e-7 * sd
