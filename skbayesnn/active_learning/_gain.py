@@ -159,10 +159,9 @@ def log_rate(model):
 def _gains_by_draws(model, question, X):
     """Mutual information between predictions and drawn networks."""
     (draws,) = model._ensemble.parts
-    points = np.empty((0, X.shape[1])) if question.X_interest is None else question.X_interest
+    points, gains = X[:0] if question.X_interest is None else question.X_interest, []
     blocks = row_blocks(len(points), draws.doubles_per_row)
-    p_points = [class_probabilities(draws.outputs(points[rows])) for rows in blocks]
-    gains = []
+    q = [class_probabilities(draws.outputs(points[rows])) for rows in blocks]
     width = max(draws.doubles_per_row, len(points) * max(2, model.n_outputs_) ** 2)
     for rows in row_blocks(len(X), width):
         f = draws.outputs(X[rows])
@@ -172,8 +171,8 @@ def _gains_by_draws(model, question, X):
         elif question.kind == "total":
             gains.append(total_information(class_probabilities(f)))
         else:
-            both = class_probabilities(f), np.concatenate(p_points, axis=1)
-            gains.append(averaged(drawn_information(*both), question))
+            marginal = drawn_information(class_probabilities(f), np.concatenate(q, axis=1))
+            gains.append(averaged(marginal, question))
     return np.concatenate(gains)
 
 
@@ -340,8 +339,8 @@ def thin_training_set(
     X = prepare(X)
     _check_choice(n, len(X), price)
     ensemble, fit = model._gaussians, model._laplace.fit
-    pool = fit.pool[: len(model._shares)]
-    used = [m for (_, m), share in zip(pool, model._shares, strict=True) if share > 0]
+    pool = fit.pool[: len(model._laplace.shares)]
+    used = [m for (_, m), share in zip(pool, model._laplace.shares, strict=True) if share > 0]
     models = [
         prior_model(member, minimum.groups, minimum.hyper.alpha, log_rate(model))
         for member, minimum in zip(ensemble.parts, used, strict=True)

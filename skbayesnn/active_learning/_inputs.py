@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 from skbayesnn.estimators import BayesianMLP
 from skbayesnn.estimators._hmc import HMCMLP
 from skbayesnn.estimators._pipeline import before_final_step, final_step
+from skbayesnn.estimators.inputs._parameters import one_of
 from skbayesnn.estimators.inputs._rows import checked_weights
 
 QUANTITIES = ("total", "marginal", "joint", "mean_marginal", "predicted_target", "q_optimal")
@@ -72,10 +73,8 @@ def pose(model, prepare, X_interest, interest_weight, kind, method):
     """Check the requested kind of gain and its arguments, and return the `Question`."""
     if kind is None:
         kind = "total" if X_interest is None else "mean_marginal"
-    for name, value, options in (("kind", kind, QUANTITIES), ("method", method, METHODS)):
-        if not (isinstance(value, str) and value in options):
-            options = ", ".join(map(repr, options))
-            raise ValueError(f"{name} must be one of {options}; got {value!r}.")
+    one_of(kind, "kind", QUANTITIES)
+    one_of(method, "method", METHODS)
     if X_interest is None and interest_weight is not None:
         raise ValueError("interest_weight can be used only with X_interest.")
     if is_classifier(model) and kind in REGRESSION_ONLY:

@@ -9,6 +9,7 @@ from scipy.special import erfcx, ndtr
 from scipy.stats import qmc
 from sklearn.utils import check_array
 
+from skbayesnn._docs import documented
 from skbayesnn._typing import Array, Estimator, RandomState
 from skbayesnn.active_learning._gain import linear_models
 from skbayesnn.active_learning._inputs import resolve
@@ -178,13 +179,12 @@ def log_expected_improvement(mean: Array, std: Array, best: float) -> Array:
         return np.log(std) + np.where(z > FAR, close, distant)
 
 
+@documented(log_expected_improvement.__doc__ or "")
 def upper_confidence_bound(mean: Array, std: Array, best: float) -> Array:
     """Upper end ``mean + 2 std`` of an interval of the function (Srinivas et al. 2010).
 
     Parameters
     ----------
-    mean, std : ndarray of shape (n,)
-        Mean and standard deviation of the function, which is to be large.
     best : float
         Not used.
 
@@ -264,13 +264,7 @@ class _Search:
         """Mask of the rows that the constraint allows."""
         if self.constraint is None:
             return np.ones(len(X), dtype=bool)
-        allowed = np.asarray(self.constraint(X), dtype=bool)
-        if allowed.shape != (len(X),):
-            raise ValueError(
-                f"constraint must return {len(X)} booleans, one per row; it returned shape "
-                f"{allowed.shape}."
-            )
-        return allowed
+        return _per_row("constraint", "booleans", np.asarray(self.constraint(X), dtype=bool), X)
 
     def without_repeats(self, values, X, chosen):
         """Set values of rows next to a measured or chosen one to ``-inf``, unless all are.
@@ -282,11 +276,11 @@ class _Search:
         if self.model._counts or ensemble.member_weights @ exact < SOME:
             return values
         Z = self.prepare(X)
-        found = cKDTree(measured_rows).query(Z, p=np.inf)[0] < NEAR / len(measured_rows)
+        near = cKDTree(measured_rows).query(Z, p=np.inf)[0] < NEAR / len(measured_rows)
         if len(chosen):
             distances = cKDTree(self.prepare(chosen)).query(Z, p=np.inf)[0]
-            found |= distances < NEAR_CHOSEN / len(measured_rows)
-        return values if found.all() else np.where(found, -np.inf, values)
+            near |= distances < NEAR_CHOSEN / len(measured_rows)
+        return values if near.all() else np.where(near, -np.inf, values)
 
     def score(self, chosen, rng):
         """Mean of the function, which is to be large, and acquisition function of rows.
@@ -315,19 +309,11 @@ class _Search:
             if pending is not None:
                 std = std * np.sqrt(self.left(Z, pending))
             values = np.asarray(self.function(mean, std, best))
-            if values.shape != (len(X),) or np.any(np.isnan(values)):
-                raise ValueError(
-                    f"acquisition must return {len(X)} numbers, one per row; it returned "
-                    f"{values!r}."
-                )
+            _per_row("acquisition", "numbers", values, X, ~np.isnan(values))
             if self.cost is None:
                 return mean, values
             cost = np.asarray(self.cost(X), dtype=float)
-            if cost.shape != (len(X),) or not np.all((cost > 0) & np.isfinite(cost)):
-                raise ValueError(
-                    f"cost must return {len(X)} positive numbers, one per row; it returned "
-                    f"{cost!r}."
-                )
+            _per_row("cost", "positive numbers", cost, X, (cost > 0) & np.isfinite(cost))
             return mean, values - np.log(cost)
 
         return score
@@ -364,20 +350,29 @@ class _Search:
             means, own = score(cloud)
             near.append((cloud, own))
             best, spread = cloud[np.argmax(means)], SHRINK * spread
-        found = []
+        improved = []
         for rows, own in ((pool, values), map(np.concatenate, zip(*near, strict=True))):
             order = np.argsort(-self.without_repeats(own, rows, chosen))[:N_STARTS]
-            found += [
+            improved += [
                 rows[order[0]],
                 *(_improved(score, start, low, width) for start in rows[order]),
             ]
-        found = np.array(found)
-        found = found[self.possible(found)]
-        return found[np.argmax(self.without_repeats(score(found)[1], found, chosen))]
+        improved = np.array(improved)
+        improved = improved[self.possible(improved)]
+        return improved[np.argmax(self.without_repeats(score(improved)[1], improved, chosen))]
 
     def _at(self, Z):
         """Predictive distribution at standardised rows, in units of y."""
         return PredictiveDistribution(self.model._ensemble, Z, self.model._y_scaling, True)
+
+
+def _per_row(name, what, values, X, valid=True):
+    """Return what a user's function gives for rows; raise unless it has the right form."""
+    if values.shape != (len(X),) or not np.all(valid):
+        raise ValueError(
+            f"{name} must return {len(X)} {what}, one per row; it returned {values!r}."
+        )
+    return values
 
 
 def _improved(score, start, low, width):

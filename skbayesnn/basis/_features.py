@@ -232,9 +232,10 @@ class RadialBasisFeatures(BasisFeatures):
 
     With one input the centres ``x_h`` are equally spaced over the range of the training data. With
     several they are training rows: first the one nearest the middle of the ranges, then always the
-    row farthest from the centres so far (Gonzalez 1985), so that they cover the data evenly and no
-    random numbers are needed. Distances are Euclidean; inputs in different units should be scaled
-    beforehand.
+    row farthest from the centres so far (Gonzalez 1985, "Clustering to minimize the maximum
+    intercluster distance", Theoretical Computer Science 38), so that they cover the data evenly and
+    no random numbers are needed. Distances are Euclidean; inputs in different units should be
+    scaled beforehand.
 
     Parameters
     ----------
@@ -258,28 +259,13 @@ class RadialBasisFeatures(BasisFeatures):
     -----
     Far from all centres the functions vanish, and a model returns to its intercept.
 
-    References
-    ----------
-    D. J. C. MacKay (1992), Bayesian Methods for Adaptive Models, PhD thesis, California Institute
-    of Technology, chapter 2; "Bayesian interpolation", Neural Computation 4.
-
-    T. F. Gonzalez (1985), "Clustering to minimize the maximum intercluster distance", Theoretical
-    Computer Science 38.
-
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn.pipeline import make_pipeline
-    >>> from skbayesnn import EvidenceMLPRegressor
     >>> from skbayesnn.basis import RadialBasisFeatures
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.uniform(-3, 3, (60, 1))
-    >>> y = np.sin(X[:, 0]) + 0.1 * rng.standard_normal(60)
-    >>> model = make_pipeline(
-    ...     RadialBasisFeatures(60, width=1.0), EvidenceMLPRegressor((), standardize=False)
-    ... ).fit(X, y)
-    >>> bool(abs(model.predict([[0.5]])[0] - np.sin(0.5)) < 0.1)
-    True
+    >>> features = RadialBasisFeatures(3, width=2.0).fit(np.arange(5.0)[:, None])
+    >>> features.centers_.ravel(), features.transform([[2.0]]).round(2)
+    (array([0., 2., 4.]), array([[0.3, 0.5, 0.3]]))
     """
 
     n_centers: int = 60
@@ -295,7 +281,11 @@ class RadialBasisFeatures(BasisFeatures):
 
     def _learn(self, X):
         if self.centers is not None:
-            self.centers_ = self._given_centers(X.shape[1])
+            self.centers_ = check_array(self.centers, dtype=np.float64, input_name="centers")
+            if self.centers_.shape[1] != X.shape[1]:
+                raise ValueError(
+                    f"centers must have {X.shape[1]} columns; got {self.centers_.shape[1]}."
+                )
         elif X.shape[1] == 1:
             low, high = X.min(), X.max()  # both are centres, or their middle is the only one
             ends = [low, high] if self.n_centers > 1 else [0.5 * low + 0.5 * high]
@@ -305,12 +295,6 @@ class RadialBasisFeatures(BasisFeatures):
         spread = np.sqrt(np.sum(np.var(self.centers_, axis=0)))
         automatic = 0.5 * spread if spread > 0 else 1.0
         self.width_ = float(self.width if isinstance(self.width, numbers.Real) else automatic)
-
-    def _given_centers(self, n_features):
-        centers = check_array(self.centers, dtype=np.float64, input_name="centers")
-        if centers.shape[1] != n_features:
-            raise ValueError(f"centers must have {n_features} columns; got {centers.shape[1]}.")
-        return centers
 
     def _values(self, X):
         values = cdist(X / self.width_, self.centers_ / self.width_, "sqeuclidean")

@@ -51,17 +51,15 @@ class CalibrationDisplay(Display):
 
     Examples
     --------
-    >>> import numpy as np
+    >>> from sklearn.datasets import load_diabetes
     >>> from skbayesnn import EvidenceMLPRegressor
     >>> from skbayesnn.displays import CalibrationDisplay
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.uniform(-2, 2, (90, 1))
-    >>> y = X[:, 0] + 0.1 * rng.standard_normal(90)
-    >>> model = EvidenceMLPRegressor((), random_state=0).fit(X[:40], y[:40])
-    >>> CalibrationDisplay.from_estimator(model, X[40:], y[40:]).pit.shape
-    (50, 1)
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = EvidenceMLPRegressor((), noise="constant").fit(X[:200], y[:200])
+    >>> CalibrationDisplay.from_estimator(model, X[200:], y[200:]).pit.shape
+    (242, 1)
     >>> CalibrationDisplay.from_estimator(model).pit.shape  # training rows, each left out
-    (40, 1)
+    (200, 1)
     """
 
     pit: Array

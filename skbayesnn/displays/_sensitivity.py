@@ -36,16 +36,14 @@ class SensitivityDisplay(Display):
 
     Examples
     --------
-    >>> import numpy as np
+    >>> from sklearn.datasets import load_diabetes
     >>> from skbayesnn import EvidenceMLPRegressor
     >>> from skbayesnn.displays import SensitivityDisplay
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.standard_normal((60, 3))
-    >>> y = X[:, 1] + 0.1 * rng.standard_normal(60)
+    >>> X, y = load_diabetes(return_X_y=True)
     >>> model = EvidenceMLPRegressor((), noise="constant").fit(X, y)
     >>> display = SensitivityDisplay.from_estimator(model, X)
     >>> display.ax_.get_yticklabels()[0].get_text()
-    'x1'
+    'x2'
     """
 
     indices: Sequence[Array]
@@ -74,9 +72,9 @@ class SensitivityDisplay(Display):
         **options
             Options of `sobol_indices`.
         """
-        found = [np.atleast_2d(some) for some in sobol_indices(estimator, X, **options)]
-        output = output_index(output, len(found[0]))
-        indices = tuple(some[output] for some in found)
+        of_outputs = [np.atleast_2d(some) for some in sobol_indices(estimator, X, **options)]
+        output = output_index(output, len(of_outputs[0]))
+        indices = tuple(some[output] for some in of_outputs)
         return cls(indices, feature_names(estimator, X)).plot(ax)
 
     def plot(self, ax: Axes = None) -> Self:

@@ -6,11 +6,10 @@ from skbayesnn.estimators._conformal import conformal_interval
 from skbayesnn.estimators._evidence_estimators import EvidenceMLPClassifier, EvidenceMLPRegressor
 from skbayesnn.estimators._hmc_estimators import HMCMLPClassifier, HMCMLPRegressor
 from skbayesnn.estimators._pipeline import predictive_distribution
-from skbayesnn.estimators._weights import DrawnPosterior, GaussianPosterior
+from skbayesnn.estimators._weights import DrawnPosterior, FittedNetwork, GaussianPosterior
 from skbayesnn.estimators.inputs._settings import Noise, Prior, Sampler, Solver
 from skbayesnn.estimators.predictions._categorical import CategoricalDistribution
 from skbayesnn.estimators.predictions._distribution import CountDistribution, PredictiveDistribution
-from skbayesnn.estimators.tasks._networks import FittedNetwork
 
 __all__ = [
     "AveragedClassifier",

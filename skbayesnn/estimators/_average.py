@@ -87,15 +87,10 @@ class AveragedRegressor(Regression, _Average):
     >>> import numpy as np
     >>> from skbayesnn import EvidenceMLPRegressor
     >>> from skbayesnn.estimators import AveragedRegressor
-    >>> X = np.linspace(-2, 2, 30)[:, None]
-    >>> y = np.sin(2 * X[:, 0]) + 0.1 * np.random.default_rng(0).standard_normal(30)
-    >>> models = [
-    ...     EvidenceMLPRegressor(units, n_restarts=1, random_state=0).fit(X, y)
-    ...     for units in [(2,), (4,)]
-    ... ]
+    >>> X, y = np.arange(30.0)[:, None], np.arange(30.0) % 7
+    >>> models = [EvidenceMLPRegressor((), prior=p).fit(X, y) for p in ("single", "layer")]
     >>> both = AveragedRegressor(models, weights=np.array([0.5, 0.5]))
-    >>> means = [model.predict(X) for model in models]
-    >>> np.allclose(both.predict(X), np.mean(means, axis=0))
+    >>> np.allclose(both.predict(X), np.mean([model.predict(X) for model in models], axis=0))
     True
     """
 
@@ -136,10 +131,7 @@ class AveragedClassifier(Classification, _Average):
     >>> from skbayesnn.estimators import AveragedClassifier
     >>> X = np.linspace(-2, 2, 30)[:, None]
     >>> y = np.where(X[:, 0] > 1, "far", "near")
-    >>> models = [
-    ...     EvidenceMLPClassifier(units, n_restarts=1, random_state=0).fit(X, y)
-    ...     for units in [(2,), (3,)]
-    ... ]
+    >>> models = [EvidenceMLPClassifier((), prior=p).fit(X, y) for p in ("single", "layer")]
     >>> both = AveragedClassifier(models, weights=np.array([0.5, 0.5]))
     >>> both.predict([[0.0], [2.0]])
     array(['near', 'far'], dtype='<U4')

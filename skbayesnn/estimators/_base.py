@@ -18,8 +18,9 @@ from sklearn.utils.validation import check_is_fitted
 from skbayesnn._data import Scaling, canonical_rows, check_magnitudes, far_columns, standardised
 from skbayesnn._docs import documented
 from skbayesnn._threads import blas_threads
-from skbayesnn.estimators._weights import WeightUnits, weight_names
+from skbayesnn.estimators._weights import FittedNetwork, WeightUnits, weight_names
 from skbayesnn.estimators.inputs._callbacks import (
+    FRAMES,
     CallbackSupportMixin,
     progress_of,
     reporting_to_callbacks,
@@ -31,11 +32,10 @@ from skbayesnn.estimators.inputs._prior import (
     out_of_bounds,
     with_prior,
 )
-from skbayesnn.estimators.inputs._rows import checked_weights, trouble_with_weights, validated
+from skbayesnn.estimators.inputs._rows import checked_weights, validated, warning_of_weights
 from skbayesnn.estimators.inputs._sequential import earlier_of_prior
 from skbayesnn.estimators.inputs._settings import Noise, Prior, opened
 from skbayesnn.estimators.predictions._function import FittedFunction
-from skbayesnn.estimators.tasks._networks import FittedNetwork
 from skbayesnn.inference import (
     Deadline,
     Limits,
@@ -90,11 +90,11 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
     """Common part of all estimators.
 
     An engine (evidence, sampling) adds ``_infer``, which makes a result of a problem, ``_keep``,
-    which sets the fitted attributes, and ``_trouble``, which returns a warning. A task (regression,
-    classification) adds checks of targets and methods that predict. A fitted estimator holds the
-    scalings, the engine's result (``_result``), the ensemble that predicts (``_ensemble``), and one
-    of networks with a Gaussian around each (``_gaussians``; drawn networks are Gaussians of no
-    width), which have most probable weights and are linear in their deviations.
+    which sets the fitted attributes, and ``_warning``, which returns one or ``None``. A task
+    (regression, classification) adds checks of targets and methods that predict. A fitted estimator
+    holds the scalings, the engine's result (``_result``), the ensemble that predicts
+    (``_ensemble``), and one of networks with a Gaussian around each (``_gaussians``; drawn networks
+    are Gaussians of no width), which have most probable weights and are linear in their deviations.
 
     Examples
     --------
@@ -173,22 +173,23 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
                 hidden_layer_sizes = earlier.learnt.network.hidden_layer_sizes
                 attributes, previous = attributes | earlier.attributes, None
             waiting = vars(self).pop("_waiting", None)  # rows of batches too small for a fit
-            if batch is not None and waiting is not None:
+            waiting = None if batch is None else waiting
+            if waiting is not None:
                 attributes = waiting.attributes | attributes
             vars(self).update(attributes)
             checked = self._check_rows(X, y, *of_rows)
-            trouble = trouble_with_weights(checked[2], checked[1])
-            if batch is not None and waiting is not None:
+            warning = warning_of_weights(checked[2], checked[1])
+            if waiting is not None:
                 checked = waiting.joined(checked)
             rows = self._canonical(*checked)
             self._check_domain(rows, attributes)
             if rows.look is not None:
                 only_linear = rows.look.hides_structure and hidden_layer_sizes == "auto"
                 noise_is_chosen = self._noise.kind == "auto"
-                trouble = trouble or rows.look.trouble(rows.y, noise_is_chosen, only_linear)
+                warning = warning or rows.look.warning(rows.y, noise_is_chosen, only_linear)
                 hidden_layer_sizes = () if only_linear else hidden_layer_sizes
             if earlier is None and self.standardize:
-                trouble = trouble or self._trouble_with_inputs(rows)
+                warning = warning or self._warning_of_inputs(rows)
             problem = self._pose(rows, hidden_layer_sizes, earlier)
             if not _are_enough(rows, problem, hidden_layer_sizes):
                 if batch is None or earlier is not None:
@@ -201,11 +202,11 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
                 self._infer_and_keep(revised, rows, hidden_layer_sizes, previous, False)
             if batch is not None:
                 self._add_up(earlier)
-                trouble = self._wait(checked, problem, earlier) or trouble
+                warning = self._wait(checked, problem, earlier) or warning
             for part in self._ensemble.parts:
                 if not np.all(np.isfinite(part.outputs(problem.X[:1]))):
                     raise ValueError(TOO_EXTREME)
-            self._warn(trouble, batch is not None)
+            self._warn(warning, batch is not None)
         return self
 
     def _infer_and_keep(self, problem, rows, hidden_layer_sizes, previous, is_batch):
@@ -335,48 +336,47 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
     def _warn(self, about_rows=None, in_batches=False):
         """Issue at most one warning about the fit, the first that applies.
 
-        ``about_rows`` is a warning about the given rows, with its category. It comes first, as it
-        explains whatever else is wrong. A finding, the first sentence, that an earlier batch gave
-        with other numbers is not repeated.
+        ``about_rows`` is a warning about the given rows. It comes first, as it explains whatever
+        else is wrong. A finding, the first sentence, that an earlier batch gave with other numbers
+        is not repeated.
         """
-        trouble = about_rows or self._trouble_with_time() or self._trouble()
-        trouble = trouble or out_of_bounds(self) or self._trouble_with_predictions()
+        warning = about_rows or self._warning_of_time() or self._warning()
+        warning = warning or out_of_bounds(self) or self._warning_of_predictions()
         warned = getattr(self, "_warned", frozenset()) if in_batches else frozenset()
-        if trouble is not None:
-            message, category = trouble
-            kind = re.sub(r"\S*\d\S*", "", message.split(". ")[0])
+        if warning is not None:
+            kind = re.sub(r"\S*\d\S*", "", str(warning).split(". ")[0])
             if kind not in warned:
-                warnings.warn(message, category, stacklevel=5)
+                warnings.warn(warning, stacklevel=4 + FRAMES)
             warned |= {kind}
         self._warned = warned
 
-    def _trouble_with_time(self):
-        """A warning that the fit was broken off, or ``None``."""
+    def _warning_of_time(self):
+        """Warning that the fit was broken off, or ``None``."""
         if self.max_time is None or not self._was_cut_short():
             return None
-        return (
+        return ConvergenceWarning(
             f"The fit has reached max_time={self.max_time:g} seconds and uses the best it found "
             "until then. Raise max_time for more starts, networks, noise models or draws."
-        ), ConvergenceWarning
+        )
 
     def _was_cut_short(self):
         """Return True if anything was left out for want of time."""
         return self._result.problem.deadline.passed
 
-    def _trouble_with_inputs(self, rows):
-        """A warning that some rows have inputs far from all others, or ``None``."""
+    def _warning_of_inputs(self, rows):
+        """Warning that some rows have inputs far from all others, or ``None``."""
         far = np.flatnonzero(far_columns(rows.X, rows.weight))
         if not len(far):
             return None
         names = getattr(self, "feature_names_in_", np.arange(rows.X.shape[1]))
-        found = ", ".join(str(names[i]) for i in far)
-        return (
-            f"Few rows have values far from all others in these columns of X: {found}. The other "
+        columns = ", ".join(str(names[i]) for i in far)
+        return UserWarning(
+            f"Few rows have values far from all others in these columns of X: {columns}. The other "
             "rows set the units. Check these values, or take logarithms if they span decades."
-        ), UserWarning
+        )
 
-    def _trouble_with_predictions(self):
-        """A warning that left-out rows are predicted badly, or ``None``."""
+    def _warning_of_predictions(self):
+        """Warning that left-out rows are predicted badly, or ``None``."""
         return None
 
     def _units(self, network):

@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from skbayesnn.estimators._base import BayesianMLP
-from skbayesnn.estimators._weights import GaussianPosterior
+from skbayesnn.estimators._weights import GaussianPosterior, OnDemand
 from skbayesnn.estimators.inputs._parameters import PARTIAL_FIT, check, refusal
 from skbayesnn.estimators.inputs._sequential import Earlier, Waiting
 from skbayesnn.estimators.inputs._settings import Solver
@@ -27,7 +27,6 @@ from skbayesnn.estimators.reports._minimum import (
 )
 from skbayesnn.estimators.reports._predictions import LeftOutScores
 from skbayesnn.estimators.reports._report import EvidenceReport
-from skbayesnn.estimators.tasks._networks import OnDemand
 from skbayesnn.inference import (
     NEVER,
     Trouble,
@@ -81,8 +80,7 @@ class EvidenceMLP(BayesianMLP):
             limits=limits,
         )
         noise, entropy = self._noise_model(problem), self._entropy
-        if noise == "auto" and in_batches:
-            noise = "constant"
+        noise = "constant" if noise == "auto" and in_batches else noise
         result = fit_evidence(
             problem,
             hidden_layer_sizes,
@@ -110,15 +108,15 @@ class EvidenceMLP(BayesianMLP):
         """Keep the rows of batches that are too small for a reliable fit.
 
         They are fitted again with the next batch; a single row is not fitted at all. Returns a
-        warning with its category, or ``None``.
+        warning, or ``None``.
         """
         if earlier is not None:
-            message = earlier.trouble(problem.X, problem.y)
-        elif (waiting := Waiting.of(self, rows)) is None:
+            return earlier.warning(problem.X, problem.y)
+        waiting = Waiting.of(self, rows)
+        if waiting is None:
             return None
-        else:
-            self._waiting, message = waiting, waiting.trouble
-        return message and (message, ConvergenceWarning)
+        self._waiting = waiting
+        return waiting.warning
 
     def _add_up(self, earlier):
         """Sum the log evidences of all batches (chain rule)."""
@@ -131,21 +129,19 @@ class EvidenceMLP(BayesianMLP):
         self._keep_common(result)
         self._predicts_by_draws = bool(result.drawn) and self.combine == "posterior"
         if self._predicts_by_draws:
-            self._ensemble, self._left_out = ensemble_of_models(result)
-        else:
-            self._ensemble, self._left_out = self._gaussians, self._laplace.left_out
-            if result.chained and self.combine == "posterior":
-                predictions = self._ensemble, self._left_out
-                self._ensemble, self._left_out = with_chains(*predictions, result)
-        self._result = result if result.drawn else self._laplace.fit
-        if self._predicts_by_draws:
+            predictions = ensemble_of_models(result)
             self.weight_group_names_ = list(result.posed.posterior.groups.names)
             n_groups = len(self.weight_group_names_)
             logs = np.log(result.drawn[0].alpha[:, :n_groups])  # groups of a noise network follow
             self.weight_precisions_ = np.exp(np.mean(logs, axis=0))
         else:
+            predictions = self._gaussians, self._laplace.left_out
+            if result.chained and self.combine == "posterior":
+                predictions = with_chains(*predictions, result)
             self.weight_group_names_ = list(self._best.groups.names)
             self.weight_precisions_ = self._best.hyper.alpha.copy()
+        self._ensemble, self._left_out = predictions
+        self._result = result if result.drawn else self._laplace.fit
         if self._prior._has_relevances:
             self.feature_relevance_ = self.weight_precisions_[: self.n_features_in_] ** -0.5
         densities = self._left_out.log_density + self._log_scales(rows)
@@ -169,19 +165,13 @@ class EvidenceMLP(BayesianMLP):
         """
         if not hasattr(self, "_search"):
             check_is_fitted(self)
-        found = self._search()
-        self._search = None  # frees the precision matrices of all minima
-        return found
+        laplace, self._search = self._search(), None  # frees the precision matrices of all minima
+        return laplace
 
     @property
     def _gaussians(self):
         """Gaussian approximations of the minima with a share in the predictions."""
         return self._laplace.gaussians
-
-    @property
-    def _shares(self):
-        """Shares of all minima in the predictions by minima."""
-        return self._laplace.shares
 
     @property
     def _best(self):
@@ -204,36 +194,28 @@ class EvidenceMLP(BayesianMLP):
         minima, scale = self._laplace.minima, self._result.problem.log_scale
         return [
             self._as_network(m.network, m.theta, float(share), m.log_evidence + scale)
-            for m, share in zip(minima, self._shares, strict=True)
+            for m, share in zip(minima, self._laplace.shares, strict=True)
         ]
 
     @property
     def coefs_(self):
         """Weights of the best minimum, in the units of X and y."""
-        return self._best_weights[0]
+        return self._in_user_units(self._best.network, self._best.theta)[0]
 
     @property
     def intercepts_(self):
         """Biases of the best minimum, in the units of X and y."""
-        return self._best_weights[1]
-
-    @property
-    def _best_weights(self):
-        return self._in_user_units(self._best.network, self._best.theta)
+        return self._in_user_units(self._best.network, self._best.theta)[1]
 
     @property
     def coefs_std_(self):
         """Error bars of ``coefs_``, by Laplace's approximation."""
-        return self._best_deviations[0]
+        return self._units(self._best.network).split(self._posterior_of(0).std)[0]
 
     @property
     def intercepts_std_(self):
         """Error bars of ``intercepts_``, by Laplace's approximation."""
-        return self._best_deviations[1]
-
-    @property
-    def _best_deviations(self):
-        return self._units(self._best.network).split(self._posterior_of(0).std)
+        return self._units(self._best.network).split(self._posterior_of(0).std)[1]
 
     @property
     def evidence_report_(self):
@@ -246,14 +228,14 @@ class EvidenceMLP(BayesianMLP):
         Evidences are then densities of the original targets. Noise levels and ``gpe``, which would
         be in units of the transformed ones, are left out.
         """
-        found, result = self._laplace, self._result
+        laplace, result = self._laplace, self._result
         posterior, noise_std_of, shift = result.posed.posterior, self._noise_std_of, 0.0
         noise_std = getattr(self, "noise_std_", None)
         if log_slopes is not None:
             noise_std_of, noise_std, shift = lambda minimum: None, None, log_slopes
         scale = result.problem.log_scale + shift
-        minima = [replace(m, terms=replace(m.terms, target_scale=scale)) for m in found.minima]
-        reports = report_minima(result, minima, found.shares, noise_std_of)
+        minima = [replace(m, terms=replace(m.terms, target_scale=scale)) for m in laplace.minima]
+        reports = report_minima(result, minima, laplace.shares, noise_std_of)
         n_drawn, beside, network = 0, Counter(), self._best.network
         if self._predicts_by_draws:
             n_drawn, network = len(self._ensemble.member_weights), posterior.network
@@ -265,7 +247,7 @@ class EvidenceMLP(BayesianMLP):
         return EvidenceReport(
             log_evidence=result.log_evidence + shift,
             log_evidence_std=result.log_evidence_std,
-            laplace_log_evidence=found.fit.log_evidence + shift,
+            laplace_log_evidence=laplace.fit.log_evidence + shift,
             verdict=overall(reports[0].verdict, self._predictions, chosen and not result.drawn),
             minima=reports,
             n_targets=n_targets_of(posterior),
@@ -290,12 +272,12 @@ class EvidenceMLP(BayesianMLP):
     @property
     def posterior_(self):
         """Gaussian posteriors of the weights around all distinct minima."""
-        return OnDemand(len(self._shares), self._posterior_of)
+        return OnDemand(len(self._laplace.shares), self._posterior_of)
 
     def _posterior_of(self, index):
         fit = self._laplace.fit
         (posterior, minimum), settings = fit.pool[index], fit.posed.settings
-        share = float(self._shares[index])
+        share = float(self._laplace.shares[index])
         own, noise = own_posterior(posterior, minimum), None
         if minimum.noise is not None:
             units = self._noise_units(minimum.noise.network)
@@ -320,8 +302,8 @@ class EvidenceMLP(BayesianMLP):
             exact=exact,
         )
 
-    def _trouble(self):
-        """Warning about the fit, with its category, or ``None``."""
+    def _warning(self):
+        """Warning about the fit, or ``None``."""
         if self._predicts_by_draws:
             return None
         best = self._best
@@ -329,22 +311,21 @@ class EvidenceMLP(BayesianMLP):
         stopped_early = best.trouble is Trouble.EARLY
         if np.isnan(self.log_evidence_) and not stopped_early:
             category = UserWarning if best.trouble is Trouble.ROTATION else ConvergenceWarning
-            return (
+            return category(
                 f"log_evidence_ is nan: {best.trouble.value}. Predictions remain usable. "
                 f"{REMEDIES[best.trouble]}"
-            ), category
+            )
         if not best.converged and np.isnan(self.log_evidence_std_):
-            return (
+            return ConvergenceWarning(
                 "The hyperparameters of the best minimum did not converge, so log_evidence_ may be "
                 "a few nats too low. Try more n_restarts or fewer hidden units, and a larger "
                 "solver.max_iter if n_iter_ has reached it."
-            ), ConvergenceWarning
+            )
         return None
 
-    def _trouble_with_predictions(self):
+    def _warning_of_predictions(self):
         heavy_tails = getattr(self, "noise_model_", None) == "student_t"
-        message = self._predictions.trouble(heavy_tails, bool(self._result.drawn))
-        return None if message is None else (message, ConvergenceWarning)
+        return self._predictions.warning(heavy_tails, bool(self._result.drawn))
 
     def _noise_std_of(self, minimum):
         """Noise standard deviation of a minimum in units of y; ``None`` for classifiers."""

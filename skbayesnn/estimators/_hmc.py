@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from skbayesnn._typing import Estimator, RandomState
 from skbayesnn.estimators._base import BayesianMLP
 from skbayesnn.estimators._evidence import EvidenceMLP
-from skbayesnn.estimators._weights import DrawnPosterior
+from skbayesnn.estimators._weights import DrawnPosterior, OnDemand
 from skbayesnn.estimators.inputs._parameters import (
     check,
     check_transitions,
@@ -23,7 +23,6 @@ from skbayesnn.estimators.inputs._rows import generator
 from skbayesnn.estimators.inputs._settings import Sampler
 from skbayesnn.estimators.reports._comparison import compare_classifiers, compare_regressors
 from skbayesnn.estimators.reports._diagnostics import diagnose, spread_rows
-from skbayesnn.estimators.tasks._networks import OnDemand
 from skbayesnn.inference import Recipe, fit_by_sampling, fits
 from skbayesnn.network import row_blocks
 from skbayesnn.predictive import LeftOut, NoiseNetworks, ensemble_of_draws
@@ -218,24 +217,24 @@ class HMCMLP(BayesianMLP):
         hurried = any(chains.count < needed for chains in sampled.chains)
         return hurried or super()._was_cut_short()
 
-    def _trouble(self):
-        """Warning about the chains, with its category, or ``None``."""
-        found, sampled = self.diagnostics_, self._result.sampled
+    def _warning(self):
+        """Warning about the chains, or ``None``."""
+        diagnostics, sampled = self.diagnostics_, self._result.sampled
         if sampled.interrupted:
-            message = f"Interrupted: the {found.n_draws} draws of each chain so far are kept"
+            message = f"Interrupted: the {diagnostics.n_draws} draws of each chain so far are kept"
             message += ", and log_evidence_ is nan." if self.measure_evidence else "."
-        elif self._sampler.kind == "stochastic_dynamics" and found.divergences:
+        elif self._sampler.kind == "stochastic_dynamics" and diagnostics.divergences:
             message = (
-                f"The dynamics are unstable ({found.divergences} trajectories diverged). "
+                f"The dynamics are unstable ({diagnostics.divergences} trajectories diverged). "
                 "Reduce sampler.step_size."
             )
-        elif not found.converged or found.stuck:
-            message = f"The chains have {found.verdict}. {found.advice}"
-            if self.measure_evidence and found.r_hat > ASTRAY:
+        elif not diagnostics.converged or diagnostics.stuck:
+            message = f"The chains have {diagnostics.verdict}. {diagnostics.advice}"
+            if self.measure_evidence and diagnostics.r_hat > ASTRAY:
                 message += " log_evidence_ is nan, because it is estimated from the chains."
         else:
             return None
-        return f"{message} See diagnostics_.", ConvergenceWarning
+        return ConvergenceWarning(f"{message} See diagnostics_.")
 
     def to_inference_data(self, *, rows: bool = True, random_state: RandomState = 0) -> Any:
         """Return the draws for ArviZ, an optional dependency.

@@ -1,11 +1,15 @@
-"""Weights in the units of users, and their posterior: a Gaussian around a minimum, or draws."""
+"""Weights in the units of users: networks, and posteriors, Gaussian around a minimum or drawn."""
 
-from collections.abc import Callable
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils import check_array
 
 from skbayesnn._data import Scaling
 from skbayesnn._docs import documented
@@ -13,7 +17,7 @@ from skbayesnn._typing import Array, RandomState
 from skbayesnn.estimators.inputs._parameters import count
 from skbayesnn.estimators.inputs._rows import generator
 from skbayesnn.inference import check_memory
-from skbayesnn.network import Network
+from skbayesnn.network import Network, outputs
 
 COPIES = 4  # matrices of all weights in memory while one is computed
 SINGULAR = (
@@ -38,6 +42,80 @@ noise : WeightPosterior or None
 user_units : WeightUnits
     Map from standardised units to those of X and y.
 """
+
+
+class OnDemand(Sequence):
+    """Sequence whose items a function makes, from their index, on access."""
+
+    def __init__(self, size, make):
+        self._size, self._make = size, make
+
+    def __len__(self):
+        return self._size
+
+    def __getitem__(self, index):
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(self._size))]
+        return self._make(range(self._size)[index])
+
+    def __repr__(self):
+        first = f", the first {self[0]!r}" if self._size else ""
+        return f"<{self._size} items{first}>"
+
+
+@documented()
+@dataclass(frozen=True)
+class FittedNetwork:
+    """Network at one distinct minimum, or one draw, in the units of X and y.
+
+    Parameters
+    ----------
+    coefs, intercepts : list of ndarray
+        Weights ``(fan_in, fan_out)`` and biases ``(fan_out,)`` of every layer.
+    weight : float
+        Weight of the network in the predictions.
+    log_evidence : float
+        Log evidence in nats, targets in their own units; ``nan`` where it is not available.
+    activation : str
+        Activation function of the hidden units.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn.estimators import FittedNetwork
+    >>> network = FittedNetwork([np.array([[2.0]])], [np.array([1.0])], 1.0, np.nan, "tanh")
+    >>> network.outputs([[0.0], [3.0]])
+    array([[1.],
+           [7.]])
+    """
+
+    coefs: list
+    intercepts: list
+    weight: float
+    log_evidence: float
+    activation: str
+
+    def outputs(self, X: ArrayLike) -> Array:
+        """Outputs of the network at its weights.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Inputs, not standardised.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_outputs)
+            Predictions in units of y; for classifiers activations, whose sigmoid (two classes) or
+            softmax gives the probabilities.
+        """
+        X = check_array(X, dtype=np.float64)
+        sizes = *(len(coefs) for coefs in self.coefs), self.coefs[-1].shape[1]
+        if X.shape[1] != sizes[0]:
+            raise ValueError(f"X has {X.shape[1]} features, the network takes {sizes[0]}.")
+        layers = map(np.vstack, zip(self.coefs, self.intercepts, strict=True))
+        network = Network(sizes, self.activation)
+        return outputs(network, network.pack(list(layers)), X)
 
 
 @dataclass(frozen=True)

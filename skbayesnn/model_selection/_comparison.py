@@ -212,9 +212,9 @@ def compare(models: Mapping[str, Estimator] | Sequence[Estimator]) -> Comparison
         )
     sizes = {report.n_targets for report in reports if report is not None}
     if len(sizes) > 1:
-        found = ", ".join(f"{size:g}" for size in sorted(sizes))
+        numbers = ", ".join(f"{size:g}" for size in sorted(sizes))
         raise ValueError(
-            f"The models were fitted to different numbers of targets ({found}). Evidences can be "
+            f"The models were fitted to different numbers of targets ({numbers}). Evidences can be "
             "compared only if all models were fitted to the same targets."
         )
     rows = [describe(model) for model in named.values()]

@@ -22,12 +22,8 @@ from skbayesnn.predictive._moderation import (
     softmax_information,
     softmax_slopes,
 )
-from skbayesnn.predictive._noise import (
-    CorrelatedNoise,
-    GaussianNoise,
-    NoiseNetworks,
-    StudentTNoise,
-)
+from skbayesnn.predictive._noise import CorrelatedNoise, GaussianNoise, NoiseNetworks
+from skbayesnn.predictive._student_t import StudentTNoise
 
 __all__ = [
     "CorrelatedNoise",

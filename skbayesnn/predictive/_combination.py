@@ -19,15 +19,10 @@ from skbayesnn.posterior import (
 from skbayesnn.predictive._counts import CountNoise
 from skbayesnn.predictive._ensemble import Ensemble
 from skbayesnn.predictive._leave_one_out import LeftOut, left_out
+from skbayesnn.predictive._limits import CensoredNoise, CensoredStudentTNoise
 from skbayesnn.predictive._members import Draws, GivenHidden, Member
-from skbayesnn.predictive._noise import (
-    CensoredNoise,
-    CensoredStudentTNoise,
-    CorrelatedNoise,
-    GaussianNoise,
-    NoiseNetworks,
-    StudentTNoise,
-)
+from skbayesnn.predictive._noise import CorrelatedNoise, GaussianNoise, NoiseNetworks
+from skbayesnn.predictive._student_t import StudentTNoise
 from skbayesnn.predictive._variational import closest_gaussian
 
 NEGLIGIBLE_WEIGHT = 1e-6  # share of a minimum below which it is left out of predictions
@@ -41,6 +36,15 @@ LEAST_SHARE = 0.01  # of the largest weight; smaller tempered weights are zero
 EQUAL_SHARE = 0.3  # part of the predictions of minima that noise models share equally
 HOPELESS = 20.0  # nats below the best evidence at which a sampled model has no share
 STEP = 1e-5  # of standardised inputs, near the best step of central differences
+
+NOISE = {  # of every likelihood but independent Gaussian ones
+    CensoredGaussian: CensoredNoise,
+    CensoredStudentT: CensoredStudentTNoise,
+    CorrelatedGaussian: CorrelatedNoise,
+    NegativeBinomial: CountNoise,
+    Poisson: CountNoise,
+    StudentT: StudentTNoise,
+}
 
 
 @dataclass(frozen=True)
@@ -129,9 +133,8 @@ def combined(fit, combine):
     shares = _shares(combine, fit.posed.posterior, minima, densities)
     if of_all_models:
         shares = _shared_by_noise_models(shares, minima)
-    if fit.problem.linear_share and combine == "posterior":
-        networks = [minimum.network for minimum in minima]
-        shares = _with_linear_share(shares, networks, fit.problem.linear_share)
+    if combine == "posterior":
+        shares = _with_linear_share(shares, minima, fit.problem.linear_share)
     used = np.flatnonzero(shares)
     mixed = LeftOut.mixed([left_out_of(i) for i in used], shares[used])
     parts = _pooled(fit, minima, used, member, densities)
@@ -164,12 +167,12 @@ def member_of(posterior, minimum, settings):
 
     The posterior is that of the network before pruning, with the training rows.
     """
-    beta, found = minimum.hyper.beta[None], minimum.noise
-    if found is None:
+    beta, net = minimum.hyper.beta[None], minimum.noise
+    if net is None:
         noise = noise_of(minimum.likelihood, beta)
     else:
-        state, log_range = found.theta[None], settings.free.beta_prior.log_range
-        noise = noise_of(minimum.likelihood, beta, state, found.network, log_range, found.precision)
+        state, log_range = net.theta[None], settings.free.beta_prior.log_range
+        noise = noise_of(minimum.likelihood, beta, state, net.network, log_range, net.precision)
     member = Member(minimum.network, minimum.theta, minimum.precision, noise)
     if noise is not None:
         return member
@@ -229,11 +232,11 @@ def _shared_by_noise_models(shares, minima):
     return shares * factors[model]
 
 
-def _with_linear_share(shares, networks, linear_share):
+def _with_linear_share(shares, models, linear_share):
     """Give linear networks their share, if there are any beside others with a share."""
-    linear = np.array([not network.hidden_layer_sizes for network in networks])
+    linear = np.array([not model.network.hidden_layer_sizes for model in models])
     others = np.where(linear, 0.0, shares)
-    if not linear.any() or not others.any():
+    if not (linear_share and linear.any() and others.any()):
         return shares
     return linear_share * linear / linear.sum() + (1.0 - linear_share) * others / others.sum()
 
@@ -247,24 +250,10 @@ def noise_of(likelihood, beta, state=None, network=None, log_range=None, precisi
     """
     if likelihood.classes:
         return None
-    if isinstance(likelihood, Poisson):
-        return CountNoise(np.zeros((len(beta), 1)))
-    squared_scales = 1.0 / likelihood.precisions(beta)
     if network is not None:
-        return NoiseNetworks(squared_scales, network, state, log_range, precision)
-    if isinstance(likelihood, CorrelatedGaussian):
-        if state is None:
-            return CorrelatedNoise(squared_scales, likelihood.correlation[None])
-        correlation = np.tile(np.eye(beta.shape[-1]), (len(beta), 1, 1))
-        rows, columns = np.tril_indices(beta.shape[-1], -1)
-        correlation[:, rows, columns] = correlation[:, columns, rows] = state
-        return CorrelatedNoise(squared_scales, correlation)
-    if isinstance(likelihood, StudentT | CensoredStudentT):
-        degrees = np.array([likelihood.degrees_of_freedom]) if state is None else state[:, 0]
-        kind = StudentTNoise if isinstance(likelihood, StudentT) else CensoredStudentTNoise
-        return kind(squared_scales, degrees)
-    kinds = {NegativeBinomial: CountNoise, CensoredGaussian: CensoredNoise}
-    return kinds.get(type(likelihood), GaussianNoise)(squared_scales)
+        variances = 1.0 / likelihood.precisions(beta)
+        return NoiseNetworks(variances, network, state, log_range, precision)
+    return NOISE.get(type(likelihood), GaussianNoise).of_networks(likelihood, beta, state)
 
 
 def combination_weights(combine, log_evidences, sample_weight, densities, classes):
@@ -372,16 +361,14 @@ def ensemble_of_models(fit):
     if stacked.any():
         weights = stacking_weights(log_densities[stacked], problem.sample_weight, PSEUDO_COUNT)
         shares[stacked] = probabilities[-1] * weights
-    if problem.linear_share:
-        networks = [part.network for part in parts]
-        shares = _with_linear_share(shares, networks, problem.linear_share)
+    shares = _with_linear_share(shares, parts, problem.linear_share)
     kept = np.flatnonzero(shares >= NEGLIGIBLE_MODEL)
     shares = shares[kept] / shares[kept].sum()
-    left, most = [left[i] for i in kept], max(part.size for part in parts)
-    parts = [
+    most = max(part.size for part in parts)
+    kept_parts = [
         parts[i].first(int(np.ceil(share * most))) for i, share in zip(kept, shares, strict=True)
     ]
-    return Ensemble.of_draws(parts, shares), LeftOut.mixed(left, shares)
+    return Ensemble.of_draws(kept_parts, shares), LeftOut.mixed([left[i] for i in kept], shares)
 
 
 def with_chains(gaussians, left_out, fit):

@@ -14,10 +14,10 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import betainc, entr, logsumexp, pdtr
 
-from skbayesnn.posterior import log_count_probability
-from skbayesnn.predictive._ensemble import Ensemble, mean_over
-from skbayesnn.predictive._marginals import NORMAL, Marginals, mixture_entropy, mixture_quantiles
-from skbayesnn.predictive._noise import GaussianNoise
+from skbayesnn.posterior import Poisson, log_count_probability
+from skbayesnn.predictive._ensemble import Ensemble
+from skbayesnn.predictive._mixture import Components, Mixture
+from skbayesnn.predictive._noise import NORMAL, GaussianNoise
 
 REACH = 8.0  # standard deviations of a log rate that are covered
 COARSEST, MOST_NODES = 1.0, 512  # largest spacing of nodes, in sd of the log rate; their number
@@ -86,7 +86,7 @@ class CountLaws(NamedTuple):
         return table
 
     def roots(self, weights):
-        """Cube roots of the counts as `Marginals` of normal laws.
+        """`Mixture` of normal laws of the cube roots of the counts.
 
         A count of mean ``mu`` and variance ``mu^2 / k`` is about as a Gamma variable of shape ``k``
         (Wilson & Hilferty 1931): its root has the mean ``mu^(1/3) (1 - 1/(9 k))`` and the variance
@@ -104,7 +104,8 @@ class CountLaws(NamedTuple):
         relative = np.tile(relative, (len(z), 1, 1)) + np.exp(-log_means)
         relative, roots = np.minimum(relative, 1.0), np.exp(log_means / 3.0)
         weights = np.outer(shares / shares.sum(), weights).ravel()
-        return Marginals(weights, roots * (1.0 - relative / 9.0), roots * relative**0.5 / 3, NORMAL)
+        means, scales = roots * (1.0 - relative / 9.0), roots * relative**0.5 / 3
+        return Mixture([Components(weights, means, scales, NORMAL)])
 
     def of_rows(self, rows):
         """Select rows."""
@@ -142,6 +143,12 @@ class CountLaws(NamedTuple):
 @dataclass(frozen=True)
 class CountNoise(GaussianNoise):
     """Variation of counts about their mean; ``squared_scales``: dispersions, 0 for Poisson."""
+
+    @classmethod
+    def of_networks(cls, likelihood, beta, state=None):
+        if isinstance(likelihood, Poisson):
+            return cls(np.zeros((len(beta), 1)))
+        return super().of_networks(likelihood, beta)
 
     def laws_at(self, outputs, covariances, exposures=None):
         """`CountLaws` of outputs ``(m, n, 1)`` with covariances ``(m, n, 1, 1)`` or ``None``."""
@@ -230,7 +237,7 @@ class CountEnsemble(Ensemble):
                 yield last - np.minimum(np.floor(share * size), size - 1.0)
 
         def of_roots(roots):
-            for q in mixture_quantiles([roots], probabilities):
+            for q in roots.quantiles(probabilities):
                 yield np.ceil(np.maximum(q, 0.0) ** 3 - 0.5)
 
         return self._by_size(of_groups, of_roots, 0.5 - 0.5 * np.max(probabilities), X, errors)
@@ -248,9 +255,9 @@ class CountEnsemble(Ensemble):
             def of_root(u):
                 return function(np.maximum(u, 0.0) ** 3)
 
-            mean = mean_over([roots], of_root)
+            mean = roots.mean_of(of_root)
             yield mean
-            yield mean_over([roots], lambda u: (of_root(u) - mean) ** 2)
+            yield roots.mean_of(lambda u: (of_root(u) - mean) ** 2)
 
         return self._by_size(of_groups, of_roots, OMITTED, X, errors)
 
@@ -261,9 +268,10 @@ class CountEnsemble(Ensemble):
             yield np.sum(entr(p) + p * np.log(width)[:, None, None], axis=0)
 
         def of_roots(roots):  # H[t] = H[u] + E ln 3 u^2, the latter to fourth order
-            square = (roots.scales / roots.means) ** 2
-            logs = np.log(3.0 * roots.means**2) - square - 1.5 * square**2
-            yield mixture_entropy([roots]) + np.tensordot(roots.weights, logs, 1)
+            ((weights, means, scales, _),) = roots.components
+            square = (scales / means) ** 2
+            logs = np.log(3.0 * means**2) - square - 1.5 * square**2
+            yield roots.entropy() + np.tensordot(weights, logs, 1)
 
         return self._by_size(of_groups, of_roots, OMITTED_LOGS, X, errors)[0]
 
@@ -282,14 +290,14 @@ class CountEnsemble(Ensemble):
             large = (mean >= LARGE_MEAN) & (mean + 5.0 * np.sqrt(spread + within) > N_VALUES)
             large &= self._mixed(laws.dispersions) <= SMALL_DISPERSION
             small, large = np.flatnonzero(~large), np.flatnonzero(large)
-            found = []
+            results = []
             if len(small):
-                found.append(list(of_groups(*self._groups(laws.of_rows(small), omitted))))
+                results.append(list(of_groups(*self._groups(laws.of_rows(small), omitted))))
             if len(large):
                 roots = laws.of_rows(large).roots(self.member_weights)
-                found.append(list(of_roots(roots)))
+                results.append(list(of_roots(roots)))
             order = np.argsort(np.concatenate([small, large]))
-            return tuple(np.concatenate(some)[order] for some in zip(*found, strict=True))
+            return tuple(np.concatenate(some)[order] for some in zip(*results, strict=True))
 
         return self._over_laws(by_size, X, errors)
 

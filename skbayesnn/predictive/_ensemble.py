@@ -4,17 +4,13 @@ from dataclasses import dataclass, replace
 from operator import attrgetter
 
 import numpy as np
-from numpy.polynomial.hermite_e import hermegauss
 from scipy.special import logsumexp
 
 from skbayesnn._data import Scaling
 from skbayesnn._threads import blas_threads
 from skbayesnn.network import row_blocks
-from skbayesnn.predictive._marginals import mixture_entropy, mixture_moments, mixture_quantiles
 from skbayesnn.predictive._members import Part
-
-HERMITE_NODES, HERMITE_WEIGHTS = hermegauss(40)  # averages over the standard normal
-HERMITE_WEIGHTS = HERMITE_WEIGHTS / HERMITE_WEIGHTS.sum()
+from skbayesnn.predictive._mixture import Mixture, mixture_moments
 
 LEAST_WITH_MOMENTS = 0.2  # least share of networks whose noise has moments that stand for all
 
@@ -103,11 +99,11 @@ class Ensemble:
 
     def quantiles(self, X, probabilities, errors=None):
         """Quantiles of targets, an array ``(n, p)`` per probability; ``errors`` as in `moments`."""
-        return self._over_marginals(lambda some: mixture_quantiles(some, probabilities), X, errors)
+        return self._over_mixtures(lambda mixture: mixture.quantiles(probabilities), X, errors)
 
     def entropy(self, X, errors=None):
         """Differential entropies of targets ``(n, p)``; ``errors`` as in `moments`."""
-        return self._over_marginals(mixture_entropy, X, errors)
+        return self._over_mixtures(Mixture.entropy, X, errors)
 
     @property
     def with_moments(self):
@@ -130,19 +126,15 @@ class Ensemble:
         `with_moments`.
         """
 
-        def moments(marginals):
-            mean = mean_over(marginals, function)
-            return mean, mean_over(marginals, lambda y: (function(y) - mean) ** 2)
+        def moments(mixture):
+            mean = mixture.mean_of(function)
+            return mean, mixture.mean_of(lambda y: (function(y) - mean) ** 2)
 
-        return self._over_marginals(moments, X, errors)
+        return self._over_mixtures(moments, X, errors)
 
     def cdf(self, X, y, errors=None):
         """Probability of targets no larger than ``y``, ``(n, p)``; ``errors`` as for `moments`."""
-
-        def cdf(marginals, y):
-            return sum(mixture.cdf(y) for mixture in marginals)
-
-        return self._over_marginals(cdf, X, errors, y)
+        return self._over_mixtures(Mixture.cdf, X, errors, y)
 
     def log_density(self, X, y, errors=None):
         """Log density of targets, jointly over outputs, ``(n,)``; ``errors`` as in `moments`."""
@@ -157,11 +149,7 @@ class Ensemble:
         """Log density of each target by itself, ``(n, p)``; ``errors`` as in `moments`."""
         if self.n_outputs == 1:
             return self.log_density(X, y, errors)[:, None]
-
-        def log_density(marginals, y):
-            return logsumexp([mixture.log_density(y) for mixture in marginals], axis=0)
-
-        return self._over_marginals(log_density, X, errors, y)
+        return self._over_mixtures(Mixture.log_density, X, errors, y)
 
     def draw(self, X, rng, size, noisy=False):
         """Draw functions from the posterior, or targets if ``noisy``: ``(size, n, p)``."""
@@ -227,20 +215,20 @@ class Ensemble:
         """Weighted mean over the networks, the first axis."""
         return np.tensordot(self.member_weights, values, 1)
 
-    def _over_marginals(self, function, X, errors, *arrays):
-        """Apply a function of `Marginals`, and of further arrays, to blocks of rows.
+    def _over_mixtures(self, function, X, errors, *arrays):
+        """Apply a function of `Mixture`, and of further arrays, to blocks of rows.
 
         Known errors require Gaussian laws.
         """
 
         def of_rows(X, errors, *arrays):
             pairs = zip(self.parts, self.weights, strict=True)
-            marginals = [some for part, weights in pairs for some in part.marginals(X, weights)]
+            components = [some for part, weights in pairs for some in part.marginals(X, weights)]
             if errors is not None:
-                marginals = [
-                    some._replace(scales=np.sqrt(some.scales**2 + errors)) for some in marginals
+                components = [
+                    some._replace(scales=np.sqrt(some.scales**2 + errors)) for some in components
                 ]
-            return function(marginals, *arrays)
+            return function(Mixture(components), *arrays)
 
         return self._by_rows(of_rows, X, errors, *arrays)
 
@@ -261,16 +249,6 @@ class Ensemble:
         if isinstance(parts[0], tuple):
             return [np.concatenate(blocks) for blocks in zip(*parts, strict=True)]
         return np.concatenate(parts)
-
-
-def mean_over(marginals, function):
-    """Mean of a function over mixtures of Gaussians."""
-    total = 0.0
-    for mixture in marginals:
-        for z, share in zip(HERMITE_NODES, HERMITE_WEIGHTS, strict=True):
-            values = function(mixture.means + z * mixture.scales)
-            total = total + share * np.tensordot(mixture.weights, values, 1)
-    return total
 
 
 @dataclass(frozen=True)
@@ -305,8 +283,8 @@ class Rescaled(Part):
     def marginals(self, X, weights):
         inverse, scale = self.scaling.inverse, self.scaling.scale
         return [
-            mixture._replace(means=inverse(mixture.means), scales=mixture.scales * scale)
-            for mixture in self.part.marginals(X[:, self.columns], weights)
+            some._replace(means=inverse(some.means), scales=some.scales * scale)
+            for some in self.part.marginals(X[:, self.columns], weights)
         ]
 
     def log_densities(self, X, y, errors=None):

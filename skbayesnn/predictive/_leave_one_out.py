@@ -59,7 +59,7 @@ class LeftOut(NamedTuple):
         models", Journal of Machine Learning Research 17). The weights then vary less: the output
         layer follows the other rows.
         """
-        found = []
+        blocks = []
         for rows in row_blocks(len(X), draws.doubles_per_row):
             some = None if known is None else known[rows]
             if given_hidden is None:
@@ -73,8 +73,8 @@ class LeftOut(NamedTuple):
             mean = np.sum(weights * f, axis=0)
             variance = np.sum(weights * (variances + (f - mean) ** 2), axis=0)
             log_density = np.log(len(logs)) - logsumexp(-logs, axis=0)
-            found.append((log_density, mean, np.sum(weights * cdf, axis=0), np.sqrt(variance)))
-        return cls(*map(np.concatenate, zip(*found, strict=True)))
+            blocks.append((log_density, mean, np.sum(weights * cdf, axis=0), np.sqrt(variance)))
+        return cls(*map(np.concatenate, zip(*blocks, strict=True)))
 
 
 def _of_certain(draws, X, y, known):
@@ -123,8 +123,10 @@ def left_out(member, posterior, beta):
             result[rows] = log_probability(mean, inflated, y[rows])
         else:
             known = None if posterior.known is None else posterior.known[rows]
-            found = member.noise.pointwise(y[rows], mean[None], inflated[None], X[rows], known)
-            result[rows], means[rows], cdf[rows], variance = (some[0] for some in found)
+            predictions = member.noise.pointwise(
+                y[rows], mean[None], inflated[None], X[rows], known
+            )
+            result[rows], means[rows], cdf[rows], variance = (some[0] for some in predictions)
             std[rows] = np.sqrt(variance)
     return LeftOut(result, means, cdf, std)
 

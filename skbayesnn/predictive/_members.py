@@ -22,7 +22,7 @@ from skbayesnn.network import (
     row_blocks,
 )
 from skbayesnn.posterior import OutputLayer
-from skbayesnn.predictive._marginals import NORMAL, Marginals
+from skbayesnn.predictive._mixture import Components
 from skbayesnn.predictive._moderation import (
     MANY_CLASSES,
     independent_softmax,
@@ -30,7 +30,7 @@ from skbayesnn.predictive._moderation import (
     moderated_softmax,
     sigmoid_variance,
 )
-from skbayesnn.predictive._noise import GaussianNoise
+from skbayesnn.predictive._noise import NORMAL, GaussianNoise
 
 FUNCTIONS = 4  # functions drawn for each network, which represent covariances between rows
 
@@ -62,7 +62,7 @@ class Part:
         """Covariance of every output between rows, ``(m, n_outputs, n, n)``, without noise."""
 
     def marginals(self, X, weights):
-        """List of `Marginals` of targets, for every law, given weights ``(m,)`` of the networks."""
+        """List of `Components` of targets, by law, given weights ``(m,)`` of the networks."""
 
     def log_densities(self, X, y, errors=None):
         """Log densities of targets, jointly over the outputs, ``(m, n)``.
@@ -191,7 +191,7 @@ class Member(Part):
         (shares,), (noise,) = self.noise.mixture(X)
         scales = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2) + noise)
         means = np.broadcast_to(mean, scales.shape)
-        return [Marginals(weights * shares, means, scales, NORMAL)]
+        return [Components(weights * shares, means, scales, NORMAL)]
 
     def log_densities(self, X, y, errors=None):
         means, covariances = self.moments(X)
@@ -215,12 +215,12 @@ class Member(Part):
 
     def gradient_moments(self, X):
         """Derivatives, and their variances ``G A^-1 G^T``, with ``G`` the `mixed_jacobian`."""
-        found = []
+        pieces = []
         for mean, factors in self._slopes(X):
             G = mixed_jacobian(factors)
             variances = self.precision.project(G.reshape(-1, 1, G.shape[-1]))
-            found.append((mean, variances.reshape(G.shape[:-1])))
-        return tuple(np.concatenate(blocks)[None] for blocks in zip(*found, strict=True))
+            pieces.append((mean, variances.reshape(G.shape[:-1])))
+        return tuple(np.concatenate(blocks)[None] for blocks in zip(*pieces, strict=True))
 
     def draw_gradients(self, X, rng, size):
         deviations, parts = self.precision.draw(rng, size), []
@@ -290,10 +290,7 @@ class Draws(Part):
         noise = self.noise and self.noise.of(slice(size))
         return replace(self, theta=self.theta[:size], noise=noise)
 
-    @property
-    def n_unknowns(self):
-        """Number of deviations from the mean."""
-        return len(self.theta)
+    n_unknowns = size  # number of deviations from the mean
 
     @property
     def doubles_per_row(self):
@@ -316,7 +313,7 @@ class Draws(Part):
     def marginals(self, X, weights):
         """Laws of the noise around the output of every draw."""
         f, scales = self.outputs(X), self.noise.scales(X)
-        return [Marginals(weights[i], f[i], scales[i], law) for law, i in self.noise.laws]
+        return [Components(weights[i], f[i], scales[i], law) for law, i in self.noise.laws]
 
     def log_densities(self, X, y, errors=None):
         residual, covariance = y - self.outputs(X), None
@@ -348,8 +345,7 @@ class Draws(Part):
         return self.theta[chosen].astype(float)
 
     def _slopes(self, theta, X):
-        found = of_networks(input_jacobian, self.network, theta, X, order=1)
-        return self._relative(found)
+        return self._relative(of_networks(input_jacobian, self.network, theta, X, order=1))
 
     def probabilities(self, X, moderated):
         """Mean class probabilities; ``moderated=False``: those of the draw of highest density."""
@@ -401,8 +397,8 @@ class GivenHidden(Draws):
             variances = OutputLayer(*layers).variances(trace.inputs[-1])
             return np.stack([trace.outputs, variances], axis=-1)
 
-        found = of_networks(moments, self.network, self.theta, X, others=self.layers)
-        return found[..., 0], found[..., 1]
+        both = of_networks(moments, self.network, self.theta, X, others=self.layers)
+        return both[..., 0], both[..., 1]
 
     def moments(self, X):
         f, variances = self._moments(X)
@@ -414,7 +410,7 @@ class GivenHidden(Draws):
 
     def marginals(self, X, weights):
         f, variances = self._moments(X)
-        return [Marginals(weights, f, np.sqrt(self.noise.scales(X) ** 2 + variances), NORMAL)]
+        return [Components(weights, f, np.sqrt(self.noise.scales(X) ** 2 + variances), NORMAL)]
 
     def log_densities(self, X, y, errors=None):
         return self.noise.widened(y, *self._moments(X), X, errors)[0]
@@ -435,11 +431,12 @@ class GivenHidden(Draws):
         def variances(trace, *layers):
             slopes = mixed_factors(trace)[-1].tangents  # of the hidden units, (m, n, d, width)
             flat = slopes.reshape(len(slopes), -1, slopes.shape[-1])
-            found = OutputLayer(*layers).variances(flat).reshape(*slopes.shape[:-1], -1)
-            return np.swapaxes(found, -1, -2)
+            values = OutputLayer(*layers).variances(flat).reshape(*slopes.shape[:-1], -1)
+            return np.swapaxes(values, -1, -2)
 
-        found = of_networks(variances, self.network, self.theta, X, 2, self.layers)
-        return self.gradients(X), found
+        return self.gradients(X), of_networks(
+            variances, self.network, self.theta, X, 2, self.layers
+        )
 
     def whitened(self, X):
         """Outputs as ``mean + V z``, with exact mean and variances, and correlations of draws."""

@@ -171,9 +171,9 @@ def softmax_information(mean, covariance):
 
 def _softmax_moments(mean, covariance):
     """Means of probabilities ``(n, p)`` and of their products ``(n, p, p)``, by the same points."""
-    found = compiled_softmax_moments(mean, *_softmax_roots(covariance))
-    if found is not None:
-        return found
+    moments = compiled_softmax_moments(mean, *_softmax_roots(covariance))
+    if moments is not None:
+        return moments
     first, second = np.empty(mean.shape), np.empty(covariance.shape)
     for rows, p in _softmax_points(mean, covariance):
         first[rows], second[rows] = p.mean(axis=1), np.swapaxes(p, 1, 2) @ p / SOFTMAX_POINTS

@@ -1,26 +1,42 @@
-"""Noise models for predictions: the distribution of residuals under each of several networks.
+"""Gaussian noise: the distribution of residuals under each of several networks.
 
-Minima and draws share the protocol `GaussianNoise`; each noise model is one class. The first axis
-is that of the networks.
+Minima and draws share the protocol `GaussianNoise`; each noise model is one class, here those of
+Gaussian noise. The first axis is that of the networks.
 """
 
 from dataclasses import dataclass, replace
-from functools import lru_cache
 
 import numpy as np
 from numpy.polynomial.hermite_e import hermegauss
-from scipy.optimize import brentq
-from scipy.special import gammaln, log_ndtr, logsumexp, ndtr
+from scipy.special import logsumexp, ndtr, ndtri
 
 from skbayesnn.network import Network, forward, jacobian, outputs, row_blocks
-from skbayesnn.posterior import FARTHEST, squared_scales
-from skbayesnn.predictive._marginals import NORMAL, StudentTLaw, log_normal_density
 
-N_SCALES = 80  # Gaussians that make Student-t noise
-LEFT_OUT = 40.0  # nats below the largest weight at which one of them is left out
 NODES, SHARES = hermegauss(15)  # for the standard normal; densities are accurate up to 8 sd
 SHARES = SHARES / SHARES.sum()
-NEGLIGIBLE = 1e-10  # share of a Gaussian in Student-t noise below which quantiles ignore it
+SQRT_2PI = np.sqrt(2.0 * np.pi)
+
+
+class NormalLaw:
+    """Standard normal distribution."""
+
+    degrees_of_freedom, log_constant, range = np.inf, -np.log(SQRT_2PI), np.inf
+    table = np.empty((0, 4))
+
+    def cdf(self, z):
+        """Probability below ``z``."""
+        return ndtr(z)
+
+    def log_density(self, z):
+        """Log density at ``z``."""
+        return -0.5 * z * z + self.log_constant
+
+    def quantile(self, probability):
+        """Quantile function, the inverse of `cdf`."""
+        return ndtri(probability)
+
+
+NORMAL = NormalLaw()
 
 
 @dataclass(frozen=True)
@@ -39,6 +55,11 @@ class GaussianNoise:
     # distributions of residuals in units of their scale, each with its networks
     laws = ((NORMAL, slice(None)),)
     widths = ()  # memory per row in doubles for all networks
+
+    @classmethod
+    def of_networks(cls, likelihood, beta, state=None):
+        """Make the noise of networks; see `noise_of`."""
+        return cls(1.0 / likelihood.precisions(beta))
 
     def of(self, chosen):
         """Select the noise of some networks, by their indices."""
@@ -129,93 +150,6 @@ class GaussianNoise:
         return -0.5 * (squares + p * np.log(2.0 * np.pi)) - np.sum(log_scales, axis=-1)
 
 
-@lru_cache(maxsize=64)
-def noise_scales(degrees_of_freedom):
-    """Finite scale mixture of Gaussians for Student-t noise.
-
-    Student-t noise is Gaussian noise of variance ``1 / (tau u)`` with ``u`` from a Gamma
-    distribution of shape and rate ``nu/2`` (Lange, Little & Taylor 1989). The integral over ``ln
-    u`` is done by the trapezoidal rule, which converges exponentially for such functions; added to
-    Gaussian outputs the noise stays a mixture of Gaussians, so that densities, probabilities and
-    quantiles follow at once.
-
-    Returned are the weights of the Gaussians ``(m,)``, which sum to 1, and the factors ``1/u``
-    ``(m,)`` of the squared scale ``1/tau`` of the noise. Infinite ``nu`` is Gaussian noise.
-    """
-    if np.isinf(degrees_of_freedom):
-        return np.ones(1), np.ones(1)
-    half = 0.5 * degrees_of_freedom
-    low = np.log(degrees_of_freedom) - 2.0 * np.log(FARTHEST) - 6.0
-    high = brentq(lambda x: half * (np.expm1(x) - x) - LEFT_OUT, 1e-6, 50.0)
-    x, step = np.linspace(low, high, N_SCALES, retstep=True)
-    log_weights = half * (x - np.exp(x)) + half * np.log(half) - gammaln(half) + np.log(step)
-    return np.exp(log_weights - logsumexp(log_weights)), np.exp(-x)
-
-
-def log_scale_mixture_density(residual, covariance, variances, degrees_of_freedom):
-    """Log density ``(n,)`` of Gaussian outputs with multivariate Student-t noise.
-
-    ``residual`` ``(n, p)`` are targets less means, ``covariance`` ``(n, p, p)`` is that of the
-    outputs without noise, ``variances`` ``(n, p)`` are the squared scales ``1/tau`` of the noise.
-    """
-    weights, factors = noise_scales(degrees_of_freedom)
-    scale = np.sqrt(variances)
-    white = covariance / (scale[:, :, None] * scale[:, None, :])
-    values, vectors = np.linalg.eigh(white)
-    along = (np.swapaxes(vectors, 1, 2) @ (residual / scale)[..., None])[..., 0]
-    total = np.maximum(values, 0.0) + factors[:, None, None]  # (m, n, p)
-    density = -0.5 * np.sum(along**2 / total + np.log(2.0 * np.pi * total), axis=-1)
-    return logsumexp(density, axis=0, b=weights[:, None]) - np.sum(np.log(scale), axis=-1)
-
-
-@dataclass(frozen=True)
-class StudentTNoise(GaussianNoise):
-    """Student-t noise; a row is an outlier in all its outputs."""
-
-    degrees_of_freedom: np.ndarray | None = None  # (m,)
-
-    n_gaussians = N_SCALES
-    heavy_tails = True
-
-    @property
-    def laws(self):
-        values, index = np.unique(self.degrees_of_freedom, return_inverse=True)
-        return [(StudentTLaw.of(float(nu)), index == i) for i, nu in enumerate(values)]
-
-    @property
-    def typical_variances(self):
-        """Variances ``(m, n_outputs)``."""
-        factor = np.array([squared_scales(float(nu)) for nu in self.degrees_of_freedom])
-        return factor[:, None] * super().typical_variances
-
-    def mixture(self, X):
-        parts = [noise_scales(float(nu)) for nu in self.degrees_of_freedom]
-        shares, factors = (np.stack(some) for some in zip(*parts, strict=True))
-        kept = shares.max(axis=0) > NEGLIGIBLE
-        shares = shares[:, kept] / shares[:, kept].sum(axis=1, keepdims=True)
-        return shares, factors[:, kept, None, None] * self.scales(X)[:, None] ** 2
-
-    def draw(self, X, shape, rng):
-        nu = self.degrees_of_freedom[:, None]
-        stretch = np.sqrt(nu / rng.chisquare(np.broadcast_to(nu, shape[:-1])))
-        return stretch[..., None] * super().draw(X, shape, rng)
-
-    def log_density(self, residual, covariance, X):
-        if covariance is None:
-            return super().log_density(residual, None, X)
-        variances = np.broadcast_to(self.scales(X) ** 2, residual.shape)
-        densities = map(
-            log_scale_mixture_density, residual, covariance, variances, self.degrees_of_freedom
-        )
-        return np.stack(list(densities))
-
-    def _of_certain(self, z, log_scales):
-        nu, p = self.degrees_of_freedom[:, None], z.shape[-1]
-        constant = gammaln(0.5 * (nu + p)) - gammaln(0.5 * nu) - 0.5 * p * np.log(nu * np.pi)
-        delta = np.sum(z**2, axis=-1)
-        return constant - 0.5 * (nu + p) * np.log1p(delta / nu) - np.sum(log_scales, axis=-1)
-
-
 @dataclass(frozen=True)
 class NoiseNetworks(GaussianNoise):
     """Gaussian noise whose log precision is the output of a network.
@@ -283,6 +217,16 @@ class CorrelatedNoise(GaussianNoise):
 
     correlation: np.ndarray | None = None  # (m, n_outputs, n_outputs)
 
+    @classmethod
+    def of_networks(cls, likelihood, beta, state=None):
+        correlation = np.tile(np.eye(beta.shape[-1]), (len(beta), 1, 1))
+        if state is None:
+            correlation[:] = likelihood.correlation
+        else:
+            rows, columns = np.tril_indices(beta.shape[-1], -1)
+            correlation[:, rows, columns] = correlation[:, columns, rows] = state
+        return cls(1.0 / likelihood.precisions(beta), correlation)
+
     def covariances(self, X):
         sd = np.sqrt(self.typical_variances)
         return (sd[:, :, None] * self.correlation * sd[:, None, :])[:, None]
@@ -296,34 +240,10 @@ class CorrelatedNoise(GaussianNoise):
         return log_normal_density(residual, noise if covariance is None else covariance + noise)
 
 
-class _Censored:
-    """Noise of training rows of which some are limits."""
-
-    def pointwise(self, y, outputs, covariances, X, known=None):
-        """Predict as `GaussianNoise.pointwise`; ``known`` are sides, see `CensoredGaussian`.
-
-        A limit has the log probability
-        of the values that it allows, and the distribution function in their middle. A mean among
-        these values is put at the limit, where it has no error. Outputs of a row with a limit count
-        as independent.
-        """
-        logs, mean, cdf, variance = super().pointwise(y, outputs, covariances, X)
-        limit, (shares, spreads) = known != 0.0, self.mixture(X)
-        if covariances is not None:
-            spreads = spreads + np.diagonal(covariances, axis1=-2, axis2=-1)[:, None]
-        scales = np.sqrt(spreads)
-        z = (y - mean)[:, None] / scales
-        each = np.where(limit, log_ndtr(-known * z), NORMAL.log_density(z) - np.log(scales))
-        each = logsumexp(each, axis=1, b=shares[..., None, None])
-        logs = np.where(limit.any(axis=-1), each.sum(axis=-1), logs)
-        inside = np.where(known < 0.0, np.maximum(mean, y), np.minimum(mean, y))
-        mean = np.where(limit, inside, mean)
-        return logs, mean, np.where(limit, 0.5 * (cdf + (known > 0.0)), cdf), variance
-
-
-class CensoredNoise(_Censored, GaussianNoise):
-    """Gaussian noise of training rows of which some are limits."""
-
-
-class CensoredStudentTNoise(_Censored, StudentTNoise):
-    """Student-t noise of training rows of which some are limits."""
+def log_normal_density(residual, covariance):
+    """Log density ``ln N(residual; 0, covariance)`` for (..., p) and (..., p, p): shape (...)."""
+    factor = np.linalg.cholesky(covariance)
+    white = np.linalg.solve(factor, residual[..., None])[..., 0]
+    log_det = 2.0 * np.sum(np.log(np.diagonal(factor, axis1=-2, axis2=-1)), axis=-1)
+    dimension = residual.shape[-1]
+    return -0.5 * (np.sum(white**2, axis=-1) + log_det + dimension * np.log(2.0 * np.pi))

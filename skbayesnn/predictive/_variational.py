@@ -53,10 +53,10 @@ def closest_gaussian(member, posterior, settings, hyper):
     weight = posterior.sample_weight
     above = Posterior(layer, posterior.likelihood, groups, z, posterior.y, weight)
     own = replace(member, network=layer, theta=member.theta[part])
-    found = _closest(own, above, settings, hyper)
-    if found is own:
+    closest = _closest(own, above, settings, hyper)
+    if closest is own:
         return member
-    return replace(member, precision=found.precision, shift=found.shift, free=part)
+    return replace(member, precision=closest.precision, shift=closest.shift, free=part)
 
 
 def _closest(member, posterior, settings, hyper):
@@ -97,8 +97,8 @@ def _closest(member, posterior, settings, hyper):
             break
         share = max(0.5 * share, LEAST_SHARE) if length > last else min(1.3 * share, 1.0)
         shift, last = shift - share * step, length
-    found = best[1]
-    return found if found is member else replace(found, precision=found.precision.condensed())
+    final = best[1]
+    return final if final is member else replace(final, precision=final.precision.condensed())
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from skbayesnn import (
     Sampler,
     Solver,
 )
-from skbayesnn.estimators.inputs._rows import trouble_with_weights
+from skbayesnn.estimators.inputs._rows import warning_of_weights
 from tests.tools import BRIEF
 
 pytestmark = [
@@ -418,12 +418,12 @@ def test_weights_that_sum_to_one_give_the_factor(kind):
 
 def test_large_weights_that_are_counts_give_no_warning():
     counts, classes = np.array([40.0, 3.0, 17.0, 20.0]), np.array([[0.0], [1.0], [0.0], [1.0]])
-    assert trouble_with_weights(counts, classes) is None
-    assert trouble_with_weights(counts + 0.5, classes) is not None
-    assert trouble_with_weights(np.full(4, 9.0), classes) is None
+    assert warning_of_weights(counts, classes) is None
+    assert warning_of_weights(counts + 0.5, classes) is not None
+    assert warning_of_weights(np.full(4, 9.0), classes) is None
     means = np.array([[0.3], [0.8], [0.4], [0.6]])  # no rows that were observed several times
-    assert trouble_with_weights(counts, means) is not None
-    assert trouble_with_weights(counts / 10.0, means) is None
+    assert warning_of_weights(counts, means) is not None
+    assert warning_of_weights(counts / 10.0, means) is None
 
 
 @pytest.mark.parametrize(("weight", "least"), [(1 / 60, -0.05), (1e6, 0.9)])

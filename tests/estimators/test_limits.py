@@ -11,7 +11,7 @@ from scipy.special import logsumexp
 
 from skbayesnn import EvidenceMLPRegressor, HMCMLPRegressor, Noise, Prior
 from skbayesnn.estimators import conformal_interval
-from skbayesnn.predictive._noise import CensoredNoise
+from skbayesnn.predictive._limits import CensoredNoise
 from tests.estimators.common import assert_left_out_like_refits, grid_of_lines
 
 FIXED = {"prior": Prior(precision=0.7), "standardize": False, "random_state": 0}

@@ -13,7 +13,7 @@ from sklearn.datasets import load_breast_cancer
 from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor, Prior
 from skbayesnn.inference import _drawn_fit
 from skbayesnn.model_selection import compare
-from skbayesnn.model_selection._candidates import simplest_of_best
+from skbayesnn.model_selection._search import simplest_of_best
 from skbayesnn.posterior import LogUniform
 from skbayesnn.predictive import Member
 from tests.tools import parts_of

@@ -75,7 +75,7 @@ def test_twelve_lines_predictions_first(noise):
 def test_html_is_well_formed_and_folds(model):
     report = model.evidence_report_
     page = Tags(report._repr_html_())
-    assert page.seen.count("details") == page.seen.count("table") == len(report._tables())
+    assert page.seen.count("details") == page.seen.count("pre") == len(report._tables())
     words = " ".join(page.words)
     assert str(report.predictions) in words
     for name, _ in report.terms.items():
@@ -108,7 +108,7 @@ def test_diagnostics_say_what_to_do():
     assert lines[0] == f"Verdict: {found.verdict}" == "Verdict: converged"
     assert lines[1] == "To do: Use the predictions."
     assert all(f"{value:.3f}" in found.full() for value in found.hyper_r_hat.values())
-    assert Tags(found._repr_html_()).seen.count("table") == 2
+    assert Tags(found._repr_html_()).seen.count("pre") == 2
 
 
 def minimum(trouble=None, **changes):
@@ -251,13 +251,13 @@ def test_verdicts_on_a_whole_fit():
     assert overall("doubtful: x", fine, chosen=True) == "doubtful: x"
     weak = fine._replace(share=0.1, error=0.2)
     assert weak.doubt is None  # too few rows to tell
-    assert fine._replace(coverage=0.85).trouble() is None  # the report says it
+    assert fine._replace(coverage=0.85).warning() is None  # the report says it
     narrow = fine._replace(coverage=0.7)
     assert overall("trusted", narrow, chosen=False).startswith("95 % intervals hold 70 %")
-    assert "error bars are too small" in narrow.trouble()
-    assert "another noise model" not in narrow.trouble(heavy_tails=True)
-    assert fine.trouble() is None
-    assert narrow._replace(n_rows=10.0).trouble() is None  # too few to tell
+    assert "error bars are too small" in str(narrow.warning())
+    assert "another noise model" not in str(narrow.warning(heavy_tails=True))
+    assert fine.warning() is None
+    assert narrow._replace(n_rows=10.0).warning() is None  # too few to tell
     assert "explain" not in str(fine._replace(error=0.3))  # few rows decide
     assert str(fine._replace(share=np.nan, n_rows=5.0)) == "not compared: too few rows"
     assert "unweighted R2 0.20)" in str(fine._replace(unweighted=0.2))

@@ -16,7 +16,8 @@ from skbayesnn.network import Network, outputs
 from skbayesnn.posterior import Gaussian, LogUniform, instructions
 from skbayesnn.posterior._posterior import MOST_INPUTS
 from skbayesnn.posterior.kernels._compiled import compiled_mixture, compiled_softmax_moments
-from skbayesnn.predictive._marginals import NORMAL, StudentTLaw, _Components
+from skbayesnn.predictive._mixture import _Rows
+from skbayesnn.predictive._student_t import NORMAL, StudentTLaw
 from skbayesnn.samplers import Metric, leapfrog, start
 from tests.posterior.joints import INDEPENDENT, MIXED, make_joint
 from tests.tools import ALL_LIKELIHOODS, LIKELIHOODS, assert_same, make_problem, without_core
@@ -285,7 +286,7 @@ def test_mixtures_of_laws(used, law, n_components):
     rng = np.random.default_rng(0)
     weights = rng.dirichlet(np.ones(n_components))
     means, scales = rng.standard_normal((2, 40, n_components))
-    some = _Components(weights, means, np.exp(2.0 * scales), law)
+    some = _Rows(weights, means, np.exp(2.0 * scales), law)
     x = np.concatenate([means[:5, 0], 5.0 * rng.standard_normal(31), [1e-9, -1e-9, 1e9, -1e200]])
     with np.errstate(over="ignore"):
         desired = some.cdf_and_density(x)

@@ -5,7 +5,8 @@ from scipy import stats
 from scipy.optimize import brentq
 from scipy.special import ndtr, stdtr
 
-from skbayesnn.predictive._marginals import NORMAL, Marginals, StudentTLaw, mixture_quantiles
+from skbayesnn.predictive._mixture import Components, Mixture
+from skbayesnn.predictive._student_t import NORMAL, StudentTLaw
 
 WEIGHTS = np.array([0.5, 0.3, 0.2])
 MEANS = np.array([[-1.0, 0.0], [2.0, 3.0], [0.5, -40.0]])
@@ -39,10 +40,10 @@ def many_draws(rng, kind, m=2000, n=4):
     if kind == "scales of rows":
         scales = scales * np.exp(0.5 * rng.standard_normal((m, n)))
     if kind != "student_t":
-        return [Marginals(np.full(m, 1.0 / m), means, scales, NORMAL)]
+        return [Components(np.full(m, 1.0 / m), means, scales, NORMAL)]
     chosen = rng.integers(3, size=m)
     return [
-        Marginals(
+        Components(
             np.full(np.sum(chosen == i), 1.0 / m), means[chosen == i], scales[chosen == i], law
         )
         for i, law in enumerate(map(StudentTLaw.of, (2.5, 10.0, np.inf)))
@@ -53,9 +54,8 @@ def many_draws(rng, kind, m=2000, n=4):
 def test_quantiles_of_many_components_against_root_finding(kind):
     tables = many_draws(np.random.default_rng(0), kind)
     probabilities = [1e-3, 0.025, 0.5, 0.8, 0.975]
-    for probability, found in zip(
-        probabilities, mixture_quantiles(tables, probabilities), strict=True
-    ):
+    quantiles = Mixture(tables).quantiles(probabilities)
+    for probability, found in zip(probabilities, quantiles, strict=True):
         for row in range(4):
             exact, sd = by_root_finding(tables, probability, row)
             assert abs(found[row] - exact) < 1e-7 * sd
@@ -63,9 +63,9 @@ def test_quantiles_of_many_components_against_root_finding(kind):
 
 def test_one_mixture_and_its_parts():
     probabilities = [1e-9, 0.025, 0.5, 0.7, 0.999]
-    found = mixture_quantiles([Marginals(WEIGHTS, MEANS, SDS, NORMAL)], probabilities)
-    parts = [Marginals(WEIGHTS[i], MEANS[i], SDS[i], NORMAL) for i in (slice(1), slice(1, 3))]
-    assert_allclose(mixture_quantiles(parts, probabilities), found, rtol=1e-12)
+    found = Mixture([Components(WEIGHTS, MEANS, SDS, NORMAL)]).quantiles(probabilities)
+    parts = [Components(WEIGHTS[i], MEANS[i], SDS[i], NORMAL) for i in (slice(1), slice(1, 3))]
+    assert_allclose(Mixture(parts).quantiles(probabilities), found, rtol=1e-12)
     for probability, values in zip(probabilities, found, strict=True):
         for row in range(2):
             exact, sd = by_root_finding(parts, probability, row)
@@ -74,14 +74,14 @@ def test_one_mixture_and_its_parts():
 
 def test_rows_do_not_depend_on_each_other():
     tables = many_draws(np.random.default_rng(1), "constant")
-    (alone,) = mixture_quantiles([tables[0]._replace(means=tables[0].means[:, 2:3])], [0.3])
-    (together,) = mixture_quantiles(tables, [0.3])
+    (alone,) = Mixture([tables[0]._replace(means=tables[0].means[:, 2:3])]).quantiles([0.3])
+    (together,) = Mixture(tables).quantiles([0.3])
     assert_allclose(together[2], alone[0], rtol=1e-12)
 
 
 def test_quantiles_where_noise_is_all_but_absent():
     means = np.random.default_rng(0).standard_normal((100, 1))
-    (found,) = mixture_quantiles([Marginals(np.full(100, 0.01), means, 1e-8, NORMAL)], [0.305])
+    (found,) = Mixture([Components(np.full(100, 0.01), means, 1e-8, NORMAL)]).quantiles([0.305])
     assert abs(found[0] - np.sort(means[:, 0])[30]) < 1e-7
 
 

@@ -11,7 +11,7 @@ from skbayesnn.inference.noise._student_t_noise import DEGREES_OF_FREEDOM
 from skbayesnn.network import Network
 from skbayesnn.posterior import Gaussian, Posterior, squared_scales, weight_groups
 from skbayesnn.predictive import GaussianNoise, Member, NoiseNetworks, StudentTNoise, left_out
-from skbayesnn.predictive._noise import log_scale_mixture_density
+from skbayesnn.predictive._student_t import log_scale_mixture_density
 
 X = np.random.default_rng(0).standard_normal((5, 2))
 SQUARED_SCALES = np.array([[0.5, 2.0], [1.0, 0.1], [3.0, 0.7]])  # of three networks

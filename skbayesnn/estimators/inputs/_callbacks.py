@@ -1,7 +1,6 @@
 """Progress of a fit, reported to the callbacks of scikit-learn (version 1.9 or later)."""
 
 from contextlib import contextmanager
-from functools import wraps
 
 import numpy as np
 
@@ -9,19 +8,18 @@ from skbayesnn.inference import Progress
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
+
+    FRAMES = 1  # of the stack, which `with_callbacks` adds
 except ImportError:  # scikit-learn before 1.9
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
         """Empty stand-in for scikit-learn without callbacks."""
 
+    FRAMES = 0
+
     def with_callbacks(method):
-        """Wrap a method in one more stack frame, as scikit-learn with callbacks does."""
-
-        @wraps(method)
-        def as_it_is(*args, **kwargs):
-            return method(*args, **kwargs)
-
-        return as_it_is
+        """Return the method as it is."""
+        return method
 
 
 @contextmanager

@@ -76,8 +76,8 @@ class FirstLook(NamedTuple):
             spikes=[None if spike is None else spike._replace(error=e) for spike, e in pairs]
         )
 
-    def trouble(self, y, noise_is_chosen=True, only_linear=False):
-        """A warning, with its category, of what was found in targets ``y``, or ``None``.
+    def warning(self, y, noise_is_chosen=True, only_linear=False):
+        """Warning of what is unusual about targets ``y``, or ``None``.
 
         ``noise_is_chosen``: the fit chooses the noise model; ``only_linear``: it is linear because
         of what was found.
@@ -86,7 +86,7 @@ class FirstLook(NamedTuple):
             finding = self._finding(output, values, noise_is_chosen, only_linear)
             if finding is not None:
                 of = f"Output {output} of y: " if y.shape[1] > 1 else ""
-                return of + finding, UserWarning
+                return UserWarning(of + finding)
         return None
 
     def _finding(self, output, y, *chosen):

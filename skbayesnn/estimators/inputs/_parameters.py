@@ -169,9 +169,7 @@ def check_parameters(estimator):
     if hasattr(estimator, "class_weight"):
         estimator._check_class_weight()
     estimator._check_engine_parameters()
-    if estimator.max_time is not None:
-        check(estimator, max_time=float)
-    check(estimator, fit_intercept=bool, standardize=bool, warm_start=bool)
+    check(estimator, max_time=float, fit_intercept=bool, standardize=bool, warm_start=bool)
     if estimator.n_jobs is not None and not (_is_integer(estimator.n_jobs) and estimator.n_jobs):
         raise ValueError(
             f"n_jobs must be None or an integer other than 0 (-1 for all processors), got "
@@ -184,9 +182,7 @@ def check_parameters(estimator):
 
 def check_transitions(sampler):
     """Raise ``ValueError`` or ``TypeError`` for an invalid parameter of a `Sampler`."""
-    check(sampler, kind=("auto", *CLASSICS))
-    if sampler.step_size is not None:
-        check(sampler, step_size=float)
+    check(sampler, kind=("auto", *CLASSICS), step_size=float)
     if isinstance(sampler.n_steps, tuple | list):
         if len(sampler.n_steps) != 2:
             raise ValueError(
@@ -195,7 +191,7 @@ def check_transitions(sampler):
             )
         low, high = sampler.n_steps
         count(high, "sampler.n_steps", count(low, "sampler.n_steps"))
-    elif sampler.n_steps is not None:
+    else:
         check(sampler, n_steps=1)
     given = sampler.persistence
     if given is not None and not (isinstance(given, numbers.Real) and 0 <= given < 1):
@@ -295,14 +291,15 @@ def check(owner, **rules):
     """Raise for the first parameter that breaks its rule.
 
     A rule is a tuple of the allowed strings, ``bool`` for True or False, ``float`` for a positive
-    finite number, or an integer for integers that are not less.
+    finite number, or an integer for integers that are not less. Parameters may also have the
+    default ``None``.
     """
     for parameter, rule in rules.items():
         value, name = getattr(owner, parameter), label(owner, parameter)
+        if value is None and getattr(type(owner), parameter, ()) is None:
+            continue
         if isinstance(rule, tuple):
-            if not (isinstance(value, str) and value in rule):
-                options = ", ".join(map(repr, rule))
-                raise ValueError(f"{name} must be one of {options}; got {value!r}.")
+            one_of(value, name, rule)
         elif rule is bool:
             if not isinstance(value, bool | np.bool_):
                 raise TypeError(f"{name} must be True or False, got {value!r}.")
@@ -311,6 +308,13 @@ def check(owner, **rules):
                 raise ValueError(f"{name} must be a positive number, got {value!r}.")
         else:
             count(value, name, rule)
+
+
+def one_of(value, name, options):
+    """Raise ``ValueError`` unless a value is one of some strings."""
+    if not (isinstance(value, str) and value in options):
+        options = ", ".join(map(repr, options))
+        raise ValueError(f"{name} must be one of {options}; got {value!r}.")
 
 
 def _is_integer(value):

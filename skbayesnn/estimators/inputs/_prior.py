@@ -213,7 +213,7 @@ def _noise_after(estimator, problem, learnt):
 
 
 def out_of_bounds(estimator):
-    """A warning about a bound of the precisions that restricts the fit, or ``None``.
+    """Warning about a bound of the precisions that restricts the fit, or ``None``.
 
     It may where data are not standardised.
     """
@@ -221,10 +221,10 @@ def out_of_bounds(estimator):
         return None
 
     def because_of_units(what):
-        return (
+        return UserWarning(
             f"{what}, because X and y are not standardised. Use standardize=True or other units, "
             "or other bounds by a hyperprior."
-        ), UserWarning
+        )
 
     problem, (posterior, settings) = estimator._result.problem, estimator._result.posed
     free = settings.free

@@ -191,8 +191,8 @@ def checked_sides(censored, shape):
     return sides.astype(float)
 
 
-def trouble_with_weights(sample_weight, y):
-    """A warning, with its category, of weights that are no repetition counts, or ``None``.
+def warning_of_weights(sample_weight, y):
+    """Warning of weights that are no repetition counts, or ``None``.
 
     Weights that sum to 1, as those of boosting and of surveys, say that all rows together are one
     observation, from which a Bayesian fit learns nothing. Large ones say that every target was
@@ -208,8 +208,8 @@ def trouble_with_weights(sample_weight, y):
     if n_rows == 0 or not (few or many):
         return None
     consequence = " Error bars are then far too small." if many else ""
-    return (
+    return UserWarning(
         f"sample_weight adds up to {total:.3g} for {n_rows} rows. A weight is the number of times "
         f"that a row was observed, and their sum the number of all observations.{consequence} If "
         f"the weights only say how rows compare, multiply them by {n_rows / total:.4g}."
-    ), UserWarning
+    )

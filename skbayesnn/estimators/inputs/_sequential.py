@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 from sklearn.base import is_classifier
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from skbayesnn._data import Scaling
@@ -65,11 +66,11 @@ class Waiting(NamedTuple):
         return tuple(np.concatenate(pair) for pair in zip(*padded, strict=True))
 
     @property
-    def trouble(self):
+    def warning(self):
         """Warning with the reason, or ``None``."""
         if self.reason is None:
             return None
-        return (
+        return ConvergenceWarning(
             f"Scaling and precisions are not settled: {self.reason}. The {len(self.rows[0])} "
             "rows so far are kept, and fitted together with the next batch."
         )
@@ -117,14 +118,14 @@ class Earlier(NamedTuple):
             tuple(vars(fitted).get("batch_log_evidences_", (fitted.log_evidence_,))),
         )
 
-    def trouble(self, X, y):
+    def warning(self, X, y):
         """Warning about a batch of standardised rows far from the earlier ones, or ``None``."""
         if not self.standardize:
             return None
         for name, values in (("X", X), ("y", y)):
             far = np.max(np.abs(values), axis=1) > FAR
             if far.mean() > MANY_FAR and far.sum() >= FEWEST_FAR:
-                return (
+                return ConvergenceWarning(
                     f"{100 * far.mean():.0f} % of the rows of this batch have a value of {name} "
                     f"more than {FAR:g} standard deviations from the mean of the first batches, "
                     "which have set scaling and network. Shuffle rows before they are divided into "

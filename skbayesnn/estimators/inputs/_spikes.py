@@ -201,14 +201,14 @@ def agreement(X, same):
     some = np.linspace(0, len(X) - 1, min(len(X), COMPARED)).astype(int)
     weight = np.ones(len(X))
     Z = Scaling.standard(X, weight).without_far_rows(X, weight).transform(X)
-    found = [_kappa(same[some], _of_nearest(Z, same, some))]
+    kappas = [_kappa(same[some], _of_nearest(Z, same, some))]
     if len(some) >= FEWEST_ROWS:
-        halves, theirs = (some[::2], some[1::2]), []
+        halves, of_neighbours = (some[::2], some[1::2]), []
         for own, others in (halves, halves[::-1]):
             scores = _linear_scores(Z[own], Z[others], same[others])
-            theirs.append(_of_nearest(scores, same[own], np.arange(len(own))))
-        found.append(_kappa(same[np.concatenate(halves)], np.concatenate(theirs)))
-    return max(found)
+            of_neighbours.append(_of_nearest(scores, same[own], np.arange(len(own))))
+        kappas.append(_kappa(same[np.concatenate(halves)], np.concatenate(of_neighbours)))
+    return max(kappas)
 
 
 def _of_nearest(Z, same, rows):
@@ -226,7 +226,7 @@ def _linear_scores(Z, others, same):
     return Z @ others.T @ np.linalg.solve(kernel, same - same.mean())[:, None]
 
 
-def _kappa(same, theirs):
+def _kappa(same, of_neighbours):
     """Cohen's kappa between two memberships of rows."""
-    by_chance = same.mean() * theirs.mean() + (1 - same.mean()) * (1 - theirs.mean())
-    return float((np.mean(same == theirs) - by_chance) / max(1.0 - by_chance, 1e-12))
+    by_chance = same.mean() * of_neighbours.mean() + (1 - same.mean()) * (1 - of_neighbours.mean())
+    return float((np.mean(same == of_neighbours) - by_chance) / max(1.0 - by_chance, 1e-12))

@@ -15,7 +15,7 @@ from scipy.special import ndtr
 from skbayesnn._data import Scaling
 from skbayesnn._docs import documented
 from skbayesnn._typing import Array, RandomState
-from skbayesnn.estimators.inputs._parameters import count, probabilities, tails
+from skbayesnn.estimators.inputs._parameters import count, one_of, probabilities, tails
 from skbayesnn.estimators.inputs._rows import generator, targets_of_rows
 from skbayesnn.predictive import CountEnsemble, Ensemble
 
@@ -206,14 +206,16 @@ class PredictiveDistribution(Distribution):
             Lower-tail probabilities, between 0 and 1.
         """
         q = probabilities(q, "q")
-        found = self.ensemble.quantiles(self.X, q.ravel(), self.errors)
-        found = np.stack([self._shaped(self.scaling.inverse(some)) for some in found], axis=-1)
-        return found.reshape(*found.shape[:-1], *q.shape)
+        quantiles = self.ensemble.quantiles(self.X, q.ravel(), self.errors)
+        quantiles = np.stack(
+            [self._shaped(self.scaling.inverse(some)) for some in quantiles], axis=-1
+        )
+        return quantiles.reshape(*quantiles.shape[:-1], *q.shape)
 
     def entropy(self) -> Array:
         """Compute the differential entropy in nats, by a sum over nodes about the mean."""
-        found = self.ensemble.entropy(self.X, self.errors)
-        return self._shaped(found + np.log(self.scaling.scale))
+        entropy = self.ensemble.entropy(self.X, self.errors)
+        return self._shaped(entropy + np.log(self.scaling.scale))
 
     def expect(self, function: Callable[..., Any]) -> tuple[Array, Array]:
         """Compute mean and standard deviation of a function of the target, such as a cost.
@@ -291,8 +293,7 @@ class PredictiveDistribution(Distribution):
         return f"<{type(self).__name__}: {len(self)} rows, {n} networks>"
 
     def _moments(self, kind):
-        if kind not in KINDS:
-            raise ValueError(f"kind must be one of {', '.join(map(repr, KINDS))}; got {kind!r}.")
+        one_of(kind, "kind", KINDS)
         return self.ensemble.moments(self.X, kind, self.errors)
 
     def _std_of(self, covariance):

@@ -53,16 +53,16 @@ class Comparison:
     def __repr__(self):
         lines = [f"{'':30s}{'evidence fit':>14s}{'samples':>12s}"]
         lines += [
-            f"  {name:28s}{theirs:14.4g}{mine:12.4g}"
-            for name, (theirs, mine) in self.quantities.items()
+            f"  {name:28s}{of_fit:14.4g}{sampled:12.4g}"
+            for name, (of_fit, sampled) in self.quantities.items()
         ]
         if "log evidence" in self.quantities:
-            theirs, mine = self.log_evidence_std
-            known = [f"{e:.2g}" if np.isfinite(e) else "unknown" for e in (theirs, mine)]
+            of_fit, sampled = self.log_evidence_std
+            known = [f"{e:.2g}" if np.isfinite(e) else "unknown" for e in (of_fit, sampled)]
             lines.append(f"  {'its standard error':28s}{known[0]:>14s}{known[1]:>12s}")
             lines.append(
                 f"  They disagree if more than {LARGEST_GAP:g} nat and {STANDARD_ERRORS:g} "
-                f"standard errors ({STANDARD_ERRORS * _of_difference(theirs, mine):.2g}) apart."
+                f"standard errors ({STANDARD_ERRORS * _of_difference(of_fit, sampled):.2g}) apart."
             )
         lines.append(f"  {'difference of predictions':28s}{self.shift:14.3g}")
         if not self.converged:
@@ -82,9 +82,9 @@ def compare_regressors(fitted, sampler, X):
 
     ``X``, shape ``(n, d)``, are training inputs in lexicographic order.
     """
-    theirs, mine = (model.predict(named(model, X)) for model in (fitted, sampler))
+    of_fit, sampled = (model.predict(named(model, X)) for model in (fitted, sampler))
     deviations = sampler.predict_std(named(sampler, X))
-    shift = float(np.sqrt(np.mean(((theirs - mine) / deviations) ** 2)))
+    shift = float(np.sqrt(np.mean(((of_fit - sampled) / deviations) ** 2)))
     quantities = {
         name: tuple(
             float(np.sqrt(np.mean(model.predict_std(named(model, where), kind=kind) ** 2)))
@@ -116,9 +116,9 @@ def compare_classifiers(fitted, sampler, X):
         ("between rows", _between(X)),
         ("in a margin", _in_margin(X)),
     ):
-        theirs, mine = (model.predict_proba(named(model, points)) for model in (fitted, sampler))
-        quantities[f"mean highest {where}"] = tuple(float(p.max(1).mean()) for p in (theirs, mine))
-        changes.append(float(np.mean(np.abs(theirs - mine))))
+        both = [model.predict_proba(named(model, points)) for model in (fitted, sampler)]
+        quantities[f"mean highest {where}"] = tuple(float(p.max(1).mean()) for p in both)
+        changes.append(float(np.mean(np.abs(both[0] - both[1]))))
         if changes[-1] > LARGEST_CHANGE:
             place = "" if where == "probability" else f" {where}"
             doubts.append(f"class probabilities{place} differ by {changes[-1]:.3f} on average")

@@ -256,7 +256,7 @@ def _advice_for_unmeasured(fit):
 def _doubts(minimum, targets_per_weight):
     few = minimum.network.hidden_layer_sizes and targets_per_weight < ROWS_PER_WEIGHT
     singular = minimum.smallest_eigenvalue < SINGULAR * minimum.groups.least(minimum.hyper.alpha)
-    found = [
+    doubts = [
         (
             not minimum.exact,
             "Gauss-Newton Hessian: the evidence is approximate",
@@ -279,4 +279,4 @@ def _doubts(minimum, targets_per_weight):
             "Use fewer hidden units, or sample (HMCMLP...).",
         ),
     ]
-    return [Verdict(text, advice) for applies, text, advice in found if applies]
+    return [Verdict(text, advice) for applies, text, advice in doubts if applies]

@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 COVERAGE = 0.95
 FAR = 2.2  # interquartile ranges that are three standard deviations of normal targets
@@ -58,8 +59,8 @@ class LeftOutScores(NamedTuple):
         if classes:
             y = np.concatenate([1.0 - y, y], axis=1) if y.shape[1] == 1 else y
             frequency = weight @ y / total
-            theirs, mine = -np.log(y @ frequency), -left_out.log_density
-            losses = float(weight @ mine / total), float(weight @ theirs / total)
+            baseline, fitted = -np.log(y @ frequency), -left_out.log_density
+            losses = float(weight @ fitted / total), float(weight @ baseline / total)
             coverage = plain = np.nan
         else:
             plain = _r2(*_squared_errors(left_out, y, counted, np.ones_like(y)), counted)
@@ -68,12 +69,12 @@ class LeftOutScores(NamedTuple):
             coverage = float(counted @ inside.mean(axis=1) / np.sum(counted))
             if heavy_tails:
                 counted = counted * _near(left_out, y, counted)
-            theirs, mine = _squared_errors(left_out, y, counted, precision)
-        gain, most = theirs - mine, counted @ theirs
+            baseline, fitted = _squared_errors(left_out, y, counted, precision)
+        gain, most = baseline - fitted, counted @ baseline
         if total <= TOO_FEW or not (classes or np.all(np.ptp(y, axis=0) > 0)):
             return cls(np.nan, np.nan, coverage, total, *losses)
-        spread = gain - (counted @ gain / most) * theirs  # delta method for a ratio of sums
-        error, share = float(np.sqrt(counted @ spread**2) / most), _r2(theirs, mine, counted)
+        spread = gain - (counted @ gain / most) * baseline  # delta method for a ratio of sums
+        error, share = float(np.sqrt(counted @ spread**2) / most), _r2(baseline, fitted, counted)
         if share < BROKEN:
             return cls(np.nan, np.nan, np.nan, total)
         return cls(share, error, coverage, total, *losses, plain)
@@ -98,7 +99,7 @@ class LeftOutScores(NamedTuple):
             return f"95 % intervals hold {100 * self.coverage:.0f} % of left-out rows"
         return None
 
-    def trouble(self, heavy_tails=False, drawn=False):
+    def warning(self, heavy_tails=False, drawn=False):
         """Warning for `doubt`, or ``None``; too small data sets cause none.
 
         With ``heavy_tails`` the noise allows for outliers. ``drawn`` networks may miss a function
@@ -108,7 +109,7 @@ class LeftOutScores(NamedTuple):
             return None
         if self.explains_nothing:
             instead = "measure_evidence=False (training instead of sampling), " if drawn else ""
-            return (
+            return ConvergenceWarning(
                 f"The fit {self.doubt}. Either y does not depend on X, or the fit has not found "
                 f"how: try more hidden units, fewer layers, {instead}another random_state or other "
                 "inputs."
@@ -116,11 +117,11 @@ class LeftOutScores(NamedTuple):
         if self.coverage >= ALARMING:
             return None
         if heavy_tails:
-            return (
+            return ConvergenceWarning(
                 f"The {self.doubt}: the others are outliers, which even Student-t noise does not "
                 "describe. Intervals are those of rows without them."
             )
-        return (
+        return ConvergenceWarning(
             f"The {self.doubt}: error bars are too small. Try another noise model (for counts "
             "'negative_binomial'), or fewer inputs or hidden units."
         )
@@ -168,8 +169,8 @@ def _squared_errors(left_out, y, weight, precision):
     """
     precision = precision / np.average(precision, axis=0, weights=weight)  # outputs count alike
     mean = np.average(y, axis=0, weights=weight[:, None] * precision)
-    theirs = np.sum(precision * (y - mean) ** 2, axis=1)  # y is standardised by all rows
-    return theirs, np.sum(precision * (y - left_out.mean) ** 2, axis=1)
+    baseline = np.sum(precision * (y - mean) ** 2, axis=1)  # y is standardised by all rows
+    return baseline, np.sum(precision * (y - left_out.mean) ** 2, axis=1)
 
 
 def _near(left_out, y, weight):
@@ -182,5 +183,5 @@ def _near(left_out, y, weight):
     return np.all(least <= far, axis=1)
 
 
-def _r2(theirs, mine, weight):
-    return float(weight @ (theirs - mine) / (weight @ theirs))
+def _r2(baseline, fitted, weight):
+    return float(weight @ (baseline - fitted) / (weight @ baseline))

@@ -35,22 +35,9 @@ class Table(NamedTuple):
         return "\n".join([f"{self.title}:", *(f"  {line}" for line in lines)])
 
     def html(self):
-        """Format the table as folded HTML."""
-        body = "".join(self._html_row("td", row) for row in self.rows)
-        head = f"<thead>{self._html_row('th', self.header)}</thead>" if self.header else ""
-        return (
-            f"<details><summary>{escape(self.title)}</summary>"
-            f"<table>{head}<tbody>{body}</tbody></table></details>"
-        )
-
-    def _html_row(self, tag, cells):
-        sides = ["left" if i in self.left else "right" for i in range(len(cells))]
-        return "<tr>{}</tr>".format(
-            "".join(
-                f'<{tag} style="text-align: {side}; padding: 0 1em 0 0">{escape(cell)}</{tag}>'
-                for cell, side in zip(cells, sides, strict=True)
-            )
-        )
+        """Format the table as HTML that folds."""
+        summary, lines = escape(self.title), escape(self.text().split("\n", 1)[1])
+        return f"<details><summary>{summary}</summary><pre>{lines}</pre></details>"
 
 
 class Printed:

@@ -206,13 +206,13 @@ class EvidenceReport(Printed):
         """Format the tests that suggest other noise models, and the evidences of these."""
         compared, lines = self.noise_log_evidences, []
         advice = "" if compared else '; try noise="auto"'
-        found = [
+        suspicions = [
             f"{SUSPICIONS[noise]} (p = {p:.0e})"
             for noise, p in self.noise_p_values.items()
             if p < SIGNIFICANT
         ]
-        if found:
-            lines.append(("Residuals", ", ".join(found) + advice))
+        if suspicions:
+            lines.append(("Residuals", ", ".join(suspicions) + advice))
         if len(compared) > 1:
             each = ", ".join(f"{noise} {value:.2f}" for noise, value in compared.items())
             lines.append(("Noise models", f"{each} nats"))

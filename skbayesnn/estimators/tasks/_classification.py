@@ -248,10 +248,10 @@ class Classification(ClassifierMixin):
     def _check_domain(self, rows, attributes):
         present = np.unique(rows.y)
         if len(present) < 2 and "classes_" not in attributes:
-            found = self.classes_.tolist()[int(present[0])]
+            only = self.classes_.tolist()[int(present[0])]
             raise ValueError(
                 "This classifier needs samples of at least 2 classes in the data (with positive "
-                f"sample_weight), but found only one class: {found!r}."
+                f"sample_weight), but found only one class: {only!r}."
             )
 
     def _targets(self, rows, scaling=None):

@@ -24,6 +24,7 @@ from skbayesnn.estimators.inputs._settings import COUNTS
 from skbayesnn.estimators.predictions._distribution import (
     PARTS,
     CountDistribution,
+    Distribution,
     PredictiveDistribution,
 )
 from skbayesnn.inference import check_memory
@@ -61,6 +62,7 @@ class Predictions:
         """Predict the standard deviation, or one of its parts, in units of y."""
         return self.predict_distribution(X, measurement_std, exposure).std(kind)
 
+    @documented(Distribution.interval.__doc__ or "")
     def predict_interval(
         self,
         X: ArrayLike,
@@ -68,13 +70,7 @@ class Predictions:
         measurement_std: float | ArrayLike | None = None,
         exposure: float | ArrayLike | None = None,
     ) -> Array:
-        """Predict a central interval for a new target, noise included.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, 2) or (n_samples, n_outputs, 2)
-            Lower and upper end, in units of y; of several coverages of shape (..., n_coverages, 2).
-        """
+        """Predict a central interval for a new target, noise included."""
         return self.predict_distribution(X, measurement_std, exposure).interval(coverage)
 
     def predict_quantiles(
@@ -90,6 +86,7 @@ class Predictions:
         """
         return self.predict_distribution(X, measurement_std, exposure).ppf(q)
 
+    @documented(PredictiveDistribution.joint_logpdf.__doc__ or "")
     def log_predictive_density(
         self,
         X: ArrayLike,
@@ -97,13 +94,7 @@ class Predictions:
         measurement_std: float | ArrayLike | None = None,
         exposure: float | ArrayLike | None = None,
     ) -> Array:
-        """Compute the log density of targets under their predictive distribution.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Log density in nats, y in its own units; joint over the outputs.
-        """
+        """Compute the log density of targets, joint over the outputs."""
         return self.predict_distribution(X, measurement_std, exposure).joint_logpdf(y)
 
 
@@ -253,19 +244,14 @@ class Regression(Predictions, RegressorMixin):
             self._ensemble, X, self._y_scaling, self._y_is_1d, errors, self._noise_is_measured
         )
 
+    @documented(PredictiveDistribution.cov.__doc__ or "")
     def predict_output_cov(
         self,
         X: ArrayLike,
         kind: str = "total",
         measurement_std: float | ArrayLike | None = None,
     ) -> Array:
-        """Predict the covariance between the outputs of each row (MacKay 1992, figure 3.1).
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_outputs, n_outputs)
-            Covariance, in units of y.
-        """
+        """Predict the covariance between the outputs of each row (MacKay 1992, figure 3.1)."""
         return self.predict_distribution(X, measurement_std).cov(kind)
 
     @documented(FUNCTIONS)
@@ -318,8 +304,7 @@ class Regression(Predictions, RegressorMixin):
 
     def _functions(self, draws):
         """Convert ``(size, n, n_outputs)`` in standardised units to the shape of `sample_y`."""
-        values = np.moveaxis(self._y_scaling.inverse(draws), 0, -1)
-        return values[:, 0] if self._y_is_1d else values
+        return self._shaped(np.moveaxis(self._y_scaling.inverse(draws), 0, -1))
 
     def _shaped(self, values):
         """Drop the axis of outputs if y had none."""

@@ -206,10 +206,7 @@ class RegressionFit(Regression):
             "known": rows.known if self._has_limits else variances,
             "noise_hidden_layer_sizes": layer_sizes(self._noise),
             "laws": min(laws, key=len, default=None),
-            # networks predict all outputs together, of which others may need no linear models
-            "linear_share": min(
-                0.0 if spike is None else spike.linear_share for spike in look.spikes
-            ),
+            "linear_share": look.linear_share,
             "log_scale": float(rows.weight @ self._log_scales(rows)),
         }
 
@@ -290,11 +287,11 @@ class RegressionFit(Regression):
         super()._keep_common(result)
         kind = self._noise.kind
         self.noise_model_ = "shared" if kind == "shared" else result.noise
-        found = result.noise_log_evidences
+        log_evidences = result.noise_log_evidences
         if result.noise == "student_t" and self._outliers.any():  # not chosen by evidence
-            found = {result.noise: result.log_evidence}
-        if kind == "auto" and found:
-            self.noise_log_evidences_ = found
+            log_evidences = {result.noise: result.log_evidence}
+        if kind == "auto" and log_evidences:
+            self.noise_log_evidences_ = log_evidences
 
 
 def _variances(errors, y_scaling, likelihood, free, values):

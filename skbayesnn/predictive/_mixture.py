@@ -1,0 +1,217 @@
+"""Mixtures of location-scale laws: the predictive distributions of single targets."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.polynomial.hermite_e import hermegauss
+from scipy.special import logsumexp, ndtri
+
+from skbayesnn.posterior.kernels._compiled import compiled_mixture
+
+BLOCK = 2**16  # components of the rows that are solved together, to fit into a fast cache
+CLOSE = 1e-12  # predicted distance of normal scores after a Newton step that is the last
+FINE = 1e-14  # width of a bracket that is not divided further, in standard deviations
+MAX_ITER = 200  # steps; bisection alone takes about 60
+NODE_SPACING = 0.25  # of nodes of entropies, whose distances from the mean are sinh(u) sd
+FARTHEST_NODES = {True: 3.5, False: 6.0}  # largest u of normal laws; of laws with heavy tails
+HERMITE_NODES, HERMITE_WEIGHTS = hermegauss(40)  # averages over the standard normal
+HERMITE_WEIGHTS = HERMITE_WEIGHTS / HERMITE_WEIGHTS.sum()
+SQRT_2PI = np.sqrt(2.0 * np.pi)
+
+
+class Components(NamedTuple):
+    """Components of one law, such as `NormalLaw`, with weights that sum to 1 over all laws."""
+
+    weights: np.ndarray  # (m,)
+    means: np.ndarray  # (m, n, ...)
+    scales: np.ndarray  # of a shape that broadcasts with that of the means
+    law: object
+
+    def cdf(self, x):
+        """Share of the probability below ``x`` of shape (n, ...): as much as the weights sum to."""
+        return np.tensordot(self.weights, self.law.cdf((x - self.means) / self.scales), 1)
+
+    def log_density(self, x):
+        """Log density at ``x`` of shape (n, ...), weighted as `cdf`."""
+        logs = self.law.log_density((x - self.means) / self.scales) - np.log(self.scales)
+        weights = self.weights.reshape(-1, *(1,) * np.ndim(x))
+        return logsumexp(logs, axis=0, b=weights)
+
+
+class Mixture(NamedTuple):
+    """Predictive distributions of single targets ``(n, ...)``: components of one law or several."""
+
+    components: list
+
+    def cdf(self, x):
+        """Probability below ``x`` of shape (n, ...)."""
+        return sum(some.cdf(x) for some in self.components)
+
+    def log_density(self, x):
+        """Log density at ``x`` of shape (n, ...)."""
+        return logsumexp([some.log_density(x) for some in self.components], axis=0)
+
+    def mean_of(self, function):
+        """Mean of a function of each target, by Gauss-Hermite quadrature, under normal laws."""
+        total = 0.0
+        for some in self.components:
+            for z, share in zip(HERMITE_NODES, HERMITE_WEIGHTS, strict=True):
+                values = function(some.means + z * some.scales)
+                total = total + share * np.tensordot(some.weights, values, 1)
+        return total
+
+    def quantiles(self, probabilities):
+        """Quantiles ``(n, ...)`` for each probability.
+
+        Each row is solved by itself, to some 1e-8 of its standard deviation (where the density does
+        not vanish).
+        """
+        quantiles = tuple(np.empty(self._shape) for _ in probabilities)
+        for rows, laws, centre, spread in self._blocks():
+            for values, probability in zip(quantiles, probabilities, strict=True):
+                solution = _quantile(laws, centre, spread, probability)
+                values[rows] = solution.reshape(values[rows].shape)
+        return quantiles
+
+    def entropy(self):
+        """Differential entropies ``-int p ln p``, ``(n, ...)``, in nats.
+
+        The integral is a sum over nodes about the mean, whose spacing grows away from it: accurate
+        to some 1e-5, if components are not far narrower than the mixture.
+        """
+        entropies = np.empty(self._shape)
+        end = FARTHEST_NODES[all(np.isinf(c.law.degrees_of_freedom) for c in self.components)]
+        u = np.arange(-end, end + 0.5 * NODE_SPACING, NODE_SPACING)
+        for rows, laws, centre, spread in self._blocks():
+            at = [centre + spread * node for node in np.sinh(u)]
+            density = [_cdf_and_density(laws, x)[1] for x in at]
+            masses = np.cosh(u)[:, None] * density
+            terms = np.sum(masses * -np.log(density, where=masses > 0, out=masses * 0), axis=0)
+            entropies[rows] = np.reshape(terms / masses.sum(axis=0), entropies[rows].shape)
+        return entropies
+
+    @property
+    def _shape(self):
+        """Shape of the targets."""
+        return self.components[0].means.shape[1:]
+
+    def _blocks(self):
+        """Yield rows that fit into memory, their `_Rows` of every law, and moments of mixtures."""
+        n, *others = self._shape
+        n_components = sum(len(some.weights) for some in self.components)
+        step = max(1, BLOCK // (n_components * int(np.prod(others))))
+        for start in range(0, n, step):
+            rows = slice(start, start + step)
+            laws = _Rows.of(self.components, rows)
+            yield rows, laws, *_moments(laws)
+
+
+class _Rows(NamedTuple):
+    """Components of one law at some rows: weights ``(m,)``, means and inverse scales ``(r, m)``."""
+
+    weights: np.ndarray
+    means: np.ndarray
+    inverse_scales: np.ndarray
+    law: object
+
+    @classmethod
+    def of(cls, components, rows):
+        """Join the components of every law in one item of a list."""
+        laws = {}
+        for weights, means, scales, law in components:
+            arrays = means[:, rows], np.broadcast_to(scales, means.shape)[:, rows]
+            flat = (np.reshape(array, (len(weights), -1)) for array in arrays)
+            laws.setdefault(law, []).append((weights, *flat))
+        joined = []
+        for law, parts in laws.items():
+            weights, means, scales = map(np.concatenate, zip(*parts, strict=True))
+            arrays = np.ascontiguousarray(means.T), np.reciprocal(scales.T, order="C")
+            joined.append(cls(weights, *arrays, law))
+        return joined
+
+    def of_rows(self, rows):
+        """Select the components of some rows."""
+        return self._replace(means=self.means[rows], inverse_scales=self.inverse_scales[rows])
+
+    def cdf_and_density(self, x):
+        """Distribution function and density at ``x`` of shape (r,)."""
+        z = (x[:, None] - self.means) * self.inverse_scales
+        below, heights = self.law.cdf(z), np.exp(self.law.log_density(z))
+        return below @ self.weights, (heights * self.inverse_scales) @ self.weights
+
+    def bracket(self, probability):
+        """Bounds ``(r,)`` of the quantiles of all components."""
+        score = self.law.quantile(probability)
+        extremes = self.inverse_scales.min(axis=1), self.inverse_scales.max(axis=1)
+        least, most = np.sort([score / extremes[0], score / extremes[1]], axis=0)
+        return self.means.min(axis=1) + least, self.means.max(axis=1) + most
+
+
+def _moments(components):
+    """Mean and standard deviation ``(r,)`` of mixtures; scales count as standard deviations."""
+    centre, square = sum(component.means @ component.weights for component in components), 0.0
+    for weights, means, inverse, _ in components:
+        apart = means - centre[:, None]
+        square = square + (apart * apart + 1.0 / (inverse * inverse)) @ weights
+    return centre, np.sqrt(square)
+
+
+def _quantile(components, centre, spread, probability):
+    """Compute quantiles of rows ``(r,)``, starting as if means were normally distributed."""
+    brackets = [component.bracket(probability) for component in components]
+    low = np.min([start for start, _ in brackets], axis=0)
+    high = np.max([end for _, end in brackets], axis=0)
+    score, square = ndtri(probability), (spread * ndtri(probability)) ** 2
+    for weights, _, inverse, law in components:
+        excess = law.quantile(probability) ** 2 - score**2
+        square = square + excess * (inverse**-2.0 @ weights)
+    x = np.clip(centre + np.copysign(np.sqrt(square), score), low, high)
+    return _solved(components, probability, x, low, high, FINE * spread)
+
+
+def _solved(components, probability, x, low, high, narrow):
+    """Solve ``Phi^-1(F(x)) = Phi^-1(p)`` by Newton steps inside shrinking brackets.
+
+    The left side is linear for a Gaussian, and nearly linear for most mixtures. A step squares the
+    distance ``d``, up to a factor that the last step shows: ``|d|^3 / d_last^2`` remains.
+    """
+    x, low, high, left = x.copy(), low.copy(), high.copy(), np.arange(len(x))
+    last = np.ones(len(x))
+    for _ in range(MAX_ITER):
+        at = x[left]
+        F, density = _cdf_and_density(components, at)
+        below = probability > F
+        low[left], high[left] = np.where(below, at, low[left]), np.where(below, high[left], at)
+        with np.errstate(all="ignore"):
+            score = ndtri(F)
+            missing = ndtri(probability) - score
+            new = at + missing * (np.exp(-0.5 * score * score) / SQRT_2PI) / density
+            inside = (new >= low[left]) & (new <= high[left])
+            solved = inside & (np.abs(missing) ** 3 <= CLOSE * last[left] ** 2)
+        last[left] = np.where(inside, np.minimum(np.abs(missing), 1.0), 0.0)
+        x[left] = np.where(inside, new, 0.5 * (low[left] + high[left]))
+        solved |= (high[left] - low[left] <= narrow[left]) | (x[left] == at)
+        if solved.all():
+            break
+        components, left = [component.of_rows(~solved) for component in components], left[~solved]
+    return x
+
+
+def _cdf_and_density(components, x):
+    """Distribution function and density of the mixture, ``(r,)``."""
+    total = np.zeros((2, len(x)))
+    for component in components:
+        pair = compiled_mixture(x, *component)
+        total += component.cdf_and_density(x) if pair is None else pair
+    return total
+
+
+def mixture_moments(weights, means, covariances):
+    """Mean ``(..., p)`` and covariance ``(..., p, p)`` of a mixture of ``m`` Gaussians.
+
+    The covariance is the mean of the covariances plus the covariance of the means.
+    """
+    mean = np.tensordot(weights, means, 1)
+    apart = means - mean
+    spread = apart[..., :, None] * apart[..., None, :]
+    return mean, np.tensordot(weights, covariances + spread, 1)
