@@ -57,6 +57,20 @@ TOO_FEW = (
 )
 
 
+# fitted attributes that few fits have, and which
+CONDITIONS = {
+    "feature_relevance_": "after fits with prior='ard'",
+    "noise_correlation_": "after fits with noise='correlated'",
+    "dispersion_": "after fits with noise='negative_binomial'",
+    "degrees_of_freedom_": "under Student-t noise",
+    "noise_log_evidences_": "after fits with noise='auto'",
+    "candidates_": "after fits with hidden_layer_sizes='auto'",
+    "comparison_": "for samplers whose chains start at a fitted model of the same noise, such as "
+    "HMCMLPRegressor.from_evidence(fitted).fit(X, y)",
+    "diagnostics_": "for samplers. Evidence estimators have an evidence_report_",
+}
+
+
 @contextmanager
 def _all_or_nothing(estimator):
     """Put an estimator back as it was if anything interrupts the block, Ctrl-C included.
@@ -107,6 +121,13 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
     _limits = Limits()
     _gamma = None  # well-determined weights of every group, as far as they are known
     _outliers = None  # which rows of the problem have grossly wrong targets, if that was asked
+
+    def __getattr__(self, name):
+        """Say which fits have an attribute that this fit lacks."""
+        if name in CONDITIONS:
+            check_is_fitted(self)
+            raise AttributeError(f"This fit has no {name}: it exists only {CONDITIONS[name]}.")
+        return object.__getattribute__(self, name)  # raises the error again
 
     @property
     def _prior(self):
