@@ -62,8 +62,8 @@ def resolve(estimator, kind=BayesianMLP, name="estimator of this package"):
     if not isinstance(model, kind):
         raise TypeError(
             f"The estimator must be a fitted {name}, or a pipeline or search that ends in one; got "
-            f"{type(model).__name__}. Of a search that averages candidates, pass best_estimator_, "
-            "of a transformed target regressor_."
+            f"{model!r}. Of a search that averages, pass best_estimator_, of a transformed target "
+            "regressor_."
         )
     check_is_fitted(model)
     return model, lambda X: model._check_X(predictor(estimator, X)[1])

@@ -108,7 +108,7 @@ def suggest(
     """
     count(n, "n")
     search = _Search(estimator, acquisition, maximize, cost, constraint)
-    n_features = getattr(estimator, "n_features_in_", search.model.n_features_in_)
+    n_features = getattr(estimator, "n_features_in_", None)  # unknown to some transformers
     bounds, rng = _bounds(candidates, n_features), generator(random_state)
     if bounds is not None:
         unit = qmc.Sobol(len(bounds), scramble=False).random_base2(LOG_CANDIDATES)
@@ -407,9 +407,10 @@ def _bounds(candidates, n_features):
         pairs = np.array(candidates, dtype=float)
     else:
         return None
-    if pairs.shape != (n_features, 2) or not np.all(np.isfinite(pairs)):
+    wanted = n_features or len(pairs)
+    if pairs.shape != (wanted, 2) or not np.all(np.isfinite(pairs)):
         raise ValueError(
-            f"Limits must be {n_features} finite pairs (low, high), one per input; got "
+            f"Limits must be {wanted} finite pairs (low, high), one per input; got "
             f"{candidates!r}. Give candidates as an array with one row each."
         )
     if np.any(pairs[:, 0] >= pairs[:, 1]):

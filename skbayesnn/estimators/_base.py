@@ -65,8 +65,7 @@ CONDITIONS = {
     "degrees_of_freedom_": "under Student-t noise",
     "noise_log_evidences_": "after fits with noise='auto'",
     "candidates_": "after fits with hidden_layer_sizes='auto'",
-    "comparison_": "for samplers whose chains start at a fitted model of the same noise, such as "
-    "HMCMLPRegressor.from_evidence(fitted).fit(X, y)",
+    "comparison_": "for samplers made by from_evidence(fitted), with equal noise models",
     "diagnostics_": "for samplers. Evidence estimators have an evidence_report_",
 }
 
