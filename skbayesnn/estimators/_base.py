@@ -67,6 +67,7 @@ CONDITIONS = {
     "candidates_": "after fits with hidden_layer_sizes='auto'",
     "comparison_": "for samplers made by from_evidence(fitted), with equal noise models",
     "diagnostics_": "for samplers. Evidence estimators have an evidence_report_",
+    "evidence_report_": "for evidence estimators. Samplers have diagnostics_",
 }
 
 
@@ -123,7 +124,7 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
 
     def __getattr__(self, name):
         """Say which fits have an attribute that this fit lacks."""
-        if name in CONDITIONS:
+        if name in CONDITIONS and not hasattr(type(self), name):
             check_is_fitted(self)
             raise AttributeError(f"This fit has no {name}: it exists only {CONDITIONS[name]}.")
         return object.__getattribute__(self, name)  # raises the error again
