@@ -61,9 +61,8 @@ def resolve(estimator, kind=BayesianMLP, name="estimator of this package"):
     model, _ = predictor(estimator, None)
     if not isinstance(model, kind):
         raise TypeError(
-            f"The estimator must be a fitted {name}, or a pipeline or search that ends in one; got "
-            f"{model!r}. Of a search that averages, pass best_estimator_, of a transformed target "
-            "regressor_."
+            f"The estimator must be a fitted {name}, a pipeline or search of one; got {model!r}. "
+            "Of an averaging search pass best_estimator_, of a transformed target regressor_."
         )
     check_is_fitted(model)
     return model, lambda X: model._check_X(predictor(estimator, X)[1])

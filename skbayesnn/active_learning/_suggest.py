@@ -407,11 +407,10 @@ def _bounds(candidates, n_features):
         pairs = np.array(candidates, dtype=float)
     else:
         return None
-    wanted = n_features or len(pairs)
-    if pairs.shape != (wanted, 2) or not np.all(np.isfinite(pairs)):
+    if pairs.shape != (n_features or len(pairs), 2) or not np.all(np.isfinite(pairs)):
         raise ValueError(
-            f"Limits must be {wanted} finite pairs (low, high), one per input; got "
-            f"{candidates!r}. Give candidates as an array with one row each."
+            f"Limits must be finite pairs (low, high), one for each input; got {candidates!r}. "
+            "Give candidates as an array with one row each."
         )
     if np.any(pairs[:, 0] >= pairs[:, 1]):
         raise ValueError("Every lower bound must be below its upper bound.")

@@ -14,12 +14,10 @@ from skbayesnn.estimators._pipeline import final_step, predictor
 
 
 def delegated(method: Any, of_inputs: bool = False) -> Any:
-    """Delegate a method of a `Delegating` object to its `predictor`, available if that has it.
-
-    Results that are ``of_inputs`` of the model do not exist for a pipeline.
-    """
+    """Delegate a method of a `Delegating` object to its `predictor`, available if that has it."""
 
     def has_it(meta):
+        # derivatives ``of_inputs`` are those of the model, which a pipeline does not pass on
         if of_inputs and isinstance(meta._asked, sklearn.pipeline.Pipeline):
             raise AttributeError(
                 "Derivatives exist by the inputs of the last step of a pipeline: "

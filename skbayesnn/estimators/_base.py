@@ -60,9 +60,6 @@ TOO_FEW = (
 # fitted attributes that few fits have, and which
 CONDITIONS = {
     "feature_relevance_": "after fits with prior='ard'",
-    "noise_correlation_": "after fits with noise='correlated'",
-    "dispersion_": "after fits with noise='negative_binomial'",
-    "degrees_of_freedom_": "under Student-t noise",
     "noise_log_evidences_": "after fits with noise='auto'",
     "candidates_": "after fits with hidden_layer_sizes='auto'",
     "comparison_": "for samplers made by from_evidence(fitted), with equal noise models",

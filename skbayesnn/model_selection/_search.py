@@ -310,10 +310,10 @@ class EvidenceSearch(LinkToSite, Delegating, MetaEstimatorMixin, BaseEstimator):
         average = AveragedClassifier if is_classifier(self.best_estimator_) else AveragedRegressor
         return average([self.estimators_[i] for i in used], self.weights_[used])
 
-    evidence_report_ = property(
-        lambda self: final_step(self.best_estimator_).evidence_report_,
-        doc="Report of the best candidate.",
-    )
+    @property
+    def evidence_report_(self):
+        """Report of the best candidate."""
+        return final_step(self.best_estimator_).evidence_report_
 
     def __sklearn_is_fitted__(self):
         """Return True if `fit` was completed."""
