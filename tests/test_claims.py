@@ -140,8 +140,8 @@ CLAIMS = {
         "boosting on concrete.": two_errors_differ_by_less_than_the_standard_error,
         "has a higher density than the evidence fits on the first split of every regression "
         "set but yacht": sampling_with_noise_of_inputs_is_better_but_on_yacht,
-        "has the higher density on the first split of energy, concrete and boston. Ours is "
-        "higher on yacht and airfoil.": bde_is_better_on_three_first_splits,
+        "has the higher density on the first split of energy, concrete and boston, "
+        "skbayesnn on yacht and airfoil.": bde_is_better_on_three_first_splits,
         "differ by at most three of 332 errors": at_most_three_errors_apart_on_pima,
         "of TabPFN and of Bayesian "
         "deep ensembles are better on airfoil": published_figures_are_better_on_airfoil,

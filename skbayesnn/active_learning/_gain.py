@@ -304,7 +304,7 @@ def thin_training_set(
     Parameters
     ----------
     estimator : estimator or Pipeline
-        Fitted evidence estimator, or a pipeline that ends with one.
+        Fitted evidence estimator, or a pipeline or search that ends with one.
     X : array-like of shape (n_samples, n_features)
         Inputs of the set.
     n : int

@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skbayesnn.estimators import BayesianMLP
 from skbayesnn.estimators._hmc import HMCMLP
-from skbayesnn.estimators._pipeline import before_final_step, final_step
+from skbayesnn.estimators._pipeline import predictor
 from skbayesnn.estimators.inputs._parameters import one_of
 from skbayesnn.estimators.inputs._rows import checked_weights
 
@@ -21,7 +21,7 @@ QUESTION = """Active learning.
 Parameters
 ----------
 estimator : estimator or Pipeline
-    Fitted estimator of this package, or a pipeline that ends with one.
+    Fitted estimator of this package, or a pipeline or search that ends with one.
 X_candidates : array-like of shape (n_candidates, n_features)
     Inputs at which a measurement is possible.
 X_interest : array-like of shape (n_points, n_features), optional
@@ -59,14 +59,14 @@ class Question(NamedTuple):
 
 def resolve(estimator, kind=BayesianMLP, name="estimator of this package"):
     """Return the fitted estimator of this package, and the map from user's to standardised rows."""
-    model = final_step(estimator)
+    model, _ = predictor(estimator, None)
     if not isinstance(model, kind):
         raise TypeError(
-            f"The estimator must be a fitted {name}, or a Pipeline that ends in one; got "
-            f"{model!r}. For a search, pass its best_estimator_."
+            f"The estimator must be a fitted {name}, a pipeline or search of one; got {model!r}. "
+            "Of an averaging search pass best_estimator_, of a transformed target regressor_."
         )
     check_is_fitted(model)
-    return model, lambda X: model._check_X(before_final_step(estimator, X))
+    return model, lambda X: model._check_X(predictor(estimator, X)[1])
 
 
 def pose(model, prepare, X_interest, interest_weight, kind, method):

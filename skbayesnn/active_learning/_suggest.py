@@ -58,10 +58,11 @@ def suggest(
     Parameters
     ----------
     estimator : estimator or Pipeline
-        Fitted regressor of this package with one output, or a pipeline that ends in one.
-    candidates : array-like of shape (n_candidates, n_features), list of tuples or Bounds
+        Fitted regressor of this package with one output, or a pipeline or search that ends in one.
+    candidates : array-like of shape (n_candidates, n_features), list of pairs or Bounds
         Inputs of possible experiments, also a data frame; or limits of every input: a list of
-        tuples ``(low, high)``, or `scipy.optimize.Bounds`. Arrays and lists of lists are rows.
+        pairs ``(low, high)``, or `scipy.optimize.Bounds`. A list of ``n_features`` pairs is always
+        taken for limits; give rows as an array.
     n : int, default=1
         Number of experiments.
     acquisition : str or callable, default="log_expected_improvement"
@@ -108,14 +109,9 @@ def suggest(
     """
     count(n, "n")
     search = _Search(estimator, acquisition, maximize, cost, constraint)
-    bounds, rng = _bounds(candidates), generator(random_state)
+    n_features = getattr(estimator, "n_features_in_", None)  # unknown to some transformers
+    bounds, rng = _bounds(candidates, n_features), generator(random_state)
     if bounds is not None:
-        n_features = getattr(estimator, "n_features_in_", len(bounds))
-        if len(bounds) != n_features:
-            raise ValueError(
-                f"There are limits of {len(bounds)} inputs, but the estimator has {n_features}. "
-                "Give a tuple (low, high) for every input."
-            )
         unit = qmc.Sobol(len(bounds), scramble=False).random_base2(LOG_CANDIDATES)
         unit = (unit + rng.random(len(bounds))) % 1.0  # a random shift leaves it balanced
         pool = bounds[:, 0] + unit * (bounds[:, 1] - bounds[:, 0])
@@ -395,16 +391,22 @@ def _improved(score, start, low, width):
     return low + width * result.x
 
 
-def _bounds(candidates):
+def _bounds(candidates, n_features):
     """Limits ``(n_features, 2)`` if they are given instead of candidates, else ``None``."""
     if isinstance(candidates, Bounds):
         pairs = np.column_stack(np.broadcast_arrays(candidates.lb, candidates.ub)).astype(float)
-    elif isinstance(candidates, list | tuple) and all(isinstance(c, tuple) for c in candidates):
+    elif isinstance(candidates, list | tuple) and (
+        np.shape(candidates) == (n_features, 2)
+        or any(isinstance(c, tuple) or np.ndim(c) == 0 for c in candidates)
+    ):
         pairs = np.array(candidates, dtype=float)
     else:
         return None
-    if pairs.ndim != 2 or pairs.shape[1] != 2 or not np.all(np.isfinite(pairs)):
-        raise ValueError(f"Bounds must be finite pairs (low, high), got {candidates!r}.")
+    if pairs.shape != (n_features or len(pairs), 2) or not np.all(np.isfinite(pairs)):
+        raise ValueError(
+            f"Limits must be finite pairs (low, high), one for each input; got {candidates!r}. "
+            "Give candidates as an array with one row each."
+        )
     if np.any(pairs[:, 0] >= pairs[:, 1]):
         raise ValueError("Every lower bound must be below its upper bound.")
     return pairs

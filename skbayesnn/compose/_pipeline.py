@@ -13,10 +13,16 @@ from skbayesnn.estimators import EvidenceMLPRegressor
 from skbayesnn.estimators._pipeline import final_step, predictor
 
 
-def delegated(method: Any) -> Any:
+def delegated(method: Any, of_inputs: bool = False) -> Any:
     """Delegate a method of a `Delegating` object to its `predictor`, available if that has it."""
 
     def has_it(meta):
+        # derivatives ``of_inputs`` are those of the model, which a pipeline does not pass on
+        if of_inputs and isinstance(meta._asked, sklearn.pipeline.Pipeline):
+            raise AttributeError(
+                "Derivatives exist by the inputs of the last step of a pipeline: "
+                f"pipeline[-1].{method.__name__}(pipeline[:-1].transform(X))."
+            )
         return hasattr(final_step(meta._asked), method.__name__)
 
     @wraps(method)
@@ -42,6 +48,8 @@ class Delegating:
     predict_interval = delegated(EvidenceMLPRegressor.predict_interval)
     predict_quantiles = delegated(EvidenceMLPRegressor.predict_quantiles)
     log_predictive_density = delegated(EvidenceMLPRegressor.log_predictive_density)
+    predict_gradient = delegated(EvidenceMLPRegressor.predict_gradient, of_inputs=True)
+    sample_gradient = delegated(EvidenceMLPRegressor.sample_gradient, of_inputs=True)
     novelty = delegated(EvidenceMLPRegressor.novelty)
     sample_y = delegated(EvidenceMLPRegressor.sample_y)
     sample_prior = delegated(EvidenceMLPRegressor.sample_prior)

@@ -290,7 +290,9 @@ class TransformedTargetRegressor(
 
     def _report(self, log_slopes=0.0):
         check_is_fitted(self)
-        return final_step(self.regressor_)._report(log_slopes + self._total_log_slope)
+        model = final_step(self.regressor_)
+        model = final_step(getattr(model, "best_estimator_", model))  # of a search
+        return model._report(log_slopes + self._total_log_slope)
 
     def __sklearn_tags__(self):
         """Return the tags of the regressor."""

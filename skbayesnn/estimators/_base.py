@@ -57,6 +57,17 @@ TOO_FEW = (
 )
 
 
+# fitted attributes that few fits have, and which
+CONDITIONS = {
+    "feature_relevance_": "after fits with prior='ard'",
+    "noise_log_evidences_": "after fits with noise='auto'",
+    "candidates_": "after fits with hidden_layer_sizes='auto'",
+    "comparison_": "for samplers made by from_evidence(fitted), with equal noise models",
+    "diagnostics_": "for samplers. Evidence estimators have an evidence_report_",
+    "evidence_report_": "for evidence estimators. Samplers have diagnostics_",
+}
+
+
 @contextmanager
 def _all_or_nothing(estimator):
     """Put an estimator back as it was if anything interrupts the block, Ctrl-C included.
@@ -107,6 +118,13 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
     _limits = Limits()
     _gamma = None  # well-determined weights of every group, as far as they are known
     _outliers = None  # which rows of the problem have grossly wrong targets, if that was asked
+
+    def __getattr__(self, name):
+        """Say which fits have an attribute that this fit lacks."""
+        if name in CONDITIONS and not hasattr(type(self), name):
+            check_is_fitted(self)
+            raise AttributeError(f"This fit has no {name}: it exists only {CONDITIONS[name]}.")
+        return object.__getattribute__(self, name)  # raises the error again
 
     @property
     def _prior(self):

@@ -21,7 +21,7 @@ ROUNDING = 1e-12  # relative error of the rank of a factor
 
 @documented()
 def conformal_interval(
-    model: Estimator,
+    estimator: Estimator,
     X: ArrayLike,
     coverage: float = 0.95,
     exposure: float | ArrayLike | None = None,
@@ -47,7 +47,7 @@ def conformal_interval(
 
     Parameters
     ----------
-    model : estimator or Pipeline
+    estimator : estimator or Pipeline
         Fitted regressor of this package, also with a transformed target, or a pipeline or
         `EvidenceSearch` that ends in one.
     X : array-like of shape (n_samples, n_features)
@@ -80,7 +80,7 @@ def conformal_interval(
     >>> [round(float(np.mean((low < y) & (y < high))), 1) for low, high in map(np.transpose, ends)]
     [0.2, 0.8]
     """
-    model, X = predictor(model, X)
+    model, X = predictor(estimator, X)
     if hasattr(model, "regressor_"):  # transformed target
         ends = model._map.back(conformal_interval(model.regressor_, X, coverage), axis=1)
         return np.sort(ends, axis=-1)

@@ -49,12 +49,12 @@ def predictor(model: Estimator, X: ArrayLike) -> Any:
             return model, X
 
 
-def predictive_distribution(model: Estimator, X: ArrayLike, **kwargs: Any) -> Any:
+def predictive_distribution(estimator: Estimator, X: ArrayLike, **kwargs: Any) -> Any:
     """Predict the distribution of the targets by the last step of a pipeline, or by a search.
 
     Parameters
     ----------
-    model : estimator or Pipeline
+    estimator : estimator or Pipeline
         Fitted model of this package, also with transformed targets, or a pipeline or search that
         ends in one.
     X : array-like of shape (n_samples, n_features)
@@ -79,5 +79,5 @@ def predictive_distribution(model: Estimator, X: ArrayLike, **kwargs: Any) -> An
     >>> predictive_distribution(model, X).ppf([0.1, 0.9]).shape
     (20, 2)
     """
-    model, X = predictor(model, X)
+    model, X = predictor(estimator, X)
     return model.predict_distribution(X, **kwargs)

@@ -104,6 +104,8 @@ class EvidenceSearch(LinkToSite, Delegating, MetaEstimatorMixin, BaseEstimator):
     best_score_ : float
         Log evidence of this candidate.
     best_estimator_ : estimator
+    evidence_report_ : EvidenceReport
+        Report of the best candidate.
     weights_ : ndarray of shape (n_candidates,)
         Share of every candidate in the predictions.
     log_evidence_ : float
@@ -304,6 +306,11 @@ class EvidenceSearch(LinkToSite, Delegating, MetaEstimatorMixin, BaseEstimator):
         used = np.flatnonzero(self.weights_)
         average = AveragedClassifier if is_classifier(self.best_estimator_) else AveragedRegressor
         return average([self.estimators_[i] for i in used], self.weights_[used])
+
+    @property
+    def evidence_report_(self):
+        """Report of the best candidate."""
+        return final_step(self.best_estimator_).evidence_report_
 
     def __sklearn_is_fitted__(self):
         """Return True if `fit` was completed."""

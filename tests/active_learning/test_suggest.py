@@ -68,7 +68,7 @@ def test_experiments_without_noise_are_not_repeated(noise):
 
 
 def test_the_maximum_is_suggested_within_bounds(model):
-    for limits in (LIMITS, Bounds([0.0, -2.0], [1.0, 2.0])):
+    for limits in (LIMITS, [*map(list, LIMITS)], Bounds([0.0, -2.0], [1.0, 2.0])):
         X = suggest(model, limits, random_state=0)
         assert_allclose(X, [[0.3, 0.5]], atol=0.15)  # by 40 noisy rows
     assert_array_equal(X, suggest(model, limits, random_state=0))
@@ -183,7 +183,8 @@ def test_rows_of_a_data_frame():
         (LIMITS, {"cost": lambda X: -np.ones(len(X))}, "cost must return 1024 positive numbers"),
         (LIMITS, {"acquisition": lambda mean, std, best: 1.0}, "must return 1024 numbers"),
         (LIMITS, {"constraint": lambda X: True}, "constraint must return 1024 booleans"),
-        ([*LIMITS, (0.0, 1.0)], {}, "limits of 3 inputs, but the estimator has 2"),
+        ([*LIMITS, (0.0, 1.0)], {}, "must be finite pairs"),
+        ((0.0, 1.0), {}, "must be finite pairs"),
     ],
 )
 def test_bad_requests(model, candidates, options, message):

@@ -61,6 +61,9 @@ def test_only_what_the_last_step_has():
     classifier = make_pipeline(StandardScaler(), EvidenceMLPClassifier((), n_restarts=1))
     assert not hasattr(classifier, "predict_interval")
     assert hasattr(classifier, "predict_std")
+    with pytest.raises(AttributeError) as error:  # not by the inputs of the pipeline
+        _ = classifier.predict_gradient
+    assert "pipeline[-1].predict_gradient" in str(error.value.__cause__)
     classifier.fit(X, Y > 0.3)
     assert classifier.predict_std(GRID).shape == (5, 2)
     foreign = make_pipeline(StandardScaler(), LinearRegression()).fit(X, Y)

@@ -127,6 +127,8 @@ class TestEvidence:
         assert report.minima[0].bic == pytest.approx(inner.minima[0].bic - T.sum(), abs=1e-9)
         assert "Noise" not in repr(report)
         assert "Noise" in repr(inner)
+        search = fit_log(EvidenceSearch(LINEAR, {"prior": ["layer"]}))
+        assert repr(search.evidence_report_) == repr(linear.evidence_report_)
 
     def test_the_true_transformation_is_chosen(self):
         transformers = [

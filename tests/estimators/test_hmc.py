@@ -149,8 +149,13 @@ def test_fitted_attributes(model):
     alpha = draws_of(model).alpha
     assert_allclose(np.log(model.weight_precisions_), np.log(alpha).mean(axis=(0, 1)))
     assert np.isnan([model.log_evidence_, model.log_evidence_std_]).all()
-    assert not hasattr(model, "feature_relevance_")
-    assert not hasattr(model, "comparison_")
+    for name, words in (
+        ("feature_relevance_", "prior='ard'"),
+        ("comparison_", "from_evidence"),
+        ("evidence_report_", "have diagnostics_"),
+    ):
+        with pytest.raises(AttributeError, match=words):
+            getattr(model, name)
 
 
 def test_diagnostics(model):

@@ -198,6 +198,7 @@ def test_left_out_limit_is_in_the_middle_of_what_it_allows():
     [
         ({}, {"censored": [0, 1]}, "shape"),
         ({}, {"censored": [0, 2, 0]}, "lies below"),
+        ({}, {"censored": [False, True, False]}, "lies below"),
         ({}, {"censored": [-1, 1, 1]}, "at least some"),
         ({"noise": "input_dependent"}, {"censored": [0, 0, 1]}, "censored is not possible"),
         ({"noise": "poisson"}, {"censored": [0, 0, 1]}, "censored is not possible"),

@@ -17,6 +17,7 @@ from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor, Solver
+from skbayesnn.active_learning import information_gain
 from skbayesnn.model_selection import AllData, EvidenceSearch, evidence_score
 
 pytestmark = pytest.mark.usefixtures("laplace")
@@ -125,6 +126,9 @@ class TestPrediction:
         ):
             assert_array_equal(got, wanted)
         assert_array_equal(search.predict_interval(GRID, 0.5), best.predict_interval(GRID, 0.5))
+        assert_array_equal(search.predict_gradient(GRID), best.predict_gradient(GRID))
+        assert_array_equal(information_gain(search, GRID), information_gain(best, GRID))
+        assert str(search.evidence_report_) == str(best.evidence_report_)
         assert search.score(X, Y) == best.score(X, Y) > 0.8
 
     def test_classifier(self, classifier):

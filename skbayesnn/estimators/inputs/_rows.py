@@ -181,10 +181,12 @@ def checked_sides(censored, shape):
     """Sides of limits ``(n, n_outputs)``: -1, 0 and 1; raise unless some targets were measured."""
     sides = np.asarray(censored)
     sides = sides[:, None] if sides.ndim == 1 else sides
-    if sides.shape != shape or not np.all(np.isin(sides, (-1, 0, 1))):
+    is_mask = sides.dtype.kind == "b"  # it does not say on which side the values lie
+    if is_mask or sides.shape != shape or not np.all(np.isin(sides, (-1, 0, 1))):
         raise ValueError(
             f"censored must have shape {shape[:1] if shape[1] == 1 else shape} and hold -1 (the "
-            "value lies below y), 0 (it was measured) and 1 (it lies above y)."
+            "value lies below y), 0 (it was measured) and 1 (it lies above y): "
+            "np.where(is_below, -1, 0)."
         )
     if np.any(np.all(sides != 0, axis=0)):
         raise ValueError("Every target is a limit; at least some must be measured.")

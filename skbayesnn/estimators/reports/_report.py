@@ -179,7 +179,7 @@ class EvidenceReport(Printed):
             best = f"; best of {n} distinct minima" if n > 1 else ""
             line = f"{line}{pruned}{best}"
         for sizes, drawn in self.beside.items():
-            line = f"{line}, which predict together with {drawn} drawn networks of {sizes}"
+            line = f"{line}; {drawn} drawn networks of {sizes} share in the predictions"
         if self.noise:
             line = f"{line}; {self.noise} noise"
         if tried and not self.n_drawn:
