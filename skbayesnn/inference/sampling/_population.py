@@ -92,14 +92,10 @@ class PathFromPrior(NamedTuple):
         joint = replace(self.joint, posterior=self.joint.posterior.scaled(exponent))
         return Tempered(joint, self, exponent, 1.0 - exponent, of_data=1.0)
 
-    def check_time(self):
-        """Raise `OutOfTime` after the deadline."""
-        if self.deadline.passed:
-            raise OutOfTime
-
     def stage(self, exponent, position, rngs):
         """Build the `Stage` of an exponent, redrawing the conditions."""
-        self.check_time()
+        if self.deadline.passed:
+            raise OutOfTime
         energy = self.energy(exponent)
         position = energy.joint.renewed(position, rngs, keep_outputs=True)
         return Stage(position, energy, extra_moves(energy.joint, 1))
