@@ -18,7 +18,6 @@ from skbayesnn.inference.choice._growth import (
     grown,
 )
 from skbayesnn.inference.choice._noise_choice import (
-    HOPELESS,
     continuing,
     p_values_of,
     search_under_noise,
@@ -38,6 +37,7 @@ from skbayesnn.inference.noise._noise_models import NOISE_MODELS
 from skbayesnn.inference.task._problem import Fit
 
 N_GROWTH_STARTS = 2  # starts of every architecture that is tried
+MOST_GAIN = 20.0  # nats by which Student-t noise is taken to gain more in a larger network
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -209,8 +209,7 @@ def size_under_noise(fit, tried, noise, workers=ALONE):
     if not np.isfinite(totals.get("student_t", np.nan) + before):
         return None
     highest = np.nanmax(list(totals.values())) - problem.log_scale
-    # assumes that larger networks gain at most `HOPELESS` nats more by such noise than this one
-    least = before - abs(highest - before) - HOPELESS
+    least = before - abs(highest - before) - MOST_GAIN
     larger = [sizes for sizes in constant if problem.network(sizes).n_weights > own.n_weights]
     larger = [sizes for sizes in larger if constant[sizes] >= least]
     larger, better = sorted(larger, key=constant.get, reverse=True), None

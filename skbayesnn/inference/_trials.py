@@ -1,5 +1,6 @@
 """Sampling of one model in stages: pilot populations, a larger one, and more where that helps."""
 
+from dataclasses import replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -135,7 +136,9 @@ class Trial:
             last = found.position[:, -1]
             information = model.information(self.problem, self.posed, joint, last)
             # further populations use coordinates with the information at the pilot's states
-            self.particles = found.with_information(np.median(information, axis=0))
+            joint = replace(found.joint, information=np.median(information, axis=0))
+            position = found.joint.converted(found.position, joint)
+            self.particles = found._replace(joint=joint, position=position)
         return found is not None
 
     def _of_best_trained(self, joint):

@@ -15,6 +15,7 @@ from skbayesnn.network._network import (
     with_constant,
 )
 from skbayesnn.network._products import (
+    curvature_product,
     hidden_gradient,
     input_jacobian,
     jacobian,
@@ -33,6 +34,7 @@ __all__ = [
     "ACTIVATIONS",
     "BLOCK_DOUBLES",
     "Network",
+    "curvature_product",
     "forward",
     "hessian",
     "hessian_width",

@@ -160,20 +160,27 @@ def kronecker_factors(trace, curvature, sample_weight):
     Inputs of a layer and derivatives by its summed inputs are taken to be independent (Martens &
     Grosse 2015, "Optimizing neural networks with Kronecker-factored approximate curvature").
 
-    With the `RowCurvature` ``L_n`` of the misfit in the outputs of one network they are ``sum_n s_n
-    z_n z_n^T`` and ``sum_n D_n^T L_n D_n`` for every layer, where ``D_n`` are the derivatives of
-    the outputs by its summed inputs; the matrix is their product over ``sum_n s_n``.
+    With the curvature ``L_n`` of the misfit in the outputs of one network they are ``sum_n s_n z_n
+    z_n^T`` and ``sum_n D_n^T L_n D_n`` for every layer, where ``D_n`` are the derivatives of the
+    outputs by its summed inputs; the matrix is their product over ``sum_n s_n``.
     """
     factors = [None] * len(trace.layers)
     for layer, delta in sensitivities(trace):
-        if layer == len(trace.layers) - 1:
-            G = curvature.total()
-        else:
-            bent = curvature.times(delta)
-            G = bent.reshape(-1, bent.shape[-1]).T @ delta.reshape(-1, delta.shape[-1])
+        bent = curvature_product(curvature, delta)
+        G = bent.reshape(-1, bent.shape[-1]).T @ delta.reshape(-1, delta.shape[-1])
         z = trace.inputs[layer]
         factors[layer] = (z.T * sample_weight) @ z, 0.5 * (G + G.T)
     return factors
+
+
+def curvature_product(curvature, columns):
+    """Product of the curvature in the outputs of every row with columns ``(..., n, n_outputs, m)``.
+
+    The curvature is ``(..., n, n_outputs)`` if diagonal, otherwise with one more axis.
+    """
+    if curvature.ndim < columns.ndim:
+        return curvature[..., None] * columns
+    return curvature @ columns
 
 
 class MixedFactors(NamedTuple):

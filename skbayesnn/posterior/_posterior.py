@@ -8,6 +8,7 @@ import numpy as np
 
 from skbayesnn.network import (
     Network,
+    curvature_product,
     forward,
     hessian,
     hessian_width,
@@ -235,11 +236,8 @@ class Posterior:
         result = np.zeros_like(theta)
         width = max(self.network.layer_sizes)
         for trace, curvature in self._blocks(theta, hyper.beta, 2, width):
-            bend = second_derivative_along(trace, step)
-            if curvature.ndim == bend.ndim:
-                force = curvature * bend
-            else:
-                force = (curvature @ bend[..., None])[..., 0]
+            bend = second_derivative_along(trace, step)[..., None]
+            force = curvature_product(curvature, bend)[..., 0]
             result = result + vector_jacobian(trace, force)
         return result
 
@@ -263,9 +261,9 @@ class Posterior:
         See `KroneckerPrecision`. If weights from one input have several precisions, their mean is
         used.
         """
-        total, width = None, max((1, *self.network.hidden_layer_sizes)) * self.network.n_outputs
+        total, width = None, max(self.network.layer_sizes[1:]) * self.network.n_outputs
         for targets, trace in self._traces(theta, 1, width):
-            curvature = self.likelihood.curvature(trace.outputs, targets, hyper.beta)
+            curvature = self.likelihood.derivatives(trace.outputs, targets, hyper.beta, False)[1]
             found = kronecker_factors(trace, curvature, targets.weight)
             if total is not None:
                 found = [(F + f, G + g) for (F, G), (f, g) in zip(total, found, strict=True)]

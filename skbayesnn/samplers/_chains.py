@@ -39,10 +39,6 @@ class StepSize(NamedTuple):
         """Averaged step sizes, for use after the adaptation."""
         return np.exp(self.log_average)
 
-    def averaging(self, log_step):
-        """Replace the averages of all chains by a given value."""
-        return self._replace(log_average=np.full_like(self.log_average, log_step))
-
     def updated(self, acceptance, target):
         """Update the state after a transition with the given acceptance probabilities."""
         count = self.count + 1

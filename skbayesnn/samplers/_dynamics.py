@@ -117,14 +117,15 @@ def leapfrog(energy, phase, step_size, n_steps, metric):
     chain stops if its energy has risen by more than `UNSTABLE` or is not a number.
 
     The energy maps positions ``(m, d + n_conditions)`` to values ``(m,)`` and gradients ``(m, d)``,
-    row by row. Its optional method ``trajectories`` moves the chains of a phase in place, all steps
-    at once, and returns True if it has. ``step_size`` and ``n_steps`` have one entry per chain. The
-    ends of trajectories that diverged have infinite value.
+    row by row. Its ``compiled`` twin, if it has one, moves chains in place, all steps at once.
+    ``step_size`` and ``n_steps`` have one entry per chain. The ends of trajectories that diverged
+    have infinite value.
     """
     initial = phase.total
     result, taken = Phase(*map(np.ndarray.copy, phase)), 0
-    at_once = getattr(energy, "trajectories", None)
-    if at_once is not None and at_once(result, step_size, n_steps, metric, UNSTABLE):
+    compiled = getattr(energy, "compiled", None)
+    if compiled is not None:
+        compiled.leapfrog(result, step_size, n_steps, metric.factor, UNSTABLE)
         return result
     active = np.flatnonzero(n_steps > 0)
     moving, own, eps = result.select(active), metric.select(active), step_size[active, None]

@@ -11,7 +11,7 @@ from numpy.testing import assert_array_equal
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from skbayesnn import EvidenceMLPRegressor, HMCMLPClassifier, HMCMLPRegressor, Noise, Prior, Sampler
-from skbayesnn.posterior import JointPosterior
+from skbayesnn.samplers import advance
 from tests.estimators.common import make_rows
 from tests.tools import draws_of, result_of
 
@@ -173,14 +173,14 @@ def interrupt_lines(monkeypatch, at):
     monkeypatch.setattr("builtins.print", Keyboard(at))
 
 
-def interrupt_trajectories(monkeypatch, at):
-    keyboard, trajectories = Keyboard(at), JointPosterior.trajectories
+def interrupt_transitions(monkeypatch, at):
+    keyboard = Keyboard(at)
 
     def press(*args):
         keyboard()
-        return trajectories(*args)
+        return advance(*args)
 
-    monkeypatch.setattr(JointPosterior, "trajectories", press)
+    monkeypatch.setattr("skbayesnn.samplers._chains.advance", press)
 
 
 def test_interrupted_evidence_keeps_the_draws(monkeypatch):
@@ -223,7 +223,7 @@ def test_interrupted_warm_up_leaves_what_was_there(monkeypatch, at, warm_start):
     first, later = make(**QUICK), fit(warm_start=warm_start, **QUICK)
     before, predicted = vars(later).copy(), later.predict(GRID)
     for model in (first, later):
-        interrupt_trajectories(monkeypatch, at)
+        interrupt_transitions(monkeypatch, at)
         with pytest.raises(KeyboardInterrupt):
             model.set_params(random_state=1).fit(*make_rows())
         monkeypatch.undo()
@@ -239,7 +239,7 @@ def test_interrupted_warm_up_leaves_what_was_there(monkeypatch, at, warm_start):
 @pytest.mark.parametrize("options", [{}, {"sampler": "langevin"}], ids=["tuned", "langevin"])
 def test_interrupted_continuation_leaves_the_old_chains(monkeypatch, options):
     model = fit(warm_start=True, **(options | {"n_draws": 10}))
-    interrupt_trajectories(monkeypatch, 3)
+    interrupt_transitions(monkeypatch, 3)
     with pytest.raises(KeyboardInterrupt):
         model.set_params(n_draws=20).fit(*make_rows())
     monkeypatch.undo()

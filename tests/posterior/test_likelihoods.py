@@ -183,15 +183,3 @@ def test_counts_at_extreme_rates_stay_finite():
         assert np.isfinite(misfit.value)
         assert np.all(np.isfinite(gradient))
         assert np.all(noise.derivatives(f, targets, np.ones(noise.n_levels))[1] >= 0)
-
-
-@pytest.mark.parametrize("name", ALL_LIKELIHOODS)
-def test_curvature_of_rows_in_factors(name):
-    likelihood, f, targets, beta = draw(name)
-    whole = likelihood.derivatives(f, targets, beta, exact=False)[1]
-    if whole.ndim == 2:
-        whole = whole[..., None] * np.eye(f.shape[1])
-    curvature = likelihood.curvature(f, targets, beta)
-    columns = np.random.default_rng(1).standard_normal((*f.shape, 3))
-    np.testing.assert_allclose(curvature.times(columns), whole @ columns, rtol=1e-10, atol=1e-13)
-    np.testing.assert_allclose(curvature.total(), whole.sum(axis=0), rtol=1e-10, atol=1e-13)

@@ -15,9 +15,6 @@ from skbayesnn.inference.noise._noise_models import NOISE_MODELS
 SIGNIFICANT = 0.01  # p value below which residuals contradict constant Gaussian noise
 FEW_ROWS = 2000  # rows beyond which the threshold of tests falls in proportion to their inverse
 CLEARLY = 1.0  # nats by which another noise model must exceed the evidence of constant noise
-# nats below the best evidence, at one minimum, at which a noise model is not tried at others; or
-# this number of nats per row, if larger: minima nearer to the best may have weights in predictions
-HOPELESS, HOPELESS_PER_ROW = 20.0, 0.1
 CLOSELY_FITTED = 0.01  # least residual degrees of freedom of a row; below, rounding dominates
 
 
@@ -30,16 +27,14 @@ def with_chosen_noise(fit, previous=None, workers=ALONE, models=None):
     p_values = p_values_of(fit)
     comparable = np.isfinite(fit.best.log_evidence)
     names = models or suspected(fit.problem, p_values) if comparable else []
-    found, best = {"constant": (fit.posed, fit.minima)}, total_log_evidence(fit.minima)
-    behind = max(HOPELESS, HOPELESS_PER_ROW * fit.posed.posterior.n_rows)
+    found = {"constant": (fit.posed, fit.minima)}
     with workers.progress.stage("noise models", np.ones(len(names))) as step:
         for noise in names:
             if fit.problem.deadline.passed:
                 break
-            found[noise] = search_under_noise(noise, fit, previous, workers, at_least=best - behind)
-            total = total_log_evidence(found[noise][1])
-            step(f"{noise} noise: log evidence {total + fit.problem.log_scale:.2f}")
-            best = np.fmax(best, total)
+            found[noise] = search_under_noise(noise, fit, previous, workers)
+            total = total_log_evidence(found[noise][1]) + fit.problem.log_scale
+            step(f"{noise} noise: log evidence {total:.2f}")
         further = [minima[0] for name, (_, minima) in found.items() if name != "constant"]
         if further and not fit.problem.deadline.passed:
             # minima found under other noise may lead to new ones under constant noise
@@ -77,21 +72,12 @@ def suspected(problem, p_values):
     ]
 
 
-def search_under_noise(noise, fit, previous, workers, at_least=None):
-    """Find minima under a noise model other than constant noise; return `Posed` and these.
-
-    If the best starting minimum leads to a log evidence below ``at_least``, the others are skipped.
-    """
+def search_under_noise(noise, fit, previous, workers):
+    """Find minima under a noise model other than constant noise; return `Posed` and these."""
     model = NOISE_MODELS[noise]
     posed = model.pose(fit.posed)
     starts = [*continuing(noise, fit.problem, posed, previous), *fit.minima[:NOISE_MINIMA]]
-    n_first = len(starts) if at_least is None else 1
-    minima = model.search(fit.problem, posed, starts[:n_first], workers)
-    hopeless = at_least is not None and total_log_evidence(minima) < at_least
-    if starts[n_first:] and not hopeless and not fit.problem.deadline.passed:
-        others = model.search(fit.problem, posed, starts[n_first:], workers)
-        minima = distinct([*minima, *others])
-    return posed, minima
+    return posed, model.search(fit.problem, posed, starts, workers)
 
 
 def continuing(noise, problem, posed, previous):

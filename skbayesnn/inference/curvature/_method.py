@@ -16,6 +16,7 @@ from skbayesnn.inference.curvature._precision_kronecker import KroneckerPrecisio
 from skbayesnn.inference.task._progress import NEVER, Deadline
 from skbayesnn.network import (
     BLOCK_DOUBLES,
+    curvature_product,
     forward,
     hessian_width,
     jacobian_vector,
@@ -234,10 +235,10 @@ def total_determined(posterior, point, deadline=NEVER):
     sample = sample.scaled(posterior.n_rows / sample.n_rows)
     trace = forward(sample.network, point.theta, sample.X, order=1)
     beta, alpha = point.hyper.beta, sample.groups.diagonal(point.hyper.alpha)
-    curvature = sample.likelihood.curvature(trace.outputs, sample.targets(), beta)
+    _, curvature = sample.likelihood.derivatives(trace.outputs, sample.targets(), beta, exact=False)
 
     def times_matrix(vector):
-        moved = curvature.times(jacobian_vector(trace, vector)[..., None])[..., 0]
+        moved = curvature_product(curvature, jacobian_vector(trace, vector)[..., None])[..., 0]
         return vector_jacobian(trace, moved) + alpha * vector
 
     A = LinearOperator((k, k), matvec=times_matrix, dtype=float)

@@ -106,7 +106,9 @@ class Precision:
         largest first. The columns ``u_a`` of the (k, k) matrix of eigenvectors have ``u_a^T D u_b =
         delta_ab``; hence ``A^-1 = U diag(1/mu) U^T``.
         """
-        raise NotImplementedError
+        root = np.sqrt(prior)
+        values, vectors = np.linalg.eigh(self.dense() / root / root[:, None])
+        return values[::-1], (vectors / root[:, None])[:, ::-1]
 
     def condensed(self):
         """Compact form for storage, without derived arrays that can be recomputed."""

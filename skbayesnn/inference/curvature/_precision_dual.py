@@ -55,20 +55,8 @@ class DualPrecision(Precision):
 
     def eigenvalues(self, prior):
         """Eigenvalues relative to its own prior, without a matrix of shape (k, k)."""
-        return self._one_plus(np.linalg.svd(self.S / np.sqrt(prior), compute_uv=False))
-
-    def spectrum(self, prior):
-        """Eigenvalues and eigenvectors relative to its own prior, see `Precision.spectrum`.
-
-        A singular value decomposition does not square the condition number.
-        """
-        root = np.sqrt(prior)
-        _, singular, vectors = np.linalg.svd(self.S / root)
-        return self._one_plus(singular), (vectors / root).T
-
-    def _one_plus(self, singular):
-        """Eigenvalues ``(k,)`` of ``1 + T^T T`` from the singular values of ``T``."""
-        values = np.ones(len(self.prior))
+        singular = np.linalg.svd(self.S / np.sqrt(prior), compute_uv=False)
+        values = np.ones(len(prior))
         values[: len(singular)] += singular**2
         return values
 

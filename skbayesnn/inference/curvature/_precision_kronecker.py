@@ -66,12 +66,6 @@ class KroneckerPrecision(Precision):
         values = np.concatenate([values.ravel() for _, _, values in self._layers])
         return np.sort(values)[::-1]
 
-    def spectrum(self, prior):
-        values = np.concatenate([values.ravel() for _, _, values in self._layers])
-        vectors = block_diag(*(np.kron(left.T, V) for left, V, _ in self._layers))
-        order = np.argsort(values)[::-1]
-        return values[order], vectors[:, order]
-
     def whiten(self, vectors):
         parts = [
             (left @ b @ V / np.sqrt(values)).reshape(len(b), values.size)

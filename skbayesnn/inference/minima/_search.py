@@ -24,7 +24,7 @@ from skbayesnn.inference.minima._training import (
     widened,
 )
 from skbayesnn.inference.optimise._batches import BATCH, SAMPLE, STAGES, WARM, steps_per_stage
-from skbayesnn.inference.task._progress import Progress
+from skbayesnn.inference.task._progress import NEVER, Progress
 from skbayesnn.network import outputs
 from skbayesnn.posterior import Hyperparameters
 
@@ -62,10 +62,16 @@ class Workers(NamedTuple):
         """Yield the results of `run` one by one, as soon as they are available."""
         return in_order(self.n_jobs, (delayed(function)(*task) for task in tasks))
 
-    def collect(self, report, function, tasks):
-        """Collect the results other than ``None``, reporting each as soon as it is available."""
+    def collect(self, report, function, tasks, deadline, n_needed=1):
+        """Collect the results of tasks, reporting each as soon as it is available.
+
+        No task begins after the deadline, except for the first ``n_needed`` ones: a fit needs one
+        minimum. ``None`` is reported for the others.
+        """
+        ends = [NEVER if i < n_needed else deadline for i in range(len(tasks))]
+        calls = [(end, function, *task) for end, task in zip(ends, tasks, strict=True)]
         found = []
-        for result in self.results(function, tasks):
+        for result in self.results(_unless_late, calls):
             report(result)
             if result is not None:
                 found.append(result)
@@ -95,6 +101,11 @@ class Workers(NamedTuple):
         )
 
 
+def _unless_late(deadline, function, *task):
+    """Result of a task; ``None`` if the deadline has passed."""
+    return None if deadline.passed else function(*task)
+
+
 def in_order(n_jobs, calls):
     """Yield the results of delayed calls in order, each as soon as it is available.
 
@@ -117,9 +128,8 @@ def find_minima(posterior, settings, seeds, previous=(), narrower=None, workers=
     minimum of a network of the same depth is given, no layer of which is wider, the start of the
     last seed is this ``narrower`` network with random units added.
     """
-    n_starts = len(seeds) + len(previous)
-    # all tasks but the first are optional: a fit needs one minimum even after the deadline
-    tasks, trained = [(posterior, old, settings, i > 0) for i, old in enumerate(previous)], []
+    n_starts, trained = len(seeds) + len(previous), []
+    tasks = [(posterior, old, settings) for old in previous]
     if seeds:
         rngs = [np.random.default_rng(seed) for seed in seeds]
         method = Method.choose(posterior, settings)
@@ -128,10 +138,11 @@ def find_minima(posterior, settings, seeds, previous=(), narrower=None, workers=
         if narrower is not None:
             theta = widened(narrower, posterior.network, rngs[-1])
             starts[-1] = starts[-1]._replace(theta=theta, hyper=narrower.hyper)
-        trained = [(posterior, s, settings, len(tasks) + i > 0) for i, s in enumerate(starts)]
+        trained = [(posterior, start, settings) for start in starts]
     with workers.searching(posterior, settings, n_starts) as report:
-        found = workers.collect(report, continued, tasks)
-        found += workers.collect(report, _trained, trained)
+        found = workers.collect(report, continued, tasks, settings.deadline)
+        n_needed = 0 if found else 1
+        found += workers.collect(report, _trained, trained, settings.deadline, n_needed)
     tasks = [(own_posterior(posterior, minimum), minimum, settings) for minimum in distinct(found)]
     return ranked(workers.run(integrated, tasks))
 
@@ -190,10 +201,8 @@ def fits(minimum, network, groups):
     )
 
 
-def _trained(posterior, start, settings, optional):
-    """Train a network, then complete it; ``None`` if it is optional and there is no time."""
-    if optional and settings.deadline.passed:
-        return None
+def _trained(posterior, start, settings):
+    """Train a network, then complete it."""
     method = Method.choose(posterior, settings)
     with method.threads():
         if posterior.is_quadratic and not method.by_gradients:
@@ -212,15 +221,12 @@ def trained_further(posterior, old, settings):
     return complete(posterior, trained.theta, trained.hyper, settings)
 
 
-def continued(posterior, old, settings, optional=False):
+def continued(posterior, old, settings):
     """Continue the minimum of an earlier fit to the nearest one for the present data.
 
     The old precisions are kept if their evidence is higher than that of the re-estimated ones, or
-    if the deadline has passed. Returns ``None`` if the continuation is optional and there is no
-    time.
+    if the deadline has passed.
     """
-    if optional and settings.deadline.passed:
-        return None
     posterior = posterior.with_network(old.network, old.groups.labels)
     hyper, method = settings.with_fixed(old.hyper), Method.choose(posterior, settings)
     with method.threads():

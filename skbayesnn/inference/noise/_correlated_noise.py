@@ -45,9 +45,9 @@ class CorrelatedNoise(ConstantNoise):
 
     def search(self, problem, posed, previous, workers=ALONE):
         """Find minima from given ones by `with_correlations`."""
-        tasks = [(posed, old, i > 0) for i, old in enumerate(previous)]
+        tasks, deadline = [(posed, old) for old in previous], posed.settings.deadline
         with workers.searching(*posed, len(previous)) as report:
-            return distinct(workers.collect(report, with_correlations, tasks))
+            return distinct(workers.collect(report, with_correlations, tasks, deadline))
 
     def joint(self, problem, posed, integrate_outputs):
         """Joint posterior of `ConstantNoise` extended by coordinates of the correlations."""
@@ -72,14 +72,9 @@ class CorrelatedNoise(ConstantNoise):
         return joint.merged(theta, z), hyper._replace(alpha=alpha)
 
 
-def with_correlations(posed, old, optional=False):
-    """Re-estimate the noise covariance together with the weights and weight precisions.
-
-    Returns ``None`` for an ``optional`` minimum if the deadline has passed.
-    """
+def with_correlations(posed, old):
+    """Re-estimate the noise covariance together with the weights and weight precisions."""
     posterior, settings = posed
-    if optional and settings.deadline.passed:
-        return None
     method = Method.choose(posterior, settings)
     with method.threads():
         correlation = getattr(old.likelihood, "correlation", posterior.likelihood.correlation)

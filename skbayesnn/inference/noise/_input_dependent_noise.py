@@ -326,10 +326,10 @@ class InputDependentNoise(ConstantNoise):
         pairs = [old for old in previous if old.noise is not None]
         plain = distinct([old for old in previous if old.noise is None])
         starts = [*pairs, *plain[: max(0, NOISE_MINIMA - len(pairs))]]
-        plan = self.plan(problem)
-        tasks = [(posed, plan, old, i > 0) for i, old in enumerate(starts)]
+        tasks = [(posed, self.plan(problem), old) for old in starts]
         with workers.searching(*posed, len(starts)) as report:
-            found = workers.collect(lambda minima: report(minima and minima[0]), _with_noise, tasks)
+            report_best = lambda minima: report(minima and minima[0])  # noqa: E731
+            found = workers.collect(report_best, _with_noise, tasks, posed.settings.deadline)
         return distinct([minimum for minima in found for minimum in minima])
 
     def continues(self, problem, posed, old):
@@ -389,16 +389,14 @@ class InputDependentNoise(ConstantNoise):
         return np.hstack([means, own])
 
 
-def _with_noise(posed, plan, old, optional):
+def _with_noise(posed, plan, old):
     """Train a minimum together with its noise network, or with a new one if it has none.
 
     Where a new noise network finds little noise, the network of the means may resolve more of the
     function. So a second start restores the units that were pruned under constant noise, with
-    random weights. Returns ``None`` for an ``optional`` minimum if the deadline has passed.
+    random weights.
     """
     posterior, settings = posed
-    if optional and settings.deadline.passed:
-        return None
     with Method.choose(posterior, settings).threads():
         own = own_posterior(posterior, old)
         if old.noise is not None:

@@ -151,10 +151,8 @@ class FixedPrecisions(NamedTuple):
 
 NEAR = 1e-2  # decrease of M (nats) by one descent below which Newton steps take over
 LOW = 1e-4  # the same threshold where no Newton steps follow
-STEP_SHARE = 1e-3  # of the resolution: the decrease by one step that ends a descent
+STEP_SHARE = 1e-3  # of these decreases, by one quasi-Newton step, that ends a descent
 MOST_DESCENTS = 10
-FINE = 1e-7  # decrease of M (nats) by one quasi-Newton step that ends a descent to a minimum
-COARSE = 1e-5  # the same decrease where Newton steps follow
 
 
 def find_mode(posterior, method, theta, hyper, max_iter=200, tol=1e-12, confined=False):
@@ -174,8 +172,7 @@ def find_mode(posterior, method, theta, hyper, max_iter=200, tol=1e-12, confined
         energies = posterior.energies(theta, hyper.beta)
         search = Search(Point(theta, hyper, energies, None, None))
         little = NEAR if method.dense else max(LOW, method.resolution)
-        step_tol = COARSE if method.dense else max(FINE, STEP_SHARE * method.resolution)
-        steps = Descents(step_tol, deadline)
+        steps = Descents(STEP_SHARE * little, deadline)
         while not (search.done or deadline.passed) and search.n_iter < MOST_DESCENTS:
             trial = steps.trial(posterior, search)
             point, ended = search.point, bool(trial.gain < little)

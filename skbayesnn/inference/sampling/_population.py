@@ -92,14 +92,10 @@ class PathFromPrior(NamedTuple):
         joint = replace(self.joint, posterior=self.joint.posterior.scaled(exponent))
         return Tempered(joint, self, exponent, 1.0 - exponent, of_data=1.0)
 
-    def check_time(self):
-        """Raise `OutOfTime` after the deadline."""
-        if self.deadline.passed:
-            raise OutOfTime
-
     def stage(self, exponent, position, rngs):
         """Build the `Stage` of an exponent, redrawing the conditions."""
-        self.check_time()
+        if self.deadline.passed:
+            raise OutOfTime
         energy = self.energy(exponent)
         position = energy.joint.renewed(position, rngs, keep_outputs=True)
         return Stage(position, energy, extra_moves(energy.joint, 1))
@@ -142,12 +138,6 @@ class Tempered:
         """Values of the energy, without gradients."""
         return self(q)[0] if self.compiled is None else self.compiled.values(q)
 
-    def trajectories(self, phase, step_size, n_steps, metric, unstable):
-        """Follow trajectories in the core, see `JointPosterior`, without updating gradients."""
-        if self.compiled is not None:
-            self.compiled.leapfrog(phase, step_size, n_steps, metric.factor, unstable)
-        return self.compiled is not None
-
 
 class Particles(NamedTuple):
     """Draws from a posterior, and an estimate of its evidence."""
@@ -158,11 +148,6 @@ class Particles(NamedTuple):
     position: np.ndarray  # states of short chains, (n_chains, n_moves, d + n_conditions)
     # True if the first density was a narrow one at the precisions of a trained network
     near_trained: bool = False
-
-    def with_information(self, information):
-        """Convert to coordinates with the information ``h_c`` ``(n_groups,)`` of the data."""
-        joint = replace(self.joint, information=information)
-        return self._replace(joint=joint, position=self.joint.converted(self.position, joint))
 
     def thinned(self, size, rng):
         """Select positions ``(size, d + n_conditions)``, thinned along the chains if possible.

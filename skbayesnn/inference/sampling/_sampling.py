@@ -189,7 +189,8 @@ def _in_step(batches, settings):
     if not settings.tuned:
         return batches
     mean = np.mean(np.concatenate([batch.steps.log_average for batch in batches]))
-    return [batch._replace(steps=batch.steps.averaging(mean)) for batch in batches]
+    steps = [b.steps._replace(log_average=np.full_like(b.steps.log_average, mean)) for b in batches]
+    return [batch._replace(steps=own) for batch, own in zip(batches, steps, strict=True)]
 
 
 def _draw(joint, chains, settings, tell):
@@ -201,7 +202,7 @@ def _draw(joint, chains, settings, tell):
             n_transitions = settings.of_parts(settings.n_draws) * settings.thin
             chains = sample(joint, chains, settings.plan, n_transitions, record, moves, tell)
         except (KeyboardInterrupt, OutOfTime):
-            if record.n_draws < FEWEST:
+            if len(record.kept) < FEWEST:
                 raise
             broken, chains = True, record.last_chains()
     return record.draws(), chains, broken
@@ -220,7 +221,7 @@ class _Record:
         self.infos.append(info)
         if len(self.infos) < self.thin:
             return
-        if self.deadline.passed and self.n_draws >= FEWEST:
+        if self.deadline.passed and len(self.kept) >= FEWEST:
             raise OutOfTime
         position = chains.phase.position
         hyper = self.joint.typical_hyper(position)
@@ -241,10 +242,6 @@ class _Record:
         for rng, state in zip(self.chains.rngs, self.states, strict=True):
             rng.bit_generator.state = state
         return self.chains
-
-    @property
-    def n_draws(self):
-        return len(self.kept)
 
     def draws(self):
         """Draws stored so far."""

@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from skbayesnn.inference.sampling._population import SPREAD, PathFromPrior, Tempered, annealed
-from skbayesnn.inference.task._progress import NEVER
+from skbayesnn.inference.task._progress import NEVER, OutOfTime
 from skbayesnn.posterior import JointPosterior, LogUniform
 from skbayesnn.samplers import Phase, Schedule, Stage
 
@@ -133,7 +133,8 @@ class WidePath(PathFromPrior):
 
     def stage(self, exponent, position, rngs):
         """Build the `Stage` of an exponent."""
-        self.check_time()
+        if self.deadline.passed:
+            raise OutOfTime
         energy = GivenWeights(self.joint, self, exponent, 1.0 - exponent)
         return Stage(position, energy, [rotated])
 

@@ -87,12 +87,6 @@ class JointPosterior(Coordinates):
         terms = self.terms(q)
         return terms.prior + terms.data, terms.prior_gradient + terms.data_gradient
 
-    def trajectories(self, phase, step_size, n_steps, metric, unstable):
-        """Run `samplers.leapfrog` in the compiled core, in place; return False if there is none."""
-        if self.compiled is not None:
-            self.compiled.leapfrog(phase, step_size, n_steps, metric.factor, unstable)
-        return self.compiled is not None
-
     def _prior(self, place, stretch, change):
         """Minus log prior density of a position, and its gradient."""
         v, share = place.v, place.share

@@ -8,6 +8,7 @@ from scipy.special import gammaln, log_ndtr, stdtr
 
 from skbayesnn.posterior.likelihoods._likelihoods import Gaussian, Likelihood, Misfit
 from skbayesnn.posterior.likelihoods._student_t import squared_scales
+from skbayesnn.posterior.priors._weight_groups import sums_by
 
 FAR = -1e5  # residual below which the asymptotic form of Student's distribution is used
 
@@ -57,8 +58,8 @@ class CensoredGaussian(Gaussian):
     def _misfit(self, targets, beta, root, z, limit, h, law):
         rows = -np.where(limit, law.log_cdf, law.log_density + np.log(root))
         squares = 0.5 * (targets.weight @ np.where(limit, 1.0 - z * h, z * law.psi))
-        energies = (squares[..., None, :] @ self.membership)[..., 0, :]
-        return Misfit((rows.sum(axis=-1)[..., None, :] @ targets.weight)[..., 0], energies / beta)
+        value = (rows.sum(axis=-1)[..., None, :] @ targets.weight)[..., 0]
+        return Misfit(value, sums_by(self.membership, squares) / beta)
 
     def derivatives(self, outputs, targets, beta, exact=True):
         """Gradient and (diagonal) curvature, ``s tau h (psi + h)`` of limits."""

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import expit, logsumexp, softmax
+from scipy.special import expit, logsumexp
 
 from skbayesnn.posterior.likelihoods._output_layer import Rows
 from skbayesnn.posterior.priors._weight_groups import sums_by
@@ -50,32 +50,6 @@ class Misfit(NamedTuple):
     errors: np.ndarray
 
 
-class RowCurvature(NamedTuple):
-    """Curvature of the misfit in the outputs of every row: a matrix less an outer product.
-
-    For a softmax of many classes it is ``diag(p) - p p^T`` without a matrix for every row.
-    """
-
-    matrices: np.ndarray  # (n, n_outputs, n_outputs), or their diagonals (n, n_outputs)
-    vectors: np.ndarray | None = None  # (n, n_outputs), ``u_n`` of ``u_n u_n^T``
-
-    def times(self, columns):
-        """Product with ``(n, n_outputs, m)``."""
-        if self.matrices.ndim == 2:
-            result = self.matrices[..., None] * columns
-        else:
-            result = self.matrices @ columns
-        if self.vectors is not None:
-            result -= self.vectors[..., None] * (self.vectors[:, None] @ columns)
-        return result
-
-    def total(self):
-        """Sum over rows, ``(n_outputs, n_outputs)``."""
-        total = self.matrices.sum(axis=0)
-        total = np.diag(total) if total.ndim == 1 else total
-        return total if self.vectors is None else total - self.vectors.T @ self.vectors
-
-
 class Likelihood:
     """Base class of likelihoods, with defaults that subclasses override."""
 
@@ -100,10 +74,6 @@ class Likelihood:
         ``exact`` it is positive, as required for Gauss-Newton steps, error bars and ``gamma``.
         """
         raise NotImplementedError
-
-    def curvature(self, outputs, targets, beta):
-        """Positive curvature of `derivatives` for one network, as a `RowCurvature`."""
-        return RowCurvature(self.derivatives(outputs, targets, beta, exact=False)[1])
 
     def misfit_and_gradient(self, outputs, targets, beta):
         """Misfit and its gradient with respect to the outputs."""
@@ -261,11 +231,6 @@ class Categorical(Likelihood):
         rows = np.log(total[..., 0]) - np.sum(targets.y * shifted, axis=-1)
         value = np.sum(rows * targets.weight, axis=-1)
         return _without_level(value), targets.weight[:, None] * (p - targets.y)
-
-    def curvature(self, outputs, targets, beta):
-        """Curvature ``diag(p) - p p^T`` in its factors."""
-        p, weight = softmax(outputs, axis=-1), targets.weight[:, None]
-        return RowCurvature(weight * p, np.sqrt(weight) * p)
 
     def identified(self, outputs):
         """Remove the shift common to all classes, which changes no probability."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from skbayesnn.posterior.likelihoods._likelihoods import Gaussian, Misfit
 from skbayesnn.posterior.likelihoods._output_layer import Rows
+from skbayesnn.posterior.priors._weight_groups import sums_by
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class MeasuredGaussian(Gaussian):
         rows = np.sum(tau * squares - np.log(F), axis=-1)
         value = 0.5 * (rows[..., None, :] @ targets.weight)[..., 0]
         squares = 0.5 * (targets.weight @ (F * squares)) * self.relative
-        return Misfit(value, (squares[..., None, :] @ self.membership)[..., 0, :])
+        return Misfit(value, sums_by(self.membership, squares))
 
     def derivatives(self, outputs, targets, beta, exact=True):
         """Gradient ``s tau F e`` and (diagonal) curvature ``s tau F``."""

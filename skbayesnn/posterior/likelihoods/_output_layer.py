@@ -200,19 +200,9 @@ def left_out_outputs(rows, z, sd):
     Both are of shape ``(m, n, n_outputs)``, for ``m`` networks with their own ``sd``.
     """
     z = np.broadcast_to(z, (*sd.shape[:-2], *z.shape[-2:]))
-    units = z[..., None, :, :] * sd[..., None, :]  # of the prior, (m, n_outputs, n, width)
-    if z.shape[-1] > z.shape[-2]:
-        design, y, roots = row_system(rows, z, sd)
-        c, inverse, _ = ridge(design @ np.swapaxes(design, -1, -2), y, z.shape[-2])
-        residual = (-c / roots).swapaxes(-1, -2)
-        fitted = 1.0 - inverse.diagonal(axis1=-2, axis2=-1)
-        variance = (fitted / roots**2).swapaxes(-1, -2)
-    else:
-        gram, moment = regression_system(rows, z, sd)
-        scaled, inverse, _ = ridge(gram, moment, z.shape[-2])
-        residual = (units @ scaled[..., None])[..., 0].swapaxes(-1, -2) - rows.y
-        variance = np.sum((units @ inverse) * units, axis=-1).swapaxes(-1, -2)
-    prior = np.sum(units**2, axis=-1).swapaxes(-1, -2)
+    layer = OutputLayer.of(rows, z, sd)
+    residual, variance = z @ layer.mean.swapaxes(-1, -2) - rows.y, layer.variances(z)
+    prior = np.sum(layer.roots(z)[0] ** 2, axis=-1).swapaxes(-1, -2)
     precision = rows.precision[..., None, :]
     if rows.factors is not None:
         precision = precision * rows.factors

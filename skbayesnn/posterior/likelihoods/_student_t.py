@@ -10,6 +10,7 @@ from scipy.stats import t
 
 from skbayesnn.posterior.likelihoods._likelihoods import Gaussian, Misfit
 from skbayesnn.posterior.likelihoods._output_layer import Rows
+from skbayesnn.posterior.priors._weight_groups import sums_by
 
 FARTHEST = 1e3  # residual, in scales of the noise, up to which its law is followed
 
@@ -76,7 +77,7 @@ class StudentT(Gaussian):
         rows = 0.5 * (nu + p) * np.log1p(np.sum(tau * squares, axis=-1) / nu)
         value = (rows[..., None, :] @ s)[..., 0]
         squares = 0.5 * ((s * u)[..., None, :] @ squares)[..., 0, :] * self.relative
-        return Misfit(value, (squares[..., None, :] @ self.membership)[..., 0, :])
+        return Misfit(value, sums_by(self.membership, squares))
 
     def derivatives(self, outputs, targets, beta, exact=True):
         """Gradient ``r = s u tau e`` and curvature of the misfit.

@@ -11,7 +11,7 @@ from skbayesnn.inference.minima._training import Trained, random_starts, train
 from skbayesnn.inference.optimise._damped import Search
 from skbayesnn.inference.optimise._reestimation import fair_moves
 from skbayesnn.inference.optimise._steps import Descents
-from skbayesnn.posterior import Hyperparameters
+from skbayesnn.posterior import Gamma, Hyperparameters, Hyperpriors, LogUniform
 from tests.inference.common import free_all, method_of, mode_of, settings_of
 from tests.tools import make_problem
 
@@ -45,28 +45,29 @@ def test_a_descent_ends_where_newton_steps_do(name):
     assert energy(posterior, theta, hyper) > lowest + 1.0
 
 
-def moves_of(posterior, theta, hyper, matrix=None):
+def moves_of(posterior, theta, hyper, matrix=None, prior=None):
     """`fair_moves` with the Gauss-Newton matrix, or with another one."""
     method = method_of(posterior)
     point = method.point(posterior, theta, hyper)
     if matrix is not None:
         point = point._replace(precision=DensePrecision(matrix))
-    prior = free_all(posterior).alpha_prior
-    return fair_moves(posterior, point, prior)
+    return fair_moves(posterior, point, prior or free_all(posterior).alpha_prior)
 
 
 def gauss_newton(posterior, theta, hyper):
     return posterior.hessian(theta, hyper, exact=False)
 
 
-def test_one_precision_moves_as_in_the_text():
-    # MacKay 1992, equation 2.22: alpha <- gamma / 2 E_W.
+@pytest.mark.parametrize("prior", [LogUniform(), Gamma(2.0, 3.0)], ids=["uniform", "gamma"])
+def test_one_precision_moves_as_in_the_text(prior):
+    # MacKay 1992, equation 2.22, with a hyperprior: alpha <- (gamma + 2 a) / (2 E_W + 2 b).
     posterior, theta, hyper = problem(prior="single")
     variances = np.diag(np.linalg.inv(gauss_newton(posterior, theta, hyper)))
-    moves, gamma = moves_of(posterior, theta, hyper)
+    moves, gamma = moves_of(posterior, theta, hyper, prior=Hyperpriors.of([prior]))
     expected = len(theta) - hyper.alpha[0] * variances.sum()
     assert gamma[0] == pytest.approx(expected)
-    assert moves[0] == pytest.approx(np.log(expected / (hyper.alpha[0] * theta @ theta)))
+    alpha = (expected + 2.0 * prior.shape) / (theta @ theta + 2.0 * prior.rate)
+    assert moves[0] == pytest.approx(np.log(alpha / hyper.alpha[0]))
 
 
 def test_moves_do_not_depend_on_the_scale_of_the_layers():
@@ -85,14 +86,14 @@ def test_moves_do_not_depend_on_the_scale_of_the_layers():
 
 def test_training_by_gradients_ends_at_the_noise_that_is_left():
     """``2 beta E_D = N - gamma`` (MacKay 1992, equation 2.24)."""
-    posterior, theta, hyper = problem("gaussian", n=200)
+    posterior, theta, hyper = problem("gaussian")
     settings = settings_of(posterior, limits=KRONECKER)
     trained = train(posterior, Trained(theta, hyper), settings)
     precision = KroneckerPrecision(posterior.kronecker_factors(trained.theta, trained.hyper))
     gamma = precision.determined(posterior.groups, trained.hyper.alpha)
-    left = posterior.level_counts.sum() - gamma.sum()
     errors = posterior.energies(trained.theta, trained.hyper.beta).errors
-    assert 2.0 * trained.hyper.beta @ errors == pytest.approx(left, rel=0.03)
+    used = posterior.level_counts.sum() - 2.0 * trained.hyper.beta @ errors
+    assert used == pytest.approx(gamma.sum(), rel=0.03)
 
 
 def test_completed_minima_agree_with_those_of_gauss_newton_steps():
