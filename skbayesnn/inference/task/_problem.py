@@ -45,6 +45,9 @@ class Limits(NamedTuple):
     dense_linear: int = 600
     # squared targets times weights up to which the dual form is used: a matrix takes a second
     dual_work: float = 2e10
+    # number of targets as which fewer count in this ratio: dense steps are compiled (measured, 10 to
+    # 70 targets)
+    dual_targets: int = 100
     # rows times squared weights from which networks with softmax outputs are trained by gradients,
     # which then takes seconds less (measured on digits). For a close fit, the second derivatives of
     # the network exceed the Gauss-Newton part, and Levenberg-Marquardt steps become very small
