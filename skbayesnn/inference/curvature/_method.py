@@ -110,7 +110,8 @@ class Method:
         on_batches = small_steps and n >= limits.softmax_rows_per_weight * k
         batches_fit_noise = small_steps and not on_batches and n < limits.batch_rows
         dense &= not early or (work <= limits.early_work and not on_batches)
-        dual_is_faster = k > (limits.dual if dense else min(limits.dual, 1.0)) * targets
+        faster_from = limits.dual * max(targets, limits.dual_targets)
+        dual_is_faster = k > (faster_from if dense else min(limits.dual, 1.0) * targets)
         dual = dual_is_faster and not early and targets**2 * k <= limits.dual_work
         # without hidden layers the Hessian is the Gauss-Newton matrix, but for Student-t noise
         dense &= hidden or not dual or k <= limits.dense_linear

@@ -35,7 +35,7 @@ LONG = 3.0  # length of long trajectories, to be multiplied by `patience`
 # target for rows times weights times `patience`, and the largest, with and without a dense metric
 PATIENT_WORK = {True: 120_000, False: 240_000}
 MOST_PATIENT = {True: 4, False: 6}
-PATIENT_ROWS = 8  # rows per transition of a draw, without a dense metric: few rows are sampled fast
+PATIENT_ROWS = 8  # rows per unit of `patience`: few rows are sampled fast
 FAR_BEHIND = 20.0  # nats of evidence behind the best start at which a start is replaced
 ATTEMPTS = 3  # attempts to replace a start
 WIDEST = 30.0  # prior sds of starts lie between this and its inverse
@@ -44,9 +44,8 @@ WIDEST = 30.0  # prior sds of starts lie between this and its inverse
 def patience(posterior, dense=True):
     """Factor of the work per draw for cheap posteriors, as some chains mix slowly."""
     n_rows = len(posterior.X)
-    most = PATIENT_WORK[dense] // (n_rows * posterior.network.n_weights)
-    most = most if dense else min(most, n_rows // PATIENT_ROWS)
-    return int(np.clip(most, 1, MOST_PATIENT[dense]))
+    affordable = PATIENT_WORK[dense] // (n_rows * posterior.network.n_weights)
+    return int(np.clip(min(affordable, n_rows // PATIENT_ROWS), 1, MOST_PATIENT[dense]))
 
 
 def tuned_plan(posed, noise="constant", noise_hidden_layer_sizes=()):

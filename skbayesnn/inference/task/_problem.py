@@ -35,13 +35,14 @@ class Limits(NamedTuple):
     # rows times squared weights up to which Hessians of all rows are formed. One takes about a
     # second there, a start some minutes
     dense_work: float = 1e10
-    # ratio of weights to targets from which the dual form is faster than dense matrices (measured
-    # crossover, 100 to 1,000 targets). Where dense matrices are not formed the ratio is 1, as
-    # Kronecker factors would yield an effective number of parameters above the number of targets
+    # ratio of weights to targets from which the dual form is faster than dense matrices, and the
+    # number as which fewer targets count, since dense steps are compiled (measured crossovers, 10
+    # to 1,000 targets). Where dense matrices are not formed the ratio is 1, as Kronecker factors
+    # would yield an effective number of parameters above the number of targets
     dual: float = 2.0
+    dual_targets: int = 100
     # weights up to which linear models with more weights than targets form dense matrices. The dual
-    # form is as exact for them, but for Student-t noise; the evidence is not evaluated along the
-    # precisions
+    # form is as exact but for Student-t noise, without the evidence along the precisions
     dense_linear: int = 600
     # squared targets times weights up to which the dual form is used: a matrix takes a second
     dual_work: float = 2e10
@@ -66,8 +67,7 @@ class Limits(NamedTuple):
     # predicted seconds up to which a fit samples the posterior by default, where there are few
     # targets per weight
     sampled_seconds: float = 10.0
-    # limit of these seconds where there are many targets per weight, as sampling hardly changes
-    # predictions there
+    # the limit with many targets per weight, where sampling hardly changes predictions
     checked_seconds: float = 2.5
     # targets per weight below which Laplace's approximation is inaccurate, and posterior samples
     # predict better (measured on sets of 80 to 700 rows)

@@ -44,9 +44,9 @@ def of_size(likelihood, n, sizes):
 @pytest.mark.parametrize(
     ("likelihood", "n", "sizes", "curvature", "traits"),
     [
-        (ONE, 50, (1, 2, 1), DENSE, "dense exact cheap refines"),
-        (ONE, 61, (4, 20, 1), DENSE, "dense exact cheap refines"),  # 121 weights
-        (ONE, 60, (4, 20, 1), DUAL, "dense exact cheap refines"),
+        (ONE, 10, (4, 20, 1), DENSE, "dense exact cheap refines"),  # 121 weights
+        (ONE, 101, (8, 20, 1), DENSE, "dense exact cheap refines"),  # 201 weights
+        (ONE, 100, (8, 20, 1), DUAL, "dense exact cheap refines"),
         (ONE, 400, (2, 400, 1), DUAL, "dense exact cheap"),  # 1601 weights, many precisions
         (ONE, 1900, (8, 100, 1), DENSE, "dense exact cheap refines"),  # 1001 weights
         (ONE, 2000, (8, 100, 1), DENSE, "dense exact"),
