@@ -170,8 +170,9 @@ class Posterior:
     def traces(self, ends, hyper, matrix, exact=True):
         """Traces ``Tr(B A)`` with ``A`` at several weights ``(m, k)``, and a symmetric ``B``."""
         if self.is_compiled and self.groups.centred:
-            found = self.compiled.traces(ends, hyper.beta, matrix, exact)
-            return found + self.groups.expand(hyper.alpha) @ matrix.diagonal()
+            hessians = self.compiled.evaluate(ends, hyper.beta, 2, exact)[-1]
+            prior = self.groups.expand(hyper.alpha) @ matrix.diagonal()
+            return np.tensordot(hessians, matrix) + prior
         # one at a time: the curvature of a large network fills the memory
         return np.array([np.sum(self.hessian(end, hyper, exact) * matrix) for end in ends])
 

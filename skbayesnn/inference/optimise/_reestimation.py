@@ -103,11 +103,8 @@ class Reestimation(NamedTuple):
     def after(self, search, trial):
         """Re-estimate, then expand ``M`` to second order at the new weights and precisions."""
         before = search.point
-        calm = search.memory or Calm(0, 0, np.ones_like(before.hyper.alpha))
-        hyper, gain = before.hyper, 0.0
+        calm, hyper, gain = self.calm(search), before.hyper, 0.0
         if before.precision.definite:
-            if calm.accepted % TAU_EVERY == 0:
-                calm = calm._replace(tau_factor=self._tau_factor(before, calm.tau_factor))
             gamma = before.precision.determined(self.posterior.groups, hyper.alpha)
             hyper = reestimate(
                 self.posterior, hyper, trial.energies, gamma, self.free, calm.tau_factor
@@ -126,6 +123,13 @@ class Reestimation(NamedTuple):
     def stuck(self, search):
         """Return the search unchanged: no step lowers ``M``."""
         return search
+
+    def calm(self, search):
+        """Memory of the next step, for which tau is evaluated if that is due."""
+        calm = search.memory or Calm(0, 0, np.ones_like(search.point.hyper.alpha))
+        if calm.accepted % TAU_EVERY or not search.point.precision.definite:
+            return calm
+        return calm._replace(tau_factor=self._tau_factor(search.point, calm.tau_factor))
 
     def _tau_factor(self, point, factor):
         """Factor by which ``tau`` changes the gammas, damped by a geometric mean with the last."""

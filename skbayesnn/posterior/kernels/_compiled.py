@@ -17,7 +17,6 @@ try:
 except ImportError:  # installed without a compiler
     _core = None
 
-MOST_CLASSES = 64  # whose products have room on the stack
 _WANTED = os.environ.get("SKBAYESNN_COMPILED", "")
 if _WANTED == "0":
     _core = None
@@ -71,7 +70,7 @@ def compiled_softmax_moments(mean, root, points):
     Activations have the mean ``(n, n_classes)`` and the covariance ``R R^T`` with ``R`` ``(n,
     n_classes, r)``; the number of standard normal points ``(n_points, r)`` is a multiple of eight.
     """
-    if _core is None or mean.shape[1] > MOST_CLASSES:
+    if _core is None or mean.shape[1] > _core.CLASSES:
         return None
     return _core.softmax_moments(mean, root, points.T)
 

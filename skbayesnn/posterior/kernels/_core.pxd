@@ -4,6 +4,7 @@ cdef extern from "core.h":
     enum:
         PADDING
         MOST_LAYERS
+        MOST_CLASSES
         IDENTITY, TANH, LOGISTIC, RELU, SILU
         GAUSSIAN, STUDENT_T, SQUARED_RESIDUALS, BERNOULLI, CATEGORICAL, POISSON
 
@@ -22,9 +23,8 @@ cdef extern from "core.h":
         const float *single_inputs, *single_targets, *single_counts
         double n_counted
 
-    ctypedef struct CTempering "Tempering":
-        double of_prior, of_data, of_first
-        const double *centre, *scale
+    ctypedef struct FreePrecision:
+        double centre, fine, coarse, low, high, shape, rate, log_normaliser
 
     ctypedef struct CJoint "Joint":
         const CModel *model
@@ -36,19 +36,10 @@ cdef extern from "core.h":
         const int *label
         const double *information, *fixed
         const int *which
-        const double *centre, *fine, *coarse, *low, *high, *sizes, *shape, *rate, *log_normaliser
-        const CTempering *tempering
-
-    enum:
-        RESCALE, SLICE
-
-    ctypedef struct CMoves "Moves":
-        int kind
-        long n, n_tries
-        const double *shifts, *log_uniform
-        const int *unit
-        const int *chosen
-        const double *normal, *exponential, *uniform
+        const FreePrecision *free
+        const double *sizes
+        double of_prior, of_data, of_first
+        const double *first_centre, *first_scale
 
     ctypedef struct CLaw "Law":
         double nu, log_constant, range
@@ -66,9 +57,12 @@ cdef extern from "core.h":
                              double *) nogil
         void (*value)(const CJoint *, const double *, double *, double *, double *) nogil
         void (*leapfrog)(const CJoint *, double *, double *, double *, double *, double, long,
-                         const double *, int, double, double *) nogil
-        void (*moves)(const CJoint *, const CMoves *, long, double *, double *, double *,
-                      double *) nogil
+                         const double *, const double *, int, double, double *) nogil
+        void (*rescalings)(const CJoint *, long, const double *, const double *, double *, double *,
+                           double *, double *) nogil
+        void (*unit_slices)(const CJoint *, long, long, const int *, const int *, const double *,
+                            const double *, const double *, double *, double *, double *,
+                            double *) nogil
         void (*softmax_moments)(int, int, long, const double *, const double *, long,
                                 const double *, double *, double *) nogil
         void (*mixture)(const CLaw *, long, long, const double *, const double *, const double *,
@@ -83,8 +77,6 @@ cdef const Kernels *kernels_in_use() noexcept
 cdef double *doubles(list kept, values) except NULL
 
 cdef int *integers(list kept, values) except NULL
-
-cdef double product(long n, const double *a, const double *b) noexcept nogil
 
 cdef class Model:
     cdef CModel c

@@ -1,6 +1,8 @@
 # cython: language_level=3, boundscheck=False, initializedcheck=False
 """Compiled twins of methods of `Posterior` and `JointPosterior`: see `core.h` and `_compiled.py`."""
 
+import math
+
 import numpy as np
 
 cdef const Kernels *kernels
@@ -33,7 +35,7 @@ def in_use():
 
 use(instructions()[0])
 
-DEEPEST = MOST_LAYERS
+DEEPEST, CLASSES = MOST_LAYERS, MOST_CLASSES
 SINGLE = 1e6  # largest inputs whose products are summed in single precision
 ACTIVATIONS = {
     "identity": IDENTITY, "tanh": TANH, "logistic": LOGISTIC, "relu": RELU, "silu": SILU,
@@ -48,32 +50,15 @@ def rows_of(array, shape, long width):
     """Rows `(m, width)` of an array that has, or is repeated to have, the leading axes of a shape."""
     if array.shape[:-1] != shape[:-1]:
         array = np.broadcast_to(array, (*shape[:-1], width))
-    size = 1
-    for length in shape[:-1]:
-        size *= length
-    return np.ascontiguousarray(array).reshape(size, width)
+    return np.ascontiguousarray(array).reshape(math.prod(shape[:-1]), width)
 
 
 cdef inline const double *row(const double[:, ::1] array, long i) noexcept nogil:
     return NULL if array.shape[1] == 0 else &array[i, 0]
 
 
-cdef inline double *out(double[::1] array, long i) noexcept nogil:
-    return NULL if array.shape[0] == 0 else &array[i]
-
-
-cdef double product(long n, const double *a, const double *b) noexcept nogil:
-    """Sum of products: four sums at once, as each addition waits for the one before."""
-    cdef double t0 = 0.0, t1 = 0.0, t2 = 0.0, t3 = 0.0
-    cdef long i, whole = n - n % 4
-    for i in range(0, whole, 4):
-        t0 += a[i] * b[i]
-        t1 += a[i + 1] * b[i + 1]
-        t2 += a[i + 2] * b[i + 2]
-        t3 += a[i + 3] * b[i + 3]
-    for i in range(whole, n):
-        t0 += a[i] * b[i]
-    return (t0 + t1) + (t2 + t3)
+cdef inline double *out(double[:, ::1] array, long i) noexcept nogil:
+    return NULL if array.shape[1] == 0 else &array[i, 0]
 
 
 cdef double *doubles(list kept, values) except NULL:
@@ -173,38 +158,21 @@ cdef class Model:
         cdef long k = self.n_weights, n_levels = self.c.n_levels, i
         cdef const double[:, ::1] w = rows_of(theta, theta.shape, k)
         cdef const double[:, ::1] b = rows_of(beta, theta.shape, n_levels)
-        lead = theta.shape[:-1]
-        value, errors = np.empty(lead), np.empty((*lead, n_levels))
-        gradient = np.empty((*lead, k)) if order > 0 else None
-        hessian = np.empty((*lead, k, k)) if order > 1 else None
-        cdef double[::1] v = value.reshape(-1), e = errors.reshape(-1), g = None, h = None
-        if order > 0:
-            g = gradient.reshape(-1)
-        if order > 1:
-            h = hessian.reshape(-1)
-        cdef double[::1] work = np.empty(work_doubles(&self.c, order > 1))
+        m, lead = len(w), theta.shape[:-1]
+        value, errors = np.empty(m), np.empty((m, n_levels))
+        gradient, hessian = np.empty((m, k * (order > 0))), np.empty((m, k * k * (order > 1)))
+        cdef double[::1] v = value, work = np.empty(work_doubles(&self.c, order > 1))
+        cdef double[:, ::1] e = errors, g = gradient, h = hessian
         with nogil:
             for i in range(w.shape[0]):
-                v[i] = kernels.evaluate(
-                    &self.c, &w[i, 0], row(b, i), exact, out(e, i * n_levels),
-                    &g[i * k] if order > 0 else NULL, &h[i * k * k] if order > 1 else NULL, &work[0])
-        return value, errors, gradient, hessian
-
-    def traces(self, ends, beta, matrix, bint exact):
-        """The part of the data in `Posterior.traces`."""
-        cdef long k = self.n_weights, i, j
-        cdef const double[:, ::1] w = np.ascontiguousarray(ends), B = np.ascontiguousarray(matrix)
-        cdef const double[:, ::1] b = rows_of(beta, ends.shape, self.c.n_levels)
-        found, hessian = np.zeros(len(ends)), np.empty(k * k)
-        cdef double[::1] total = found, h = hessian, errors = np.empty(self.c.n_levels)
-        cdef double[::1] work = np.empty(work_doubles(&self.c, True) + k)
-        with nogil:
-            for i in range(w.shape[0]):
-                kernels.evaluate(
-                    &self.c, &w[i, 0], row(b, i), exact, out(errors, 0), &work[0], &h[0], &work[k])
-                for j in range(k):
-                    total[i] += product(k, &h[j * k], &B[j, 0])
-        return found
+                v[i] = kernels.evaluate(&self.c, &w[i, 0], row(b, i), exact, out(e, i), out(g, i),
+                                        out(h, i), &work[0])
+        return (
+            value.reshape(lead),
+            errors.reshape(*lead, n_levels),
+            gradient.reshape(*lead, k) if order > 0 else None,
+            hessian.reshape(*lead, k, k) if order > 1 else None,
+        )
 
     def bending_force(self, theta, beta, step):
         """`Posterior.bending_force`."""
@@ -239,7 +207,7 @@ cdef class Joint:
 
     cdef CJoint c
     cdef long dimension, stride
-    cdef CTempering tempering
+    cdef bint tempers
     cdef list kept
 
     def __init__(self, Model model, joint, precision_map, Model noise=None, variances=None):
@@ -251,6 +219,7 @@ cdef class Joint:
         self.c.n_sampled = joint.n_sampled
         self.c.n_free = joint.n_free
         self.c.n_free_alpha = joint.n_alpha
+        self.c.of_prior = self.c.of_data = 1.0
         self.c.integrated = joint.integrated
         self.c.n_factors = len(joint.posterior.X) if joint.n_conditions else 0
         self.c.single = model.single and (joint.integrated or model.c.n_levels == 0)
@@ -258,15 +227,10 @@ cdef class Joint:
         self.c.information = doubles(self.kept, joint.information)
         self.c.fixed = doubles(self.kept, np.concatenate(joint.fixed))
         self.c.which = integers(self.kept, np.flatnonzero(joint.free.mask))
-        self.c.centre = doubles(self.kept, precision_map.centre)
-        self.c.fine = doubles(self.kept, precision_map.fine)
-        self.c.coarse = doubles(self.kept, precision_map.coarse)
-        self.c.low = doubles(self.kept, precision_map.low)
-        self.c.high = doubles(self.kept, precision_map.high)
+        columns = [getattr(precision_map, name) for name in ("centre", "fine", "coarse", "low", "high")]
+        columns += [priors.shape, priors.rate, priors.log_normaliser]
+        self.c.free = <const FreePrecision *>doubles(self.kept, np.column_stack(columns))
         self.c.sizes = doubles(self.kept, joint.sizes)
-        self.c.shape = doubles(self.kept, priors.shape)
-        self.c.rate = doubles(self.kept, priors.rate)
-        self.c.log_normaliser = doubles(self.kept, priors.log_normaliser)
         if noise is not None:
             lowest, highest = np.broadcast_arrays(
                 *joint.free.beta_prior.log_range, joint.posterior.y[0])[:2]
@@ -279,15 +243,14 @@ cdef class Joint:
             self.c.single_variances = floats(self.kept, variances)
 
     def tempered(self, of_prior, of_data, of_first, centre, scale):
-        """The same positions with the energy of populations, see `Tempering`."""
+        """The same positions with the energy of populations, see `core.h`."""
         cdef Joint other = Joint.__new__(Joint)
         other.kept, other.dimension, other.stride, other.c = (
             [self], self.dimension, self.stride, self.c)
-        other.tempering.of_prior, other.tempering.of_data = of_prior, of_data
-        other.tempering.of_first = of_first
-        other.tempering.centre = doubles(other.kept, centre)
-        other.tempering.scale = doubles(other.kept, scale)
-        other.c.tempering = &other.tempering
+        other.c.of_prior, other.c.of_data, other.c.of_first = of_prior, of_data, of_first
+        other.c.first_centre = doubles(other.kept, centre)
+        other.c.first_scale = doubles(other.kept, scale)
+        other.tempers = True
         return other
 
     def values(self, q, bint gradients=False):
@@ -306,7 +269,7 @@ cdef class Joint:
 
     cdef double *wanted(self, double[:, ::1] gradient, long i) noexcept nogil:
         """Where a gradient is to be put: populations need none between their trajectories."""
-        return NULL if self.c.tempering != NULL else &gradient[i, 0]
+        return NULL if self.tempers else &gradient[i, 0]
 
     def leapfrog(self, phase, step_size, n_steps, factor, double unstable):
         """Move chains along their trajectories, in place."""
@@ -316,20 +279,26 @@ cdef class Joint:
         cdef double[::1] eps = np.ascontiguousarray(step_size, dtype=float)
         cdef long[::1] steps = np.ascontiguousarray(n_steps, dtype=np.dtype("l"))
         cdef const double[:, ::1] f = np.ascontiguousarray(factor).reshape(m, -1)
+        cdef const double[:, ::1] t = (
+            np.ascontiguousarray(factor.swapaxes(1, -1)).reshape(m, -1) if factor.ndim == 3 else f)
         cdef int dense = factor.ndim == 3
         cdef double[::1] work = np.empty(joint_doubles(&self.c))
         with nogil:
             for i in range(m):
                 kernels.leapfrog(&self.c, &q[i, 0], &p[i, 0], &v[i], self.wanted(g, i), eps[i],
-                                 steps[i], &f[i, 0], dense, unstable, &work[0])
+                                 steps[i], &f[i, 0], &t[i, 0], dense, unstable, &work[0])
 
     def rescalings(self, phase, shifts, log_uniform):
         """Make steps of `ScaleMoves`, in place."""
         cdef const double[:, :, ::1] s = np.ascontiguousarray(shifts)
         cdef const double[:, ::1] u = np.ascontiguousarray(log_uniform)
-        cdef CMoves moves
-        moves.kind, moves.n, moves.shifts, moves.log_uniform = RESCALE, s.shape[1], &s[0, 0, 0], &u[0, 0]
-        self.moved(phase, &moves)
+        cdef double[:, ::1] q = phase.position, g = phase.gradient
+        cdef double[::1] v = phase.value, work = np.empty(joint_doubles(&self.c))
+        cdef long i
+        with nogil:
+            for i in range(v.shape[0]):
+                kernels.rescalings(&self.c, s.shape[1], &s[i, 0, 0], &u[i, 0], &q[i, 0], &v[i],
+                                   self.wanted(g, i), &work[0])
 
     def unit_slices(self, phase, unit, chosen, normal, exponential, uniform):
         """Sample units from their slices, in place."""
@@ -338,18 +307,11 @@ cdef class Joint:
         cdef const double[:, ::1] z = np.ascontiguousarray(normal)
         cdef const double[:, ::1] e = np.ascontiguousarray(exponential)
         cdef const double[:, :, ::1] u = np.ascontiguousarray(uniform)
-        cdef CMoves moves
-        moves.kind, moves.n, moves.n_tries = SLICE, c.shape[1], u.shape[2]
-        moves.unit, moves.chosen, moves.normal = &of[0], &c[0, 0], &z[0, 0]
-        moves.exponential, moves.uniform = &e[0, 0], &u[0, 0, 0]
-        self.moved(phase, &moves)
-
-    cdef object moved(self, phase, const CMoves *moves):
-        """Make steps of all chains."""
         cdef double[:, ::1] q = phase.position, g = phase.gradient
-        cdef double[::1] v = phase.value
+        cdef double[::1] v = phase.value, work = np.empty(joint_doubles(&self.c))
         cdef long i
-        cdef double[::1] work = np.empty(joint_doubles(&self.c))
         with nogil:
             for i in range(v.shape[0]):
-                kernels.moves(&self.c, moves, i, &q[i, 0], &v[i], self.wanted(g, i), &work[0])
+                kernels.unit_slices(
+                    &self.c, c.shape[1], u.shape[2], &of[0], &c[i, 0], &z[i, 0], &e[i, 0], &u[i, 0, 0],
+                    &q[i, 0], &v[i], self.wanted(g, i), &work[0])

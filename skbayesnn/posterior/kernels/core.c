@@ -13,6 +13,15 @@
 #define PASTE(a, b) a##_##b
 #define JOIN(a, b) PASTE(a, b)
 #define NAME(function) JOIN(function, ISA)
+#define REAL NAME(real)
+#define INTEGER NAME(integer)
+#define V NAME(vec)
+#define I NAME(ints)
+#define DATA_0(model, field) (model)->field
+#define DATA_1(model, field) (model)->single_##field
+#define DATA(model, field) JOIN(DATA, SINGLE)(model, field)
+#define SIGN ((INTEGER)(SINGLE ? INT32_MIN : INT64_MIN))
+#define HIGHEST ((REAL)(SINGLE ? 80 : 300)) /* argument of rates */
 #define INLINE static inline __attribute__((always_inline))
 #if defined(__clang__) || __GNUC__ >= 12
 #define SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
@@ -61,29 +70,6 @@ static int is_diagonal(const Model *model, int exact)
     return model->likelihood != CATEGORICAL;
 }
 
-/* Rows of left and right factors whose products are summed over the data's rows to make a Hessian,
-   at most, and the number of such sums, see `add_second`. */
-static void hessian_sizes(const Model *model, int exact, long *left, long *right, long *sums)
-{
-    *left = *right = 1;
-    *sums = 0;
-    for (int m = 0; m < model->n_layers; m++) {
-        long out = fan_out(model, m), in = fan_in(model, m), units = most(out, in);
-        int diagonal = is_diagonal(model, exact) && m == model->n_layers - 1;
-        *left = most(*left, units * units);
-        *right = most(*right, n_pairs(in));
-        *sums += (diagonal ? out : n_pairs(out)) * n_pairs(in);
-        for (int l = 0; l < m; l++) {
-            long out_below = fan_out(model, l), in_below = fan_in(model, l);
-            *left = most(*left, units * out_below);
-            *right = most(*right, in * in_below);
-            *sums += out * out_below * in * in_below;
-            if (exact)
-                *sums += model->size[m] * (l == m - 1 ? 1 : out_below) * out * in_below;
-        }
-    }
-}
-
 /* Doubles of `begin`. */
 static long rows_doubles(const Model *model, long rows)
 {
@@ -94,14 +80,13 @@ static long rows_doubles(const Model *model, long rows)
     return count * (rows < model->n ? rows : model->n) + PADDING;
 }
 
+/* With Hessians: no more than k^2 sums over rows, and five arrays of pairs of units or inputs. */
 long work_doubles(const Model *model, int hessian)
 {
-    long left, right, sums, width = widest(model), K = model->size[model->n_layers];
+    long k = n_weights(model), width = widest(model), K = model->size[model->n_layers];
     long rows = model->n < BLOCK ? model->n : BLOCK;
-    hessian_sizes(model, 1, &left, &right, &sums); /* exact: the most */
-    long further = hessian ? sums + (4 * left + right) * rows : 0;
-    further = most(further, 5 * width * rows + model->n_levels + (K + 2) * width * (width + 1));
-    return rows_doubles(model, BLOCK) + further;
+    long steps = 5 * width * rows + model->n_levels + (K + 2) * width * (width + 1);
+    return rows_doubles(model, BLOCK) + most(steps, hessian ? k * k + 5 * width * width * rows : 0);
 }
 
 /* 1 if the position determines factors of the precisions of rows, else 0; with such factors the output
@@ -115,25 +100,18 @@ static int n_of_means(const Joint *joint)
     return joint->n_sampled - (joint->noise ? (int)n_weights(joint->noise) - K : 0);
 }
 
+/* Those of all functions of a position together. */
 long joint_doubles(const Joint *joint)
 {
     const Model *model = joint->model;
-    long width = widest(model), K = model->size[model->n_layers];
-    long own = 7L * joint->n_groups + 3L * model->n_levels + joint->n_free, n = model->n;
-    long factors = has_factors(joint), systems = factors ? K : 1;
-    long d = joint->n_sampled + joint->n_free;
-    own += 6 * d + 2L * joint->n_free; /* of `leapfrog` and `total` */
-    own += d * d; /* of a dense metric */
-    /* of `slices` */
-    own += joint->n_groups + width + n_weights(model) + (K + 1) * n + rows_doubles(model, n);
-    long marginal = (2 + 2 * systems) * width * width + 2 * K * width + (systems + 1) * width * n;
-    own += joint->n_factors ? 2 * n : 0;
-    if (factors)
-        own += 3 * K * n;
+    long width = widest(model), K = model->size[model->n_layers], n = model->n;
+    long d = joint->n_sampled + joint->n_free, k = n_weights(model), G = joint->n_groups;
+    long energy = 7 * G + 4 * model->n_levels + 9 * d + 3 * k;
+    long given = 2 * n, slices = G + width + (K + 1) * n + rows_doubles(model, n);
+    long marginal = (K + 1) * width * (2 * width + n + 2), factors = 3 * K * n;
     if (joint->noise)
-        own += 2 * n_weights(joint->noise) + rows_doubles(joint->noise, n);
-    return own + 2 * n_weights(model) + joint->n_sampled + rows_doubles(model, joint->integrated ? n : BLOCK) +
-           (joint->integrated ? marginal : 0);
+        factors += 2 * n_weights(joint->noise) + rows_doubles(joint->noise, n);
+    return energy + given + slices + marginal + factors + rows_doubles(model, n);
 }
 
 /* The Hessian from the sums of `add_second`, in the same order. */
@@ -180,14 +158,6 @@ static void spread_out(const Model *model, int exact, const double *sums, double
 
 /* --- small systems of equations --------------------------------------------------------------- */
 
-/* 1 + tau D G D of the lower triangle of a matrix G. */
-static void normal_equations(const double *gram, double tau, const double *sd, int n, double *out)
-{
-    for (int a = 0; a < n; a++)
-        for (int b = 0; b <= a; b++)
-            out[a * n + b] = (a == b) + tau * sd[a] * sd[b] * gram[a * n + b];
-}
-
 /* Lower triangular factor in place. Returns 0 where a pivot is below `least` of its diagonal entry. As the
    pivots of 1 + G are at least 1, one that rounding has made smaller is set to 1. */
 static int cholesky(double *matrix, int n, double least, double *log_det)
@@ -226,6 +196,22 @@ static void solve(const double *factor, int n, double *x)
         for (int c = 0; c < a; c++)
             x[c] -= factor[a * n + c] * x[a];
     }
+}
+
+/* Ridge regression of one output: m = (1 + tau D G D)^-1 tau D z from the Gram matrix G, and z in m,
+   D the prior's standard deviations. The Cholesky factor is left in `system`. Returns 0 as `cholesky`. */
+static int ridge(const double *gram, double tau, const double *sd, int n, double least, double *system,
+                 double *m, double *log_det)
+{
+    for (int a = 0; a < n; a++) {
+        m[a] *= tau * sd[a];
+        for (int b = 0; b <= a; b++)
+            system[a * n + b] = (a == b) + tau * sd[a] * sd[b] * gram[a * n + b];
+    }
+    if (!cholesky(system, n, least, log_det))
+        return 0;
+    solve(system, n, m);
+    return 1;
 }
 
 /* (L L^T)^-1; L is overwritten by its inverse. */
@@ -290,72 +276,75 @@ static double sigmoid(double x, double *opposite, double *softplus)
 }
 
 /* ln of a free precision at psi (`PrecisionMap._curve`), its slope, and the slope's. */
-static double curve(const Joint *joint, int f, double psi, double *slope, double *bend)
+static double curve(const FreePrecision *free, double psi, double *slope, double *bend)
 {
-    double more = joint->coarse[f] - joint->fine[f], opposite, softplus;
+    double more = free->coarse - free->fine, opposite, softplus;
     double above = sigmoid(psi, &opposite, &softplus);
-    *slope = joint->fine[f] + more * above;
+    *slope = free->fine + more * above;
     *bend = more * above * opposite;
-    return joint->centre[f] + joint->fine[f] * psi + more * softplus;
+    return free->centre + free->fine * psi + more * softplus;
 }
 
 /* ln of a free precision at its coordinate, and `PrecisionMap.derivatives`. */
-static double log_precision_at(const Joint *joint, int f, double eta, double *stretch, double *change)
+static double log_precision_at(const FreePrecision *free, double eta, double *stretch, double *change)
 {
-    double opposite, place = sigmoid(eta, &opposite, NULL), range = joint->high[f] - joint->low[f];
+    double opposite, place = sigmoid(eta, &opposite, NULL), range = free->high - free->low;
     double slope, bend, inner = range * place * opposite;
-    double log_precision = curve(joint, f, joint->low[f] + range * place, &slope, &bend);
+    double log_precision = curve(free, free->low + range * place, &slope, &bend);
     *stretch = slope * inner;
     *change = bend / slope * inner + 1.0 - 2.0 * place;
     return log_precision;
 }
 
-static double precision_at(const Joint *joint, int f, double eta, double *stretch, double *change)
+/* A free precision at its coordinate, and how fast its logarithm changes. */
+static double precision_at(const FreePrecision *free, double eta, double *stretch)
 {
-    return exp(log_precision_at(joint, f, eta, stretch, change));
+    double change;
+    return exp(log_precision_at(free, eta, stretch, &change));
 }
 
 /* A free precision, and `JointPosterior.hyperprior` of its coordinate. */
-static double hyperprior(const Joint *joint, int f, double eta, double *stretch, double *value,
+static double hyperprior(const FreePrecision *free, double eta, double *stretch, double *value,
                          double *slope)
 {
-    double change, log_precision = log_precision_at(joint, f, eta, stretch, &change);
-    double precision = exp(log_precision), shape = joint->shape[f], pull = joint->rate[f] * precision;
-    *value = joint->log_normaliser[f] + pull - shape * log_precision - log(*stretch);
-    *slope = -(change + (shape - pull) * *stretch);
+    double change, log_precision = log_precision_at(free, eta, stretch, &change);
+    double precision = exp(log_precision), pull = free->rate * precision;
+    *value = free->log_normaliser + pull - free->shape * log_precision - log(*stretch);
+    *slope = -(change + (free->shape - pull) * *stretch);
     return precision;
 }
 
-/* The coordinate of a precision's logarithm (`PrecisionMap.eta`). */
-static double coordinate_of(const Joint *joint, int f, double log_precision)
+/* The coordinate of a precision's logarithm (`PrecisionMap.eta`), by Newton's method. */
+static double coordinate_of(const FreePrecision *free, double log_precision)
 {
-    double away = log_precision - joint->centre[f], slope, bend;
-    double psi = fmin(away / joint->fine[f], away / joint->coarse[f]);
+    double away = log_precision - free->centre, slope, bend;
+    double psi = fmin(away / free->fine, away / free->coarse);
     for (int i = 0; i < 100; i++) {
-        double step = (curve(joint, f, psi, &slope, &bend) - log_precision) / slope;
+        double step = (curve(free, psi, &slope, &bend) - log_precision) / slope;
         if (!(fabs(step) > 1e-12 * (1.0 + fabs(psi))))
             break;
         psi -= step;
     }
-    double share = (psi - joint->low[f]) / (joint->high[f] - joint->low[f]);
+    double share = (psi - free->low) / (free->high - free->low);
     return share <= 0.0 ? -INFINITY : share >= 1.0 ? INFINITY : log(share / (1.0 - share));
 }
 
 /* `JointPosterior.rescaled`, one position, in place. Returns the logarithm of the volume. */
 static double rescale(const Joint *joint, double *q, const double *shift, double *work)
 {
-    double *factor = work, *moved = factor + joint->n_groups, before, after, change, log_volume = 0.0;
+    double *factor = work, *moved = factor + joint->n_groups, before, after, log_volume = 0.0;
     double *eta = q + joint->n_sampled;
     for (int c = 0; c < joint->n_groups; c++)
         factor[c] = 1.0;
     for (int f = 0; f < joint->n_free_alpha; f++) {
         int c = joint->which[f];
-        double alpha = precision_at(joint, f, eta[f], &before, &change), h = joint->information[c];
+        const FreePrecision *free = joint->free + f;
+        double alpha = precision_at(free, eta[f], &before), h = joint->information[c];
         double share = alpha / (alpha + h);
-        moved[f] = coordinate_of(joint, f, log(alpha) + shift[c]);
+        moved[f] = coordinate_of(free, log(alpha) + shift[c]);
         if (!isfinite(moved[f]))
             return -INFINITY;
-        alpha = precision_at(joint, f, moved[f], &after, &change);
+        alpha = precision_at(free, moved[f], &after);
         double ratio = share / (alpha / (alpha + h));
         factor[c] = sqrt(ratio);
         log_volume += 0.5 * joint->sizes[c] * log(ratio) + log(before / after);
@@ -369,11 +358,10 @@ static double rescale(const Joint *joint, double *q, const double *shift, double
 /* `Place.share` of every group, and `Place.scales` of its weights. */
 static void shares(const Joint *joint, const double *q, double *share, double *scale)
 {
-    double stretch, change;
+    double stretch;
     memcpy(share, joint->fixed, sizeof(double) * joint->n_groups);
     for (int f = 0; f < joint->n_free_alpha; f++)
-        share[joint->which[f]] =
-            precision_at(joint, f, q[joint->n_sampled + f], &stretch, &change);
+        share[joint->which[f]] = precision_at(joint->free + f, q[joint->n_sampled + f], &stretch);
     for (int c = 0; c < joint->n_groups; c++) {
         double total = share[c] + joint->information[c];
         scale[c] = 1.0 / sqrt(total);
@@ -408,51 +396,46 @@ static double squared(const double *x, int n)
 /* --- the copies ------------------------------------------------------------------------------- */
 
 #define SET baseline
-#define BYTES 16
+#define DOUBLES 2
+#define SINGLES 4
 #define TILE 2
 #include "core_copy.h"
 
 #if defined(__x86_64__) && defined(__GNUC__)
-#define HAS_CLONES /* of the loops */
-
 #if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx2,fma"))), apply_to = function)
+#define FOR(instructions) _Pragma( \
+    STRING(clang attribute push(__attribute__((target(instructions))), apply_to = function)))
+#define END _Pragma("clang attribute pop")
 #else
-#pragma GCC push_options
-#pragma GCC target("avx2,fma")
+#define FOR(instructions) _Pragma("GCC push_options") _Pragma(STRING(GCC target(instructions)))
+#define END _Pragma("GCC pop_options")
 #endif
+#define STRING(text) #text
+
+FOR("avx2,fma")
 #define SET avx2
-#define BYTES 32
+#define DOUBLES 4
+#define SINGLES 8
 #define TILE 2
 #include "core_copy.h"
-#if defined(__clang__)
-#pragma clang attribute pop
-#pragma clang attribute push(__attribute__((target("avx512f,avx512dq,avx512vl,fma"))), \
-                             apply_to = function)
-#else
-#pragma GCC pop_options
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512dq,avx512vl,fma,prefer-vector-width=512")
-#endif
+END
+FOR("avx512f,avx512dq,avx512vl,fma,prefer-vector-width=512")
 #define SET avx512
-#define BYTES 64
+#define DOUBLES 8
+#define SINGLES 16
 #define TILE 4
 #include "core_copy.h"
-#if defined(__clang__)
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
+END
 #endif
 
 #define KERNELS(isa, most_weights) \
     {#isa, most_weights, evaluate_##isa, bend_##isa, best_outputs_##isa, value_##isa, leapfrog_##isa, \
-     moves_##isa, softmax_moments_##isa, mixture_##isa}
+     rescalings_##isa, unit_slices_##isa, softmax_moments_##isa, mixture_##isa}
 
 const Kernels *kernels_at(int i)
 {
     static const Kernels baseline = KERNELS(baseline, 100);
-#ifdef HAS_CLONES
+#ifdef FOR
     static const Kernels avx2 = KERNELS(avx2, 200), avx512 = KERNELS(avx512, 1000);
     __builtin_cpu_init();
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&

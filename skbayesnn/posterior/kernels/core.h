@@ -9,6 +9,7 @@
 
 #define PADDING 16 /* rows are padded to a multiple of this; what is added counts for nothing */
 #define MOST_LAYERS 16
+#define MOST_CLASSES 64 /* of `softmax_moments` */
 
 enum { IDENTITY, TANH, LOGISTIC, RELU, SILU };
 enum { GAUSSIAN, STUDENT_T, SQUARED_RESIDUALS, BERNOULLI, CATEGORICAL, POISSON };
@@ -32,12 +33,10 @@ typedef struct {
     double n_counted;       /* sum of the rows' weights */
 } Model;
 
-/* The energy of populations (`Tempered` of the inference): factors of the parts of the joint energy, and of
-   the log density of where it begins. */
+/* A free precision: the parameters of its `PrecisionMap` and of its `Hyperpriors`. */
 typedef struct {
-    double of_prior, of_data, of_first;
-    const double *centre, *scale; /* of the first density, for every free precision */
-} Tempering;
+    double centre, fine, coarse, low, high, shape, rate, log_normaliser;
+} FreePrecision;
 
 /* Weights and precisions as positions of samplers, see `Coordinates` and `JointPosterior`. */
 typedef struct {
@@ -53,23 +52,13 @@ typedef struct {
     const double *information; /* of every group */
     const double *fixed;       /* all precisions: of groups, then of noise levels */
     const int *which;          /* of these is each free one */
-    const double *centre, *fine, *coarse, *low, *high; /* of the free ones' map */
+    const FreePrecision *free;
     const double *sizes;       /* sampled weights of every group */
-    const double *shape, *rate, *log_normaliser; /* of the free ones' `Hyperpriors` */
-    const Tempering *tempering; /* or NULL */
+    /* of populations (`Tempered` of the inference): factors of the parts of the energy, and of the log
+       density of where it begins, whose centre and scale every free precision has; else 1, 1 and 0 */
+    double of_prior, of_data, of_first;
+    const double *first_centre, *first_scale;
 } Joint;
-
-/* Steps of a transition beside the dynamics, n of every chain, and their random numbers. */
-typedef struct {
-    enum { RESCALE, SLICE } kind; /* `ScaleMoves`, `UnitMoves` */
-    long n;
-    const double *shifts;      /* (m, n, n_groups), changes of ln alpha */
-    const double *log_uniform; /* (m, n), of Metropolis tests */
-    const int *unit;           /* of every sampled weight, or -1 */
-    const int *chosen;         /* (m, n), units */
-    const double *normal, *exponential, *uniform; /* (m, n_sampled), (m, n), (m, n, n_tries) */
-    long n_tries;
-} Moves;
 
 /* A location-scale law of targets: `StudentTLaw` of the predictions, or without a table the normal. */
 typedef struct {
@@ -103,15 +92,22 @@ typedef struct {
     void (*value)(const Joint *joint, const double *q, double *value, double *gradient,
                   double *work);
 
-    /* `leapfrog` of the samplers, one chain, in place. `factor` is that of its metric, (d, d) if
-       `dense`, else (d,). */
+    /* `leapfrog` of the samplers, one chain, in place. `factor` and `transposed` are those of its metric,
+       (d, d) if `dense`, else (d,). */
     void (*leapfrog)(const Joint *joint, double *q, double *p, double *value, double *gradient,
-                     double step_size, long n_steps, const double *factor, int dense,
-                     double unstable, double *work);
+                     double step_size, long n_steps, const double *factor, const double *transposed,
+                     int dense, double unstable, double *work);
 
-    /* A transition of the inference, one chain, in place. */
-    void (*moves)(const Joint *joint, const Moves *moves, long chain, double *q, double *value,
-                  double *gradient, double *work);
+    /* `ScaleMoves`, n for one chain, in place: changes of ln alpha (n, n_groups), and the logarithms of the
+       uniform numbers of Metropolis tests (n). */
+    void (*rescalings)(const Joint *joint, long n, const double *shifts, const double *log_uniform,
+                       double *q, double *value, double *gradient, double *work);
+
+    /* `UnitMoves`, n for one chain, in place: the unit of every sampled weight or -1, units (n), and random
+       numbers (n_sampled), (n) and (n, n_tries). */
+    void (*unit_slices)(const Joint *joint, long n, long n_tries, const int *unit, const int *chosen,
+                        const double *normal, const double *exponential, const double *uniform,
+                        double *q, double *value, double *gradient, double *work);
 
     /* `_softmax_moments` of the predictions: means of p_c and p_c p_d over points (rank, n_points),
        of n rows with means (n, n_classes) and roots (n, n_classes, rank). */

@@ -61,10 +61,10 @@ static void NAME(unpacked)(const Rows *rows, const V *packed, int n, int diagona
 static void NAME(add_second)(const Rows *rows, const double *theta, int exact, double *sums)
 {
     const Model *model = rows->model;
-    long n_left, n_right, n_sums, apart = rows->stride, stride, stride_below;
-    hessian_sizes(model, exact, &n_left, &n_right, &n_sums);
-    V *own = rows->rest, *first = own + n_left * apart, *second = first + n_left * apart;
-    V *paths = second + n_left * apart, *products = paths + n_left * apart;
+    long width = widest(model), apart = rows->stride, most = width * width * apart;
+    long stride, stride_below;
+    V *own = rows->rest, *first = own + most, *second = first + most;
+    V *paths = second + most, *products = paths + most;
     const V *given = rows->curvature;
     int diagonal = is_diagonal(model, exact);
     for (int m = model->n_layers - 1; m >= 0; m--, diagonal = 0, given = own) {
@@ -123,18 +123,16 @@ static void NAME(add_second)(const Rows *rows, const double *theta, int exact, d
     }
 }
 
+/* Misfit, and derivatives of it that are not NULL, over blocks of rows. */
 static double NAME(evaluate)(const Model *model, const double *theta, const double *beta, int exact,
                              double *errors, double *gradient, double *hessian, double *work)
 {
-    long n_left, n_right, n_sums = 0;
-    if (hessian) {
-        hessian_sizes(model, exact, &n_left, &n_right, &n_sums);
-        memset(work, 0, sizeof(double) * n_sums);
-    }
+    long k = n_weights(model), n_sums = hessian ? k * k : 0;
+    memset(work, 0, sizeof(double) * n_sums);
     Rows rows = NAME(begin)(model, BLOCK, work + n_sums);
     double value = 0.0;
     if (gradient)
-        memset(gradient, 0, sizeof(double) * n_weights(model));
+        memset(gradient, 0, sizeof(double) * k);
     memset(errors, 0, sizeof(double) * model->n_levels);
     int order = hessian ? 1 + exact : gradient != NULL;
     for (long first = 0; first < model->n; first += BLOCK) {
@@ -155,6 +153,8 @@ static double NAME(evaluate)(const Model *model, const double *theta, const doub
 
 /* --- steps ------------------------------------------------------------------------------------ */
 
+/* sum_n J_n^T Lambda_n d2f_n, with d2f_n the second derivatives of the outputs along a step (Transtrum &
+   Sethna 2012), by a forward pass of first and second derivatives. */
 static void NAME(bend)(const Model *model, const double *theta, const double *beta,
                        const double *step, double *force, double *work)
 {
@@ -190,24 +190,19 @@ static void NAME(bend)(const Model *model, const double *theta, const double *be
         }
         V *delta = rows.delta[top];
         const V *pair = rows.curvature;
-        if (is_diagonal(model, 0)) {
-            for (long i = 0; i < K * apart; i += apart)
-                for (long v = i; v < i + rows.nv; v++)
-                    delta[v] = pair[v] * second[v];
-        } else {
-            memset(delta, 0, sizeof(V) * K * apart);
-            for (int o = 0; o < K; o++)
-                for (int c = o; c < K; c++, pair += apart)
-                    for (int v = 0; v < rows.nv; v++) {
-                        delta[o * apart + v] += pair[v] * second[c * apart + v];
-                        if (o != c)
-                            delta[c * apart + v] += pair[v] * second[o * apart + v];
-                    }
-        }
+        memset(delta, 0, sizeof(V) * K * apart);
+        for (int o = 0; o < K; o++)
+            for (int c = o; c < (is_diagonal(model, 0) ? o + 1 : K); c++, pair += apart)
+                for (int v = 0; v < rows.nv; v++) {
+                    delta[o * apart + v] += pair[v] * second[c * apart + v];
+                    if (o != c)
+                        delta[c * apart + v] += pair[v] * second[o * apart + v];
+                }
         NAME(backward)(&rows, theta, model->n_layers, force, 0);
     }
 }
 
+/* Ridge regression of the targets on the last hidden layer: variable projection (Golub & Pereyra 1973). */
 static void NAME(best_outputs)(const Model *model, double *theta, const double *alpha,
                                const double *beta, double *work)
 {
@@ -215,16 +210,16 @@ static void NAME(best_outputs)(const Model *model, double *theta, const double *
     int robust = model->likelihood == STUDENT_T;
     long at = weights_before(model, last), square = (long)width * width;
     double *gram = work, *moment = gram + K * square, *system = moment + K * width;
-    Rows rows = NAME(begin)(model, BLOCK, system + square);
+    double *sd = system + square, log_det;
+    Rows rows = NAME(begin)(model, BLOCK, sd + width);
     memset(gram, 0, sizeof(double) * K * (square + width));
     for (long first = 0; first < model->n; first += BLOCK) {
         NAME(at)(&rows, first);
         NAME(forward)(&rows, theta, 0, robust ? last + 1 : last);
         if (robust) { /* a row counts by its residual: one step of expectation maximisation */
-            double tau = beta[model->level[0]] * model->relative[0], errors[model->n_levels];
-            NAME(noise)(&rows, beta, errors, 2, 0);
+            NAME(noise)(&rows, beta, (double *)rows.rest, 2, 0);
             for (int v = 0; v < rows.nv; v++)
-                rows.curvature[v] /= tau;
+                rows.curvature[v] /= beta[model->level[0]] * model->relative[0];
         }
         for (int o = 0; o < K; o++)
             NAME(add_normal)(&rows, o, robust ? rows.curvature : NAME(counts)(&rows, o), rows.rest,
@@ -232,15 +227,10 @@ static void NAME(best_outputs)(const Model *model, double *theta, const double *
                              moment + o * width);
     }
     for (int o = 0; o < K; o++) {
-        double tau = beta[model->level[o]] * model->relative[o], sd[width], log_det;
+        double tau = beta[model->level[o]] * model->relative[o], *m = moment + o * width;
         for (int a = 0; a < width; a++)
             sd[a] = 1.0 / sqrt(alpha[at + (long)a * K + o]);
-        double *m = moment + o * width, *own = gram + (model->n_counts == 1 ? 0 : o) * square;
-        for (int a = 0; a < width; a++)
-            m[a] *= tau * sd[a];
-        normal_equations(own, tau, sd, width, system);
-        cholesky(system, width, 0.0, &log_det);
-        solve(system, width, m);
+        ridge(gram + (model->n_counts == 1 ? 0 : o) * square, tau, sd, width, 0.0, system, m, &log_det);
         for (int a = 0; a < width; a++)
             theta[at + (long)a * K + o] = sd[a] * m[a];
     }
@@ -248,15 +238,16 @@ static void NAME(best_outputs)(const Model *model, double *theta, const double *
 
 /* --- predictions ------------------------------------------------------------------------------ */
 
+/* Means of p_c and p_c p_d, p the softmax of a = mean + root z at given points z. */
 static void NAME(softmax_moments)(int n_classes, int rank, long n, const double *mean,
                                   const double *root, long n_points, const double *points,
                                   double *first, double *second)
 {
-    V p[n_classes], sums[n_classes], products[n_pairs(n_classes)];
+    V p[MOST_CLASSES], sums[MOST_CLASSES], products[MOST_CLASSES * (MOST_CLASSES + 1) / 2];
     for (; n > 0; n--, mean += n_classes, root += n_classes * rank, first += n_classes,
                   second += n_classes * n_classes) {
-        memset(sums, 0, sizeof(sums));
-        memset(products, 0, sizeof(products));
+        memset(sums, 0, sizeof(V) * n_classes);
+        memset(products, 0, sizeof(V) * n_pairs(n_classes));
         for (long v = 0; v < n_points; v += LANES) {
             V most = NAME(all)(-INFINITY), total = (V){0}, *product = products;
             for (int c = 0; c < n_classes; c++) {
@@ -334,6 +325,7 @@ INLINE V NAME(student_law)(const Law *law, V z, V *density)
     return below;
 }
 
+/* F(x) = sum_j w_j F_0((x - mu_j) / s_j), and its density. */
 static void NAME(mixture)(const Law *law, long n, long m, const double *x, const double *weights,
                           const double *means, const double *inverse, double *cdf, double *density)
 {

@@ -1,24 +1,40 @@
-/* Included by core.c after core_loops.h for every set of instructions: energies of samplers, and
-   trajectories. */
+/* Included by core.c after core_loops.h for every set of instructions: energies of samplers,
+   trajectories, and other moves. */
 
-/* The terms of `JointPosterior.terms` that `wanted` asks for. `own` holds values and slopes of
-   `hyperprior` at the free precisions. */
-static void NAME(energy)(const Joint *joint, const double *q, int wanted, double *prior,
-                         double *prior_gradient, double *data, double *data_gradient, double *own,
-                         double *work)
+/* `NearPrecisions.change`, with values and slopes of `hyperprior` in `own`; from the gradient its own is
+   subtracted, `of_first` times, if that is not NULL. */
+static double NAME(near)(const Joint *joint, const double *q, const double *own, double *gradient)
+{
+    double total = 0.0;
+    for (int f = 0, i = joint->n_sampled; f < joint->n_free; f++, i++) {
+        double scale = joint->first_scale[f], away = (q[i] - joint->first_centre[f]) / scale;
+        double small = exp(-fabs(away)), steep = copysign((1.0 - small) / (1.0 + small), away) / scale;
+        total += own[f] - fabs(away) - 2.0 * log1p(small) - log(scale);
+        if (gradient)
+            gradient[i] -= joint->of_first * (own[joint->n_free + f] - steep);
+    }
+    return total;
+}
+
+/* Energy of a position: `of_prior` times that of the prior, plus `of_data` times that of the data
+   (`JointPosterior.terms`), and its gradient, where `wanted` asks for that. */
+static void NAME(total)(const Joint *joint, const double *q, int wanted, double *value,
+                        double *gradient, double *work)
 {
     const Model *model = joint->model;
-    int m = joint->n_sampled, n_free = joint->n_free, G = joint->n_groups;
+    int m = joint->n_sampled, n_free = joint->n_free, G = joint->n_groups, d = m + n_free;
     int n_precisions = G + model->n_levels;
-    double *alpha = work, *beta = alpha + G, *by = beta + model->n_levels;
+    double prior = 0.0, *alpha = work, *beta = alpha + G, *by = beta + model->n_levels;
     double *scale = by + n_precisions, *share = scale + G, *squares = share + G, *pull = squares + G;
-    double *stretch = pull + G, *errors = stretch + n_free, *theta = errors + model->n_levels;
+    double *stretch = pull + G, *own = stretch + n_free, *errors = own + 2 * n_free;
+    double *pulled = errors + model->n_levels, *theta = pulled + d;
+    double *natural = wanted == VALUE ? NULL : gradient;
     memcpy(alpha, joint->fixed, sizeof(double) * n_precisions);
-    *prior = 0.0;
     for (int f = 0; f < n_free; f++) {
-        alpha[joint->which[f]] = hyperprior(joint, f, q[m + f], stretch + f, own + f, own + n_free + f);
-        *prior += own[f];
-        prior_gradient[m + f] = own[n_free + f];
+        alpha[joint->which[f]] =
+            hyperprior(joint->free + f, q[m + f], stretch + f, own + f, own + n_free + f);
+        prior += own[f];
+        pulled[m + f] = own[n_free + f];
     }
     for (int c = 0; c < G; c++) {
         double total = alpha[c] + joint->information[c];
@@ -31,44 +47,43 @@ static void NAME(energy)(const Joint *joint, const double *q, int wanted, double
         for (c = joint->label[i]; i < m && joint->label[i] == c; i++) {
             theta[i] = q[i] * scale[c];
             total += q[i] * q[i];
-            prior_gradient[i] = share[c] * q[i];
+            pulled[i] = share[c] * q[i];
         }
         squares[c] += total;
     }
     for (int c = 0; c < G; c++) {
         double excess = share[c] * squares[c] - joint->sizes[c];
-        *prior += 0.5 * (share[c] * squares[c] - joint->sizes[c] * log(share[c] / (2.0 * M_PI)));
+        prior += 0.5 * (share[c] * squares[c] - joint->sizes[c] * log(share[c] / (2.0 * M_PI)));
         by[c] = 0.5 * (1.0 - share[c]) * excess;
     }
     for (int f = 0; f < joint->n_free_alpha; f++)
-        prior_gradient[m + f] += by[joint->which[f]] * stretch[f];
+        pulled[m + f] += by[joint->which[f]] * stretch[f];
     memset(by, 0, sizeof(double) * n_precisions);
-    double *rest = theta + most(n_weights(model), m), *natural = wanted == VALUE ? NULL : data_gradient;
+    double *rest = theta + most(n_weights(model), m);
     if (natural)
-        memset(natural, 0, sizeof(double) * (m + n_free));
+        memset(natural, 0, sizeof(double) * d);
     if (joint->integrated) {
         int done = wanted == FORCE && joint->single &&
-                   JOIN(regression_single, ISA)(joint, theta, alpha, beta, data, natural, by, by + G, rest);
+                   JOIN(regression_single, ISA)(joint, theta, alpha, beta, value, natural, by, by + G, rest);
         if (!done) {
             memset(by, 0, sizeof(double) * n_precisions);
-            NAME(regression)(joint, theta, alpha, beta, data, natural, by, by + G, rest);
+            NAME(regression)(joint, theta, alpha, beta, value, natural, by, by + G, rest);
         }
     } else if (wanted == FORCE && joint->single) {
         JOIN(force_single, ISA)(model, theta, natural, rest);
-        *data = 0.0;
+        *value = 0.0;
     } else {
-        *data = NAME(evaluate)(model, theta, beta, 0, errors, natural, NULL, rest);
+        *value = NAME(evaluate)(model, theta, beta, 0, errors, natural, NULL, rest);
         for (int l = 0; l < model->n_levels; l++)
             by[G + l] = beta[l] * errors[l];
     }
     for (int o = 0; o < model->size[model->n_layers] && model->likelihood == GAUSSIAN; o++) {
         double tau = beta[model->level[o]] * model->relative[o];
-        *data -= 0.5 * model->n_counted * log(tau / (2.0 * M_PI));
+        *value -= 0.5 * model->n_counted * log(tau / (2.0 * M_PI));
         by[G + model->level[o]] -= 0.5 * model->n_counted;
     }
-    if (!natural)
-        return;
-    for (int i = 0, c; i < m;) {
+    *value = joint->of_prior * prior + joint->of_data * *value;
+    for (int i = 0, c; natural && i < m;) {
         double total = 0.0;
         for (c = joint->label[i]; i < m && joint->label[i] == c; i++) {
             total += theta[i] * natural[i];
@@ -78,43 +93,15 @@ static void NAME(energy)(const Joint *joint, const double *q, int wanted, double
     }
     for (int c = 0; c < G; c++)
         by[c] -= 0.5 * share[c] * pull[c];
-    for (int f = 0; f < n_free; f++)
+    for (int f = 0; natural && f < n_free; f++)
         natural[m + f] = by[joint->which[f]] * stretch[f];
+    for (int i = 0; natural && i < d; i++)
+        natural[i] = joint->of_prior * pulled[i] + joint->of_data * natural[i];
+    if (joint->of_first != 0.0)
+        *value -= joint->of_first * NAME(near)(joint, q, own, natural);
 }
 
-/* `NearPrecisions.change`, with what `energy` leaves in `own`; from the gradient its own is subtracted,
-   `of_first` times, if that is not NULL. */
-static double NAME(near)(const Joint *joint, const double *q, const double *own, double *gradient)
-{
-    const Tempering *t = joint->tempering;
-    double total = 0.0;
-    for (int f = 0, i = joint->n_sampled; f < joint->n_free; f++, i++) {
-        double away = (q[i] - t->centre[f]) / t->scale[f], small = exp(-fabs(away));
-        double steep = copysign((1.0 - small) / (1.0 + small), away) / t->scale[f];
-        total += own[f] - fabs(away) - 2.0 * log1p(small) - log(t->scale[f]);
-        if (gradient)
-            gradient[i] -= t->of_first * (own[joint->n_free + f] - steep);
-    }
-    return total;
-}
-
-/* The sum of both parts, and of their gradients if these are wanted; `Tempered` if that is. */
-static void NAME(total)(const Joint *joint, const double *q, int wanted, double *value,
-                        double *gradient, double *work)
-{
-    int d = joint->n_sampled + joint->n_free;
-    const Tempering *t = joint->tempering;
-    double of_prior = t ? t->of_prior : 1.0, of_data = t ? t->of_data : 1.0, prior;
-    double *by_prior = work, *by_data = by_prior + d, *own = by_data + d;
-    work = own + 2 * joint->n_free;
-    NAME(energy)(joint, q, wanted, &prior, by_prior, value, by_data, own, work);
-    *value = of_prior * prior + of_data * *value;
-    for (int i = 0; i < d && wanted != VALUE; i++)
-        gradient[i] = of_prior * by_prior[i] + of_data * by_data[i];
-    if (t && t->of_first != 0.0)
-        *value -= t->of_first * NAME(near)(joint, q, own, wanted == VALUE ? NULL : gradient);
-}
-
+/* The energy of one position, and its gradient if that is not NULL. */
 static void NAME(value)(const Joint *joint, const double *q, double *value, double *gradient,
                         double *work)
 {
@@ -133,21 +120,17 @@ static void NAME(mapped)(const double *F, int dense, int d, const double *x, dou
             out[i] += F[i] * x[j];
 }
 
-/* Forces in single precision are as good as any: where a trajectory ends the energy is exact, and
+/* `leapfrog` of the samplers. Forces in single precision are as good as any: where a trajectory ends the energy is exact, and
    any force that depends on the position alone leaves steps reversible and volumes as they are. */
 static void NAME(leapfrog)(const Joint *joint, double *q, double *p, double *value, double *gradient,
-                           double step_size, long n_steps, const double *factor, int dense,
-                           double unstable, double *work)
+                           double step_size, long n_steps, const double *factor,
+                           const double *transposed, int dense, double unstable, double *work)
 {
     int d = joint->n_sampled + joint->n_free, rough = joint->single && n_steps > 0;
     Given own;
     joint = given(&own, joint, q, &work);
     double *force = work, *velocity = force + d, *slope = velocity + d, known = *value;
-    double *transposed = slope + d;
-    work = dense ? transposed + (long)d * d : transposed;
-    for (long i = 0; i < d && dense; i++)
-        for (long j = 0; j < d; j++)
-            transposed[j * d + i] = factor[i * d + j];
+    work = slope + d;
     double initial = known + 0.5 * squared(p, d);
     if (gradient && !rough)
         slope = gradient;
@@ -157,7 +140,7 @@ static void NAME(leapfrog)(const Joint *joint, double *q, double *p, double *val
     for (long step = 0; step < n_steps; step++) {
         for (int i = 0; i < d; i++)
             p[i] -= 0.5 * step_size * force[i];
-        NAME(mapped)(dense ? transposed : factor, dense, d, p, velocity);
+        NAME(mapped)(transposed, dense, d, p, velocity);
         for (int i = 0; i < d; i++)
             q[i] += step_size * velocity[i];
         NAME(total)(joint, q, FORCE, value, slope, work);
@@ -173,4 +156,137 @@ static void NAME(leapfrog)(const Joint *joint, double *q, double *p, double *val
         NAME(total)(joint, q, gradient ? ALL : VALUE, value, gradient, work);
     if (rough && !(*value + 0.5 * squared(p, d) - initial < unstable))
         *value = INFINITY;
+}
+
+/* --- moves beside trajectories ------------------------------------------------------------------ */
+
+/* Metropolis steps along changes of the precisions of groups (`ScaleMoves`). */
+static void NAME(rescalings)(const Joint *joint, long n, const double *shifts, const double *log_uniform,
+                             double *q, double *value, double *gradient, double *work)
+{
+    int d = joint->n_sampled + joint->n_free, accepted = 0;
+    Given own;
+    joint = given(&own, joint, q, &work);
+    double *moved = work, there;
+    for (long at = 0; at < n; at++, shifts += joint->n_groups) {
+        memcpy(moved, q, sizeof(double) * d);
+        double log_volume = rescale(joint, moved, shifts, moved + d);
+        if (!isfinite(log_volume))
+            continue;
+        NAME(total)(joint, moved, VALUE, &there, NULL, moved + d);
+        if (!(log_uniform[at] < *value - there + log_volume))
+            continue;
+        memcpy(q, moved, sizeof(double) * d);
+        *value = there;
+        accepted++;
+    }
+    if (accepted && gradient)
+        NAME(total)(joint, q, ALL, value, gradient, work);
+}
+
+/* Networks of one hidden layer, whose units can be changed one at a time. */
+typedef struct {
+    Rows rows;
+    const double *beta;
+    double *into, *theta; /* weights into a unit, of the network */
+    double misfit, tried;
+    V *outputs, *z, *f; /* present outputs; activations of a unit and outputs that are tried */
+} NAME(shallow_network);
+#define Shallow NAME(shallow_network)
+
+static Shallow NAME(shallow)(const Joint *joint, const double *q, const double *scale, double *work)
+{
+    const Model *model = joint->model;
+    long k = n_weights(model);
+    Shallow net = {.into = work, .theta = work + fan_in(model, 0)};
+    net.rows = NAME(begin)(model, model->n, net.theta + k);
+    for (long i = 0; i < k; i++)
+        net.theta[i] = q[i] * scale[joint->label[i]];
+    NAME(at)(&net.rows, 0);
+    NAME(forward)(&net.rows, net.theta, 0, 2);
+    net.outputs = net.rows.outputs;
+    net.z = net.rows.rest;
+    net.f = net.z + net.rows.stride;
+    net.misfit = NAME(noise)(&net.rows, NULL, NULL, 1, 0);
+    return net;
+}
+
+/* Try other weights of a unit; returns the misfit. */
+static double NAME(try_unit)(Shallow *net, const Joint *joint, const double *q, const double *scale,
+                             int unit)
+{
+    const Model *model = joint->model;
+    int H = model->size[1], K = model->size[2], in = fan_in(model, 0), nv = net->rows.nv;
+    long apart = net->rows.stride, stride;
+    const V *inputs = NAME(fed)(&net->rows, 0, &stride), *z = net->rows.z[1] + unit * apart;
+    const double *from = net->theta + (long)in * H + unit * K;
+    for (int a = 0; a < in; a++)
+        net->into[a] = q[a * H + unit] * scale[joint->label[a * H + unit]];
+    NAME(combine)(net->z, apart, 1, net->into, 0, 1, inputs, stride, in, nv, 0);
+    NAME(activate)(model->activation, net->z, NULL, NULL, nv, 0);
+    for (int o = 0; o < K; o++)
+        for (int v = 0; v < nv; v++)
+            net->f[o * apart + v] = net->outputs[o * apart + v] + from[o] * (net->z[v] - z[v]);
+    net->rows.outputs = net->f;
+    return net->tried = NAME(noise)(&net->rows, NULL, NULL, 1, 0);
+}
+
+/* Keep the weights that were tried. */
+static void NAME(keep_unit)(Shallow *net, const Joint *joint, int unit)
+{
+    long apart = net->rows.stride, K = joint->model->size[2];
+    memcpy(net->rows.z[1] + unit * apart, net->z, sizeof(V) * net->rows.nv);
+    for (long o = 0; o < K; o++)
+        memcpy(net->outputs + o * apart, net->f + o * apart, sizeof(V) * net->rows.nv);
+    net->misfit = net->tried;
+}
+
+/* Elliptical slices of the weights of units (`UnitMoves`). */
+static void NAME(unit_slices)(const Joint *joint, long n, long n_tries, const int *unit, const int *chosen,
+                              const double *normal, const double *exponential, const double *uniform,
+                              double *q, double *value, double *gradient, double *work)
+{
+    int d = joint->n_sampled + joint->n_free, inside = 0, accepted = 0;
+    Given own;
+    joint = given(&own, joint, q, &work);
+    double *moved = work, *share = moved + d, *scale = share + joint->n_groups, there;
+    work = scale + joint->n_groups;
+    shares(joint, q, share, scale);
+    Shallow net;
+    if (is_shallow(joint))
+        net = NAME(shallow)(joint, q, scale, work);
+    for (long at = 0; at < n; at++, uniform += n_tries) {
+        int u = chosen[at];
+        double level = exponential[at], angle = 2.0 * M_PI * uniform[0];
+        double low = angle - 2.0 * M_PI, high = angle;
+        level += is_shallow(joint) ? joint->of_data * net.misfit
+                                   : without_prior(joint, *value, share, q, unit, u);
+        memcpy(moved, q, sizeof(double) * d);
+        for (long try = 1;; try++) {
+            double c = cos(angle), s = sin(angle);
+            for (int i = 0; i < joint->n_sampled; i++)
+                if (unit[i] == u)
+                    moved[i] = q[i] * c + normal[i] / sqrt(share[joint->label[i]]) * s;
+            if (is_shallow(joint))
+                inside = joint->of_data * NAME(try_unit)(&net, joint, moved, scale, u) < level;
+            else {
+                NAME(total)(joint, moved, VALUE, &there, NULL, work);
+                inside = without_prior(joint, there, share, moved, unit, u) < level;
+            }
+            if (inside || try == n_tries)
+                break;
+            *(angle < 0.0 ? &low : &high) = angle;
+            angle = low + (high - low) * uniform[try];
+        }
+        if (!inside)
+            continue;
+        memcpy(q, moved, sizeof(double) * d);
+        accepted++;
+        if (is_shallow(joint))
+            NAME(keep_unit)(&net, joint, u);
+        else
+            *value = there;
+    }
+    if (accepted)
+        NAME(total)(joint, q, gradient ? ALL : VALUE, value, gradient, work);
 }

@@ -1,32 +1,15 @@
 /* Included by core_copy.h, once in double and once in single precision, with ISA, SINGLE, LANES and
    TILE defined. */
 
-#undef REAL
-#undef INTEGER
-#undef DATA
-#undef MOST_EXP
-#undef HIGHEST
-#undef SIGN
 #if SINGLE
-#define REAL float
-#define INTEGER int32_t
-#define DATA(model, field) (model)->single_##field
-#define MOST_EXP 87.0f
-#define HIGHEST 80.0f
-#define SIGN ((INTEGER)INT32_MIN)
+typedef float NAME(real);
+typedef int32_t NAME(integer);
 #else
-#define REAL double
-#define INTEGER int64_t
-#define DATA(model, field) (model)->field
-#define MOST_EXP 708.0
-#define HIGHEST 300.0
-#define SIGN ((INTEGER)INT64_MIN)
+typedef double NAME(real);
+typedef int64_t NAME(integer);
 #endif
-
 typedef REAL NAME(vec) __attribute__((vector_size(sizeof(REAL) * LANES), aligned(8), may_alias));
 typedef INTEGER NAME(ints) __attribute__((vector_size(sizeof(REAL) * LANES), aligned(8), may_alias));
-#define V NAME(vec)
-#define I NAME(ints)
 
 /* --- functions of vectors --------------------------------------------------------------------- */
 
@@ -51,40 +34,31 @@ INLINE V NAME(polynomial)(V x, const REAL *c, const int n)
     return p;
 }
 
-/* exp(x) - 1 = scale (1 + p) - 1: with x = k log 2 + r, the Taylor polynomial p of exp(r) - 1, and
-   scale 2^k; |x| is at most MOST_EXP. */
-#if SINGLE
+/* exp(x) = scale (1 + p): with x = k ln 2 + r, scale is 2^k and p the Taylor polynomial of exp(r) - 1;
+   |x| is at most that of `exp`. */
 INLINE V NAME(split_exp)(V x, V *scale)
 {
-    const float rounder = 12582912.0f; /* 1.5 2^23 */
-    V shifted = x * 1.44269504f + rounder, k = shifted - rounder;
-    V r = x - k * 0.693359375f;
-    r = r + k * 2.12194440e-4f;
-    static const float c[] = {1.0f / 720.0f, 1.0f / 120.0f, 1.0f / 24.0f, 1.0f / 6.0f, 0.5f};
-    V p = NAME(polynomial)(r, c, 5) * r * r + r;
-    *scale = (V)(((I)shifted << 23) + 0x3f800000);
-    return p;
+    static const REAL c[] = {
+        (REAL)(1.0 / 6227020800.0), (REAL)(1.0 / 479001600.0), (REAL)(1.0 / 39916800.0),
+        (REAL)(1.0 / 3628800.0),    (REAL)(1.0 / 362880.0),    (REAL)(1.0 / 40320.0),
+        (REAL)(1.0 / 5040.0),       (REAL)(1.0 / 720.0),       (REAL)(1.0 / 120.0),
+        (REAL)(1.0 / 24.0),         (REAL)(1.0 / 6.0),         (REAL)0.5};
+    const int n = SINGLE ? 5 : 12, mantissa = SINGLE ? 23 : 52, bias = SINGLE ? 127 : 1023;
+    const REAL high = (REAL)(SINGLE ? 0.693359375 : 6.93147180369123816490e-01); /* few digits of ln 2 */
+    const REAL low = (REAL)(SINGLE ? -2.12194440e-4 : 1.90821492927058770002e-10); /* the rest */
+    const REAL rounder = (REAL)(SINGLE ? 12582912.0 : 6755399441055744.0); /* 1.5 2^mantissa */
+    V shifted = x * (REAL)1.4426950408889634 + rounder, k = shifted - rounder; /* last bits: integers */
+    V r = x - k * high;
+    r = r - k * low;
+    *scale = (V)(((I)shifted + bias) << mantissa);
+    return NAME(polynomial)(r, c + 12 - n, n) * r * r + r;
 }
-#else
-INLINE V NAME(split_exp)(V x, V *scale)
-{
-    const double rounder = 6755399441055744.0; /* 1.5 2^52: the last bits of a sum are an integer */
-    V shifted = x * 1.4426950408889634 + rounder, k = shifted - rounder;
-    V r = x - k * 6.93147180369123816490e-01;
-    r = r - k * 1.90821492927058770002e-10;
-    static const double c[] = {1.0 / 6227020800.0, 1.0 / 479001600.0, 1.0 / 39916800.0,
-                               1.0 / 3628800.0, 1.0 / 362880.0, 1.0 / 40320.0, 1.0 / 5040.0,
-                               1.0 / 720.0, 1.0 / 120.0, 1.0 / 24.0, 1.0 / 6.0, 0.5};
-    V p = NAME(polynomial)(r, c, 12) * r * r + r;
-    *scale = (V)(((I)shifted + 1023) << 52);
-    return p;
-}
-#endif
 
 INLINE V NAME(exp)(V x)
 {
-    x = NAME(chosen)(x < -MOST_EXP, NAME(all)(-MOST_EXP), x);
-    x = NAME(chosen)(x > MOST_EXP, NAME(all)(MOST_EXP), x);
+    const REAL most = SINGLE ? 87 : 708;
+    x = NAME(chosen)(x < -most, NAME(all)(-most), x);
+    x = NAME(chosen)(x > most, NAME(all)(most), x);
     V scale, p = NAME(split_exp)(x, &scale);
     return scale + scale * p;
 }
@@ -120,6 +94,7 @@ INLINE V NAME(tanh)(V x)
     return (V)((I)(y * above / below) | ((I)x & SIGN));
 }
 #else
+/* tanh(x) = (exp(2 x) - 1) / (exp(2 x) + 1), for |x| and with its sign. */
 INLINE V NAME(tanh)(V x)
 {
     V y = 2.0 * NAME(abs)(x), scale;
@@ -135,6 +110,7 @@ INLINE V NAME(logistic)(V x)
     return NAME(chosen)(x > 0.0, likely, small * likely);
 }
 
+/* `activate` for an activation and an order that the compiler knows. */
 INLINE void NAME(activate_as)(V *z, V *slope, V *bend, long count, const int activation, const int order)
 {
     for (long i = 0; i < count; i++) {
@@ -173,18 +149,19 @@ INLINE void NAME(activate_as)(V *z, V *slope, V *bend, long count, const int act
 /* z = phi(a) in place, with derivatives up to `order`, a loop for each activation. */
 static void NAME(activate)(int activation, V *z, V *slope, V *bend, long count, int order)
 {
-#define LOOP(phi, k) \
-    case 3 * phi + k: NAME(activate_as)(z, slope, bend, count, phi, k); break;
-#define LOOPS(phi) LOOP(phi, 0) LOOP(phi, 1) LOOP(phi, 2)
+#define LOOP(phi) \
+    case 3 * phi: NAME(activate_as)(z, slope, bend, count, phi, 0); break; \
+    case 3 * phi + 1: NAME(activate_as)(z, slope, bend, count, phi, 1); break; \
+    case 3 * phi + 2: NAME(activate_as)(z, slope, bend, count, phi, 2); break;
     switch (3 * activation + order) {
-        LOOPS(IDENTITY) LOOPS(TANH) LOOPS(LOGISTIC) LOOPS(RELU) LOOPS(SILU)
+        LOOP(IDENTITY) LOOP(TANH) LOOP(LOGISTIC) LOOP(RELU) LOOP(SILU)
     }
-#undef LOOPS
 #undef LOOP
 }
 
 /* --- products of small matrices with rows ----------------------------------------------------- */
 
+/* `combine` for P units and W vectors of rows. */
 INLINE void NAME(combine_tile)(V *out, long so, const REAL *m, long sp, long sq, const V *in,
                                long si, int Q, int add, const int P, const int W)
 {
@@ -205,21 +182,16 @@ INLINE void NAME(combine_tile)(V *out, long so, const REAL *m, long sp, long sq,
 static void NAME(combine)(V *out, long so, int P, const REAL *m, long sp, long sq, const V *in,
                           long si, int Q, int nv, int add)
 {
-    int p = 0;
-    for (; p + 4 <= P; p += 4, out += 4 * so, m += 4 * sp) {
-        int v = 0;
-        for (; v + 2 <= nv; v += 2)
-            NAME(combine_tile)(out + v, so, m, sp, sq, in + v, si, Q, add, 4, 2);
-        if (v < nv)
-            NAME(combine_tile)(out + v, so, m, sp, sq, in + v, si, Q, add, 4, 1);
+    int paired = nv - nv % 2;
+#define TILE_AT(v, n, w) NAME(combine_tile)(out + v, so, m, sp, sq, in + v, si, Q, add, n, w)
+    for (int step, p = 0; p < P; p += step, out += step * so, m += step * sp) {
+        step = P - p < 4 ? 1 : 4;
+        for (int v = 0; v < paired; v += 2)
+            step == 4 ? TILE_AT(v, 4, 2) : TILE_AT(v, 1, 2);
+        if (paired < nv)
+            step == 4 ? TILE_AT(paired, 4, 1) : TILE_AT(paired, 1, 1);
     }
-    for (; p < P; p++, out += so, m += sp) {
-        int v = 0;
-        for (; v + 2 <= nv; v += 2)
-            NAME(combine_tile)(out + v, so, m, sp, sq, in + v, si, Q, add, 1, 2);
-        if (v < nv)
-            NAME(combine_tile)(out + v, so, m, sp, sq, in + v, si, Q, add, 1, 1);
-    }
+#undef TILE_AT
 }
 
 /* The sums of LANES vectors, as one vector. */
@@ -256,6 +228,7 @@ INLINE V NAME(sums_of)(const V *x)
 #endif
 }
 
+/* `sums` for P and Q that the compiler knows. */
 INLINE void NAME(sums_tile)(double *out, long sp, const V *left, long sl, const V *right, long sr,
                             int nv, const int P, const int Q)
 {
@@ -316,6 +289,7 @@ typedef struct {
 } NAME(some_rows);
 #define Rows NAME(some_rows)
 
+/* Room for `most` rows at once in working memory; what follows belongs to the caller (`rest`). */
 static Rows NAME(begin)(const Model *model, long most, REAL *work)
 {
     Rows rows = {.model = model, .stride = (most < model->n ? most : model->n) / LANES};
@@ -340,6 +314,7 @@ static Rows NAME(begin)(const Model *model, long most, REAL *work)
     return rows;
 }
 
+/* Go to the rows from `first` on. */
 static void NAME(at)(Rows *rows, long first)
 {
     const Model *model = rows->model;
@@ -349,6 +324,7 @@ static void NAME(at)(Rows *rows, long first)
     rows->inputs = (const V *)(DATA(model, inputs) + first);
 }
 
+/* What feeds a layer of weights: the inputs, or the units below. */
 static const V *NAME(fed)(const Rows *rows, int layer, long *stride)
 {
     *stride = layer ? rows->stride : rows->model->n / LANES;
@@ -364,6 +340,7 @@ static void NAME(summed)(const Rows *rows, int layer, const REAL *weights, const
     NAME(combine)(out, rows->stride, width, weights, 1, width, z, stride, Q, rows->nv, add);
 }
 
+/* Activations z_l+1 = phi(W_l z_l) up to `n_layers`, with derivatives of phi up to `order`. */
 static void NAME(forward)(const Rows *rows, const REAL *theta, int order, int n_layers)
 {
     const Model *model = rows->model;
@@ -457,16 +434,14 @@ static double NAME(noise)(const Rows *rows, const double *beta, double *errors, 
             for (int v = 0; v < nv; v++)
                 curvature[v] = (REAL)(beta[model->level[o]] * model->relative[o]) * NAME(counts)(rows, o)[v];
         break;
-    case STUDENT_T: {
+    case STUDENT_T: { /* s (nu + K) / 2 ln(1 + sum_o tau_o error_o^2 / nu) */
         REAL nu = (REAL)model->degrees_of_freedom, total = nu + (REAL)K;
-        V squares[model->n_levels];
-        memset(squares, 0, sizeof(squares));
-        for (int v = 0; v < nv; v++, f++, residual++) {
-            V delta = (V){0}, *pair = curvature + v;
+        for (int v = 0; v < nv; v++) {
+            V delta = (V){0}, *r = residual + v, *pair = curvature + v;
             for (int o = 0; o < K; o++) {
-                V error = f[o * apart] - NAME(targets)(rows, o)[v];
-                residual[o * apart] = (REAL)(beta[model->level[o]] * model->relative[o]) * error;
-                delta += residual[o * apart] * error;
+                V error = f[o * apart + v] - NAME(targets)(rows, o)[v];
+                r[o * apart] = (REAL)(beta[model->level[o]] * model->relative[o]) * error;
+                delta += r[o * apart] * error;
             }
             V u = total / (nu + delta), weighted = counts[v] * u;
             value += counts[v] * ((REAL)0.5 * total) * NAME(log)(1.0 + delta / nu);
@@ -476,28 +451,33 @@ static double NAME(noise)(const Rows *rows, const double *beta, double *errors, 
                     pair[o * apart] = diagonal;
                 for (int c = o; c < K && exact; c++, pair += apart)
                     *pair = (REAL)(o == c) * diagonal -
-                            (REAL)2 / total * u * weighted * residual[o * apart] * residual[c * apart];
+                            (REAL)2 / total * u * weighted * r[o * apart] * r[c * apart];
             }
-            for (int o = 0; o < K; o++) {
-                V error = f[o * apart] - NAME(targets)(rows, o)[v];
-                squares[model->level[o]] += (REAL)(0.5 * model->relative[o]) * weighted * error * error;
-                residual[o * apart] *= weighted;
-            }
+            for (int o = 0; o < K; o++)
+                r[o * apart] *= weighted;
         }
-        for (int level = 0; level < model->n_levels; level++)
-            errors[level] += NAME(sum)(squares[level]);
+        for (int o = 0; o < K; o++, f += apart, residual += apart) {
+            V squares = (V){0};
+            for (int v = 0; v < nv; v++)
+                squares += residual[v] * (f[v] - NAME(targets)(rows, o)[v]);
+            errors[model->level[o]] += 0.5 * NAME(sum)(squares) / beta[model->level[o]];
+        }
         break;
     }
-    case SQUARED_RESIDUALS:
+    case SQUARED_RESIDUALS: /* s / 2 (y exp(f) - f) */
+    case POISSON: /* s (exp(f) - y f) */
         for (int o = 0; o < K; o++, f += apart, residual += apart, curvature += apart) {
-            const V *y = NAME(targets)(rows, o), *own = NAME(counts)(rows, o);
+            const V *y = NAME(targets)(rows, o), *own = NAME(counts)(rows, o), one = NAME(all)(1);
+            int poisson = model->likelihood == POISSON;
+            REAL share = (REAL)(poisson ? 1.0 : 0.5);
             for (int v = 0; v < nv; v++) {
-                V h = NAME(chosen)(f[v] > HIGHEST, NAME(all)(HIGHEST), f[v]);
-                V ratio = NAME(exp)(h) * y[v], half = 0.5 * own[v];
-                value += half * (ratio - f[v]);
-                residual[v] = half * (ratio - 1.0);
+                V rate = NAME(exp)(NAME(chosen)(f[v] > HIGHEST, NAME(all)(HIGHEST), f[v]));
+                V s = share * own[v], event = poisson ? y[v] : one;
+                rate *= poisson ? one : y[v];
+                value += s * (rate - event * f[v]);
+                residual[v] = s * (rate - event);
                 if (order > 1)
-                    curvature[v] = exact ? half * ratio : half * 1.0;
+                    curvature[v] = s * (exact || poisson ? rate : one);
             }
         }
         break;
@@ -511,17 +491,6 @@ static double NAME(noise)(const Rows *rows, const double *beta, double *errors, 
             residual[v] = counts[v] * (p - y[v]);
             if (order > 1)
                 curvature[v] = counts[v] * likely * (small * likely);
-        }
-        break;
-    }
-    case POISSON: {
-        const V *y = NAME(targets)(rows, 0);
-        for (int v = 0; v < nv; v++) {
-            V h = NAME(chosen)(f[v] > HIGHEST, NAME(all)(HIGHEST), f[v]), rate = NAME(exp)(h);
-            value += counts[v] * (rate - y[v] * f[v]);
-            residual[v] = counts[v] * (rate - y[v]);
-            if (order > 1)
-                curvature[v] = counts[v] * rate;
         }
         break;
     }
