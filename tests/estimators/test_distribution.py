@@ -134,6 +134,8 @@ def test_predictions_are_methods_of_the_distribution(model):
     assert_array_equal(model.predict_std(GRID, "epistemic"), at.std("epistemic"))
     assert_array_equal(model.predict_output_cov(GRID), at.cov())
     assert_array_equal(model.predict_quantiles(GRID, 0.2), at.ppf(0.2))
+    several = model.predict_interval(GRID, [0.8, 0.95])
+    assert_allclose(several, np.stack([at.interval(0.8), at.interval(0.95)], axis=-2), rtol=1e-9)
     assert_array_equal(model.log_predictive_density(GRID, Y[:3]), at.joint_logpdf(Y[:3]))
 
 
@@ -244,21 +246,6 @@ def test_classes(engine, cuts):
         at.pmf(["d"] * 3)
     with pytest.raises(TypeError, match="no leave-one-out"):
         conformal_interval(model, GRID)
-
-
-def test_left_out_rows_equal_refits():
-    """In closed form for a linear model; drawn networks estimate the same."""
-    model = clone(LINEAR).fit(X[:12], Y[:12, 0])
-    order = np.lexsort(X[:12].T[::-1])  # rows of the fit are sorted
-    drawn = HMCMLPRegressor.from_evidence(
-        clone(LINEAR).fit(X[:12], Y[:12, 0]), n_draws=1000, measure_evidence=False, random_state=0
-    ).fit(X[:12], Y[:12, 0])
-    for place, row in enumerate(order):
-        rest = np.delete(np.arange(12), row)
-        mean, std = clone(LINEAR).fit(X[rest], Y[rest, 0]).predict(X[[row]], return_std=True)
-        assert_allclose(model._left_out.mean[place, 0], mean[0], rtol=1e-6)
-        assert_allclose(model._left_out.std[place, 0], std[0], rtol=1e-6)
-        assert abs(drawn._left_out.mean[place, 0] - mean[0]) < 0.2 * std[0]
 
 
 def covered(model, seeds, coverage, draw):

@@ -105,20 +105,13 @@ def test_nothing_to_do():
 
 CHANGES = [
     {"n_warmup": 15},
-    {"n_chains": 3},
     {"n_draws": 9},
     {"sampler": "hmc"},
-    {"sampler__step_size": 0.01},
-    {"sampler__persistence": 0.5},
     {"sampler__dtype": "float32"},
     {"random_state": 1},
-    {"sampler__init": "prior"},
     {"hidden_layer_sizes": (2,)},
     {"prior": "single"},
-    {"prior": Prior(precision=1.0)},
-    {"noise": 0.1},
     {"noise": "student_t"},
-    {"noise": "input_dependent"},
     {"standardize": False},
 ]
 

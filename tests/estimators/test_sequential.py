@@ -355,7 +355,6 @@ BAD = [
     (AS_GIVEN | {"hidden_layer_sizes": (2,)}, r"hidden layers \(\)"),
     (AS_GIVEN | {"prior": Prior(FITTED, mean=0.0)}, "Leave it at None"),
     ({"prior": EvidenceMLPClassifier()}, "same task"),
-    ({"prior": Prior(precision="infered")}, "prior.precision must be"),
 ]
 
 

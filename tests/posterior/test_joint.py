@@ -19,7 +19,10 @@ with_or_without_levels = pytest.mark.parametrize("name", ["gaussian_shared", "be
 each_depth = pytest.mark.parametrize("hidden", DEPTHS, ids=lambda hidden: f"depth{len(hidden)}")
 each_pair = pytest.mark.parametrize(
     ("name", "integrate"),
-    [*product(ALL_JOINTS, [True]), *((name, False) for name in ALL_JOINTS if name not in CORRELATED)],
+    [
+        *product(ALL_JOINTS, [True]),
+        *((name, False) for name in ALL_JOINTS if name not in CORRELATED),
+    ],
 )
 each_way = pytest.mark.parametrize("integrate", [True, False], ids=["integrated", "all"])
 

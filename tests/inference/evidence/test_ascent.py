@@ -185,9 +185,8 @@ def polish(posterior, search):
 
 
 @pytest.mark.parametrize("name", ["one output", "two outputs", "bernoulli"])
-@pytest.mark.parametrize("seed", range(3))
-def test_polish_never_lowers_the_evidence(name, seed):
-    posterior, search = make(name, (2,), seed=seed)
+def test_polish_never_lowers_the_evidence(name):
+    posterior, search = make(name, (2,))
     start, polished = polish(posterior, search)
     assert log_evidence(posterior, polished) >= log_evidence(posterior, start) - 1e-8
     if polished is not start:  # and keeps clear of singular Hessians
