@@ -374,15 +374,6 @@ def test_interrupted_fits(monkeypatch, place):
     assert_array_equal(later.predict(X), predicted)
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS)
-def test_failed_fit_leaves_the_old_one(estimator):
-    model = make(estimator).fit(X, targets(estimator))
-    predicted = model.predict(X)
-    with pytest.raises(ValueError, match="negative"):
-        model.fit(np.column_stack([X, X]), targets(estimator), sample_weight=-np.ones(30))
-    assert_array_equal(model.predict(X), predicted)
-
-
 @pytest.mark.parametrize("estimator", [EvidenceMLPRegressor, EvidenceMLPClassifier])
 @pytest.mark.parametrize(
     ("n_samples", "error", "message"),

@@ -94,13 +94,6 @@ def test_sampled_gradients_belong_to_sampled_functions(model):
     assert_near(gradients * UNITS[:, None], np.moveaxis(draws * UNITS, -2, -1), 1e-6)
 
 
-def test_linear_model_has_its_coefficients():
-    model = EvidenceMLPRegressor((), noise="constant", random_state=0).fit(X, Y)
-    gradient, std = model.predict_gradient(X[:4], return_std=True)
-    assert_allclose(gradient, np.broadcast_to(model.coefs_[0].T, gradient.shape), rtol=1e-10)
-    assert_allclose(std, np.broadcast_to(model.coefs_std_[0].T, std.shape), rtol=1e-8)
-
-
 def test_novelty_of_a_linear_model_is_exact():
     """Without standardisation the function has the prior variance ``(x^2 + 1) / alpha``."""
     rng = np.random.default_rng(1)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 from sklearn.base import clone
 
 from skbayesnn import EvidenceMLPRegressor, Noise, Prior
@@ -142,15 +142,6 @@ def test_choice_by_evidence(truth):
     assert again.log_evidence_ < model.log_evidence_ + 1e-6
     assert hasattr(model, "degrees_of_freedom_") == (truth == "student_t")
     assert (model.posterior_[0].noise is not None) == (truth == "input_dependent")
-
-
-def test_nothing_else_is_tried_where_residuals_do_not_ask_for_it():
-    X, y = make_rows(100, sd=lambda X: np.zeros(len(X)))
-    y = y + np.random.default_rng(1).uniform(-0.3, 0.3, 100)  # lighter tails than a Gaussian
-    model, constant = fit(X, y, noise="auto"), fit(X, y, noise="constant")
-    assert model.noise_log_evidences_ == {"constant": model.log_evidence_}
-    found, expected = (one.predict(GRID, return_std=True) for one in (model, constant))
-    assert_array_equal(found, expected)
 
 
 # --- promises ------------------------------------------------------------------------------------

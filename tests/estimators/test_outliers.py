@@ -71,15 +71,6 @@ def test_one_far_value_is_told(value, share):
     assert spike(X, y).is_outlier
 
 
-def test_a_far_value_of_few_rows_is_named():
-    X, y, wrong = make_rows(100, 0.03)
-    y[wrong] = -999.0
-    with pytest.warns(UserWarning, match="3 % of the targets equal -999, far from all others"):
-        model = EvidenceMLPRegressor(**SMALL, noise="student_t").fit(X, y)
-    assert error(model) < 0.05
-    assert spike(X, make_rows(100, 0.03)[1]) is None  # different values
-
-
 def test_a_code_among_ratings_is_told():
     """More than a third of the ratings equal their median."""
     X, y, wrong = make_rows(200, 0.12)

@@ -9,7 +9,7 @@ import warnings
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from sklearn.exceptions import ConvergenceWarning, InconsistentVersionWarning
+from sklearn.exceptions import InconsistentVersionWarning
 
 from skbayesnn import (
     EvidenceMLPClassifier,
@@ -142,14 +142,6 @@ def test_deep_networks_learn():
     for seed in range(2):
         model = EvidenceMLPRegressor((4, 4, 4, 4), n_restarts=2, random_state=seed)
         assert model.set_params(noise="constant").fit(X, y).score(X, y) > 0.9
-
-
-def test_deep_networks_that_learn_nothing_say_so():
-    rng = np.random.default_rng(0)
-    options = {"n_restarts": 1, "random_state": 0, "noise": "constant"}
-    model = EvidenceMLPRegressor((2, 2, 2), measure_evidence=False, **options)
-    with pytest.warns(ConvergenceWarning, match="explains nothing"):
-        model.fit(rng.normal(size=(100, 2)), rng.normal(size=100))
 
 
 # --- weights that have to be large ---------------------------------------------------------------

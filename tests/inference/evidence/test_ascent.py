@@ -167,16 +167,6 @@ def test_gamma_hyperpriors_add_their_density(exact):
     assert there.value > found.value
 
 
-@pytest.mark.parametrize("name", ["one output", "two outputs"])
-def test_ascent_of_a_network(name):
-    posterior, search = make(name, (3,))
-    search, settled = ascended(posterior, search, max_iter=100)
-    assert settled
-    there = derivatives_at(posterior, search, exact=False)
-    left = 0.5 * np.sum(there.gradient**2 / np.diag(there.curvature))  # nats still to gain
-    assert left < 1e-4
-
-
 def polish(posterior, search):
     """After the ascent with Gauss-Newton curvature, and after that with the exact one."""
     search, _ = ascended(posterior, search)
