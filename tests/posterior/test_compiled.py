@@ -212,7 +212,7 @@ def after_moves(joint, q, move, n_moves):
 @each_way
 @pytest.mark.parametrize("move", [ScaleMoves, UnitMoves])
 def test_moves(likelihood, integrate, move):
-    """They evaluate what `test_terms` compares for each set of instructions."""
+    """They evaluate what `test_energies` compares for each set of instructions."""
     *joints, q = both_joints(likelihood, (3, 2), "layer", integrate)
     found = [after_moves(joint, q.copy(), move, 3) for joint in joints]
     assert np.any(found[0].position != q)
