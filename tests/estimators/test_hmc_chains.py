@@ -59,7 +59,6 @@ RESUMED = {
     "drawn lengths": {"sampler": Sampler("hmc", n_steps=(1, 4), persistence=0.5)},
     "random walk": {"sampler": "metropolis"},
     "thinned": {"sampler": Sampler("langevin", thin=3)},
-    "processes": {"sampler": "langevin", "n_jobs": 2},
     "prior": {"sampler": Sampler("langevin", init="prior")},
     "student_t": {"noise": "student_t", "sampler": Sampler(dtype="float32", thin=2)},
     "noise network": {

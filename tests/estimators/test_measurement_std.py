@@ -280,13 +280,6 @@ def test_bad_errors(errors, error, message):
 
 
 @each_regressor
-@pytest.mark.parametrize("noise", ["student_t", "input_dependent"])
-def test_noise_without_a_level_is_refused(kind, noise):
-    with pytest.raises(ValueError, match=f"not possible with noise='{noise}'"):
-        fit(kind, make_rows(), noise=noise)
-
-
-@each_regressor
 def test_zero_noise(kind):
     X, y, errors = make_rows()
     with pytest.raises(ValueError, match=r"noise\.std must be positive"):

@@ -348,7 +348,6 @@ BAD = [
     ({"prior": Prior(base_precision=np.triu(np.ones((4, 4))))}, "symmetric"),
     ({"prior": Prior("ard", base_precision=1.0)}, "prior='ard' is not possible"),
     ({"prior": BASE, "hidden_layer_sizes": "auto"}, "hidden_layer_sizes='auto'"),
-    ({"prior": BASE, "measure_evidence": True}, "measure_evidence=True"),
     ({"prior": FITTED, "measure_evidence": True}, "measure_evidence=True"),
     (AS_GIVEN | {"standardize": True}, "standardize=False; got True"),
     (AS_GIVEN | {"activation": "relu"}, "activation='tanh'"),
