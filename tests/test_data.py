@@ -38,7 +38,7 @@ def test_index_leads_from_given_rows_to_distinct_ones():
     np.testing.assert_array_equal(np.bincount(rows.index[kept], weight[kept]), rows.weight)
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(2))
 def test_order_and_memory_layout_do_not_matter(seed):
     X, y, _ = table(n=300)
     weight = np.random.default_rng(1).uniform(0.1, 2.0, len(X))  # sums depend on their order
@@ -98,8 +98,8 @@ def test_large_offsets(offset):
     np.testing.assert_allclose(scaling.inverse(z), values + offset, rtol=1e-15)
 
 
-@pytest.mark.parametrize("value", [0.0, 0.1, -7.3, 1e-300, 1e8 + 0.1, 1e300])
-@pytest.mark.parametrize("n", [1, 2, 3, 50])
+@pytest.mark.parametrize("value", [0.0, -0.1, 1e-300, 1e8 + 0.1, 1e300])
+@pytest.mark.parametrize("n", [1, 50])
 def test_constant_columns(value, n):
     weight = np.random.default_rng(0).uniform(0.5, 2.0, n)
     values = np.full((n, 1), value)

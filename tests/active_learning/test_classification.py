@@ -66,8 +66,8 @@ def binary_table(p, q, covariance):
     return np.outer([1 - p, p], [1 - q, q]) + covariance * np.array([[1.0, -1.0], [-1.0, 1.0]])
 
 
-@pytest.mark.parametrize("sd", [0.1, 1.0, 4.9, 5.1, 9.0])
-@pytest.mark.parametrize("correlation", [-1.0, -0.9, 0.0, 0.3, 0.99, 1.0])
+@pytest.mark.parametrize("sd", [0.1, 4.9, 5.1])
+@pytest.mark.parametrize("correlation", [-1.0, 0.3, 0.99])
 def test_covariance_of_sigmoids(sd, correlation):
     """Covariance of two classes, by bounds on their mutual information."""
     grid, weights = normal_grid(2, n=601, reach=8.0)

@@ -1,17 +1,14 @@
 import tracemalloc
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from skbayesnn import EvidenceMLPRegressor, Prior
+from skbayesnn import EvidenceMLPRegressor
 from skbayesnn.active_learning import information_gain, select
-from skbayesnn.inference import DensePrecision, DualPrecision
-from skbayesnn.predictive import Ensemble
 from tests.active_learning.exact import gaussian_information, joint_covariance
-from tests.active_learning.fitted import candidates, data, evidence, sampled
-from tests.tools import parts_of, set_block_doubles, set_limits, standardised, with_ensemble
+from tests.active_learning.fitted import candidates, evidence, sampled
+from tests.tools import parts_of, set_block_doubles, standardised
 
 pytestmark = pytest.mark.usefixtures("laplace")
 
@@ -65,7 +62,6 @@ KINDS = ["total", "marginal", "joint", "mean_marginal", "predicted_target", "q_o
 @pytest.mark.parametrize(
     ("combine", "noise"),
     [
-        ("best", "constant"),
         ("equal", "constant"),
         ("best", "input_dependent"),
         ("best", "student_t"),
@@ -108,23 +104,6 @@ def test_memory_is_bounded():
         assert tracemalloc.get_traced_memory()[1] < 60e6
     finally:
         tracemalloc.stop()
-
-
-def test_large_networks_have_the_same_gains(monkeypatch):
-    """A posterior that is held in the dual form, against the same one in a dense matrix."""
-    X, y = data("one", n=12)
-    set_limits(monkeypatch, dense=0, dual=0.0)
-    options = {"n_restarts": 1, "prior": Prior(precision=1.0), "noise": 1.0, "random_state": 0}
-    model = EvidenceMLPRegressor((8,), solver="gauss_newton", **options).fit(X, y)
-    member = parts_of(model)[0]
-    assert isinstance(member.precision, DualPrecision)
-    dense = replace(member, precision=DensePrecision(np.linalg.inv(member.precision.covariance())))
-    same = with_ensemble(model, Ensemble((dense,), (np.ones(1),)))
-    for kind in KINDS:
-        expected = information_gain(same, candidates(), X_INTEREST, kind=kind)
-        assert_allclose(
-            information_gain(model, candidates(), X_INTEREST, kind=kind), expected, rtol=1e-6
-        )
 
 
 @pytest.mark.parametrize("kind", ["joint", "q_optimal", "predicted_target"])

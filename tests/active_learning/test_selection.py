@@ -40,20 +40,6 @@ def test_updates_equal_refits(noise, kind):
 
 
 @pytest.mark.parametrize("make", [evidence, sampled])
-def test_chain_rule(make):
-    """Total gains of a batch add up to the information of all its targets together."""
-    model = make("two")
-    indices, gains = select(model, POOL, 5, return_gains=True)
-    member = parts_of(model)[0]
-    S = joint_covariance(model, member, POOL[indices])
-    noise = member.noise.typical_variances.mean(axis=0) * model._y_scaling.scale**2
-    noise = np.tile(noise, 5)
-    scaled = S / np.sqrt(noise[:, None] * noise)
-    together = 0.5 * np.linalg.slogdet(np.eye(len(noise)) + scaled)[1]
-    assert_allclose(gains.sum(), together, rtol=1e-6)
-
-
-@pytest.mark.parametrize("make", [evidence, sampled])
 def test_batches_of_binary_targets(make):
     """Against dense updates of the joint covariance of all activations."""
     model, rows = make("binary"), np.vstack([POOL, X_INTEREST])

@@ -20,7 +20,7 @@ SMALL = [
 X = np.random.default_rng(0).uniform(-2.0, 5.0, (20, 2))
 
 
-@parametrize_with_checks([*(cls() for cls in ALL), *SMALL])
+@parametrize_with_checks([cls() for cls in ALL])
 def test_check_estimator(estimator, check):
     check(estimator)
 

@@ -25,6 +25,7 @@ CALLS = {  # arguments after the rows
     "predict_quantiles": ([0.1, 0.2],),
     "sample_y": (3,),
     "sample_prior": (3,),
+    "novelty": (),
     "log_predictive_density": (np.linspace(0, 1, 5),),
 }
 

@@ -21,10 +21,8 @@ SHORT = {"n_restarts": 1, "solver": Solver(max_iter=30)}
 FEW = BRIEF | {"sampler": "langevin"}
 SMALL = [
     EvidenceMLPRegressor((2,), **SHORT),
-    EvidenceMLPClassifier((2,), **SHORT),
-    HMCMLPRegressor((2,), noise="constant", **FEW),  # "auto" is a matter of the evidence estimator
     HMCMLPClassifier((2,), **FEW),
-]
+]  # each engine and each task once; `test_defaults` has all four
 NOISY = [
     EvidenceMLPRegressor((2,), noise=noise, **SHORT) for noise in ("student_t", "input_dependent")
 ]

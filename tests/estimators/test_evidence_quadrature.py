@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy.special import expit, log_expit, logsumexp
+from scipy.special import expit, logsumexp
 
 from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, Prior
 
@@ -66,7 +66,7 @@ def test_one_hidden_unit(name):
     gaps = []
     for n in (20, 100, 1000):
         x, y = one_unit_rows(n)
-        exact = log_evidence_one_unit(x, y, activation, ALPHA.values(), 0.4, 300)
+        exact = log_evidence_one_unit(x, y, activation, ALPHA.values(), 0.4, 150)
         gaps.append(abs(regressor(x, y, activation=name).log_evidence_ - exact))
     assert gaps[1] < NEAR
     assert gaps[2] < 0.1  # falls as 1 / n
@@ -89,46 +89,6 @@ def test_two_hidden_units():
     model = regressor(x, y, hidden=(2,), prior=Prior(precision=alpha), noise=0.1)
     assert model.evidence_report_.symmetry == pytest.approx(np.log(8.0))
     assert abs(model.log_evidence_ - exact) < NEAR
-
-
-def logistic_rows(n, d, seed=0):
-    rng = np.random.default_rng(seed)
-    X = rng.standard_normal((n, d)) * 1.5
-    return X, (X[:, 0] + 0.5 + rng.logistic(size=n) > 0).astype(int)
-
-
-def log_evidence_logistic(X, y, weight, alpha, n_grid):
-    """All weights and the bias on a grid; a coarse one first finds the mass."""
-    sign = 2.0 * y - 1.0
-    k = X.shape[1] + 1
-    centre, reach = np.zeros(k), 12.0 * np.ones(k)
-    for _ in range(3):
-        steps = np.meshgrid(*[midpoints(1.0, n_grid)[0]] * k, indexing="ij")
-        table = centre + reach * np.stack(steps, axis=-1).reshape(-1, k)
-        total = np.sum(log_prior(table, alpha), axis=1)
-        for row, s, v in zip(X, sign, weight, strict=True):
-            total += v * log_expit(s * (table[:, :-1] @ row + table[:, -1]))
-        share = np.exp(total - logsumexp(total))
-        value = logsumexp(total) + np.sum(np.log(2.0 * reach / n_grid))
-        centre = share @ table
-        reach = 8.0 * np.sqrt(share @ (table - centre) ** 2 + (reach / n_grid) ** 2)
-    return value
-
-
-@pytest.mark.parametrize(("d", "n_grid"), [(1, 60), (2, 30)])
-@pytest.mark.parametrize("alpha", [1.0, 0.1])
-def test_logistic_regression(d, n_grid, alpha):
-    gaps = []
-    for n in (30, 100, 400):
-        X, y = logistic_rows(n, d)
-        weight = np.tile([1.0, 2.0], n // 2)
-        model = EvidenceMLPClassifier((), standardize=False, prior=Prior(precision=alpha))
-        model.fit(X, y, sample_weight=weight)
-        exact = log_evidence_logistic(X, y, weight, alpha, n_grid)
-        gaps.append(abs(model.log_evidence_ - exact))
-    assert gaps[1] < NEAR
-    assert gaps[1] < 0.5 * gaps[0]
-    assert gaps[2] < 0.5 * gaps[1]
 
 
 def test_three_classes():

@@ -44,9 +44,8 @@ def test_a_wide_network_interpolates_more_exact_rows(repeats):
     assert np.all(np.abs(model.predict(GRID) - sine(GRID)) < 2 * model.predict_std(GRID))
 
 
-@pytest.mark.parametrize("n", [6, 12])
-def test_a_wide_network_is_fitted_if_hardly_any_noise_is_given(n):
-    x = np.linspace(0, 1, n)[:, None]
+def test_a_wide_network_is_fitted_if_hardly_any_noise_is_given():
+    x = np.linspace(0, 1, 12)[:, None]
     model = EvidenceMLPRegressor(noise=1e-3, random_state=0).fit(x, sine(x))
     assert model.hidden_layer_sizes_ == (128,)
     assert model.noise_std_ == 1e-3
@@ -110,18 +109,11 @@ def test_linear_targets(n, n_features):
     assert model.score(3 * x, 3 * x @ slopes) > 0.9999
 
 
-@pytest.mark.parametrize("n", [5, 10])
-def test_noisy_targets_keep_their_noise(n):
-    rng = np.random.default_rng(n)
-    x, y = rng.uniform(size=(n, 1)), rng.standard_normal(n)
+def test_noisy_targets_keep_their_noise():
+    rng = np.random.default_rng(5)
+    x, y = rng.uniform(size=(5, 1)), rng.standard_normal(5)
     model = EvidenceMLPRegressor((8,), noise="constant", random_state=0).fit(x, y)
     assert model.noise_std_ > 0.5 * y.std()
-
-
-def test_known_noise_is_left_alone():
-    x = np.linspace(0, 1, 6)[:, None]
-    model = EvidenceMLPRegressor((8,), noise=0.1, random_state=0).fit(x, square(x))
-    assert model.noise_std_ == 0.1
 
 
 @pytest.mark.slow

@@ -1,12 +1,9 @@
 """Derivatives by the inputs, and novelty: against differences, closed forms and drawn functions."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 from sklearn.base import is_classifier
-from sklearn.preprocessing import StandardScaler
 
 from skbayesnn import (
     EvidenceMLPClassifier,
@@ -17,8 +14,6 @@ from skbayesnn import (
     Prior,
     Sampler,
 )
-from skbayesnn.compose import make_pipeline
-from skbayesnn.inference import DensePrecision, DualPrecision
 from skbayesnn.predictive import Draws
 from skbayesnn.predictive._combination import Pooled
 from tests.tools import BRIEF, assert_near, difference
@@ -99,22 +94,6 @@ def test_sampled_gradients_belong_to_sampled_functions(model):
     assert_near(gradients * UNITS[:, None], np.moveaxis(draws * UNITS, -2, -1), 1e-6)
 
 
-def test_linear_model_has_its_coefficients():
-    model = EvidenceMLPRegressor((), noise="constant", random_state=0).fit(X, Y)
-    gradient, std = model.predict_gradient(X[:4], return_std=True)
-    assert_allclose(gradient, np.broadcast_to(model.coefs_[0].T, gradient.shape), rtol=1e-10)
-    assert_allclose(std, np.broadcast_to(model.coefs_std_[0].T, std.shape), rtol=1e-8)
-
-
-def test_structured_precisions_agree_with_dense_ones():
-    part = MODELS["two layers"][0].fit(X, Y[:, 0])._ensemble.parts[0]
-    rng, k = np.random.default_rng(0), part.network.n_weights
-    dual = DualPrecision(rng.uniform(1.0, 2.0, k), rng.standard_normal((3, k)))
-    rows = rng.standard_normal((4, 3))
-    both = [replace(part, precision=some) for some in (dual, DensePrecision(dual.dense()))]
-    assert_near(*(some.gradient_moments(rows)[1] for some in both))
-
-
 def test_novelty_of_a_linear_model_is_exact():
     """Without standardisation the function has the prior variance ``(x^2 + 1) / alpha``."""
     rng = np.random.default_rng(1)
@@ -140,10 +119,3 @@ def test_novelty_lies_between_0_and_1_and_rises_outside(model):
     assert np.median(far) > 1.0
     if not is_classifier(model):  # probabilities may be certain outside
         assert np.median(outside) > np.median(inside)
-
-
-def test_novelty_of_a_pipeline_is_that_of_its_last_step():
-    pipeline = make_pipeline(
-        StandardScaler(), EvidenceMLPRegressor((), noise="constant", random_state=0)
-    ).fit(X, Y[:, 0])
-    assert_array_equal(pipeline.novelty(X), pipeline[-1].novelty(pipeline[:-1].transform(X)))

@@ -72,10 +72,6 @@ def model(request):
     return fitted(request.param)
 
 
-def columns(model):
-    return () if np.ndim(model.noise_std_) == 0 else (model.n_outputs_,)
-
-
 # --- regression ----------------------------------------------------------------------------------
 
 

@@ -59,7 +59,6 @@ RESUMED = {
     "drawn lengths": {"sampler": Sampler("hmc", n_steps=(1, 4), persistence=0.5)},
     "random walk": {"sampler": "metropolis"},
     "thinned": {"sampler": Sampler("langevin", thin=3)},
-    "processes": {"sampler": "langevin", "n_jobs": 2},
     "prior": {"sampler": Sampler("langevin", init="prior")},
     "student_t": {"noise": "student_t", "sampler": Sampler(dtype="float32", thin=2)},
     "noise network": {
@@ -105,20 +104,13 @@ def test_nothing_to_do():
 
 CHANGES = [
     {"n_warmup": 15},
-    {"n_chains": 3},
     {"n_draws": 9},
     {"sampler": "hmc"},
-    {"sampler__step_size": 0.01},
-    {"sampler__persistence": 0.5},
     {"sampler__dtype": "float32"},
     {"random_state": 1},
-    {"sampler__init": "prior"},
     {"hidden_layer_sizes": (2,)},
     {"prior": "single"},
-    {"prior": Prior(precision=1.0)},
-    {"noise": 0.1},
     {"noise": "student_t"},
-    {"noise": "input_dependent"},
     {"standardize": False},
 ]
 

@@ -2,11 +2,10 @@
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 from sklearn.base import clone
 
 from skbayesnn import EvidenceMLPRegressor, Noise, Prior
-from skbayesnn.predictive import NoiseNetworks
 from tests.tools import parts_of, standardised
 
 pytestmark = pytest.mark.usefixtures("laplace")
@@ -143,35 +142,6 @@ def test_choice_by_evidence(truth):
     assert again.log_evidence_ < model.log_evidence_ + 1e-6
     assert hasattr(model, "degrees_of_freedom_") == (truth == "student_t")
     assert (model.posterior_[0].noise is not None) == (truth == "input_dependent")
-
-
-def test_nothing_else_is_tried_where_residuals_do_not_ask_for_it():
-    X, y = make_rows(100, sd=lambda X: np.zeros(len(X)))
-    y = y + np.random.default_rng(1).uniform(-0.3, 0.3, 100)  # lighter tails than a Gaussian
-    model, constant = fit(X, y, noise="auto"), fit(X, y, noise="constant")
-    assert model.noise_log_evidences_ == {"constant": model.log_evidence_}
-    found, expected = (one.predict(GRID, return_std=True) for one in (model, constant))
-    assert_array_equal(found, expected)
-
-
-def slightly_uneven(X):
-    """Growing along the inputs, and three times as large for some rows."""
-    some = np.random.default_rng(1).random(len(X)) < 0.15
-    return 0.1 * np.exp(0.4 * X[:, 0]) * (1 + 2 * some)
-
-
-@pytest.mark.parametrize("combine", ["tempered", "best"])
-def test_average_over_noise_models(combine):
-    """Of nearly equal evidence, each counts; the first minima are those of the chosen one."""
-    X, y = make_rows(60, seed=2, sd=slightly_uneven)
-    model = fit(X, y, noise="auto", combine=combine)
-    assert model.noise_model_ == "input_dependent"
-    networks = [isinstance(part.noise, NoiseNetworks) for part in parts_of(model)]
-    several = combine == "tempered"
-    assert networks[0]
-    assert np.all(networks) != several
-    best = clone(model).set_params(noise__kind="constant").fit(X, y)
-    assert model.log_evidence_ > best.log_evidence_ - 1e-6
 
 
 # --- promises ------------------------------------------------------------------------------------

@@ -1,20 +1,16 @@
 """Promises 1-3 of the estimators: what must not change a fit, and what must change it exactly."""
 
-import pickle
-
 import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
-from sklearn.datasets import load_diabetes
 
 from skbayesnn import (
     EvidenceMLPClassifier,
     EvidenceMLPRegressor,
     HMCMLPClassifier,
     HMCMLPRegressor,
-    Solver,
 )
 from tests.estimators.common import KINDS, make_rows
 from tests.tools import BRIEF, draws_of, result_of, set_limits
@@ -164,31 +160,6 @@ def test_units_of_several_targets(noise):
     assert_allclose(scaled_mean / scales, mean, rtol=0, atol=1e-6 * np.std(y))
     assert_allclose(scaled_std / scales, std, rtol=1e-6)
     assert abs(scaled_log_evidence + len(y) * np.sum(np.log(scales)) - log_evidence) < 1e-6
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_pickles_are_small():
-    X, y = load_diabetes(return_X_y=True)
-    model = EvidenceMLPRegressor(
-        combine="stacking", n_restarts=2, solver=Solver(max_iter=30), random_state=0
-    )
-    assert len(pickle.dumps(model.fit(X, y))) < 500_000
-
-
-@pytest.mark.parametrize("kind", ["two outputs", "two classes"])
-def test_layout_of_the_arrays(kind):
-    X, y = make_rows(kind)
-    weight = integer_weights(X)
-    model = make_model(kind).fit(X, y, weight)
-    for array in (X, y, weight):
-        array.setflags(write=False)
-    assert_same_bits(model, make_model(kind).fit(X, y, weight), GRID)
-    X, y = np.asfortranarray(X), np.asfortranarray(y)
-    assert_same_bits(model, make_model(kind).fit(X, y, weight), GRID)
-    wide = np.repeat(X, 2, axis=1)[:, ::2]  # strided
-    assert_same_bits(model, make_model(kind).fit(wide, y, weight), GRID)
-    assert_same_bits(model, make_model(kind).fit(X.tolist(), y.tolist(), weight.tolist()), GRID)
-    assert_array_equal(predictions(model, np.asfortranarray(GRID))[0], predictions(model, GRID)[0])
 
 
 @pytest.mark.parametrize("kind", ["two outputs", "two classes"])

@@ -101,11 +101,10 @@ def test_small_fits_are_measured_by_default():
     assert np.isnan(model.log_evidence_std_)
 
 
-@pytest.mark.parametrize("noise", ["student_t", "input_dependent"])
-def test_other_noise_is_measured(noise):
-    model = EvidenceMLPRegressor((), noise=noise, measure_evidence=True, random_state=0)
+def test_other_noise_is_measured():
+    model = EvidenceMLPRegressor((), noise="student_t", measure_evidence=True, random_state=0)
     model.fit(*linear_rows())
-    assert model.noise_model_ == noise
+    assert model.noise_model_ == "student_t"
     assert 0.2 <= model.log_evidence_std_ < 1.0
     assert model.evidence_report_.noise_p_values == {}  # no other noise was to be tried
     plain = EvidenceMLPRegressor((), noise="constant", random_state=0).fit(*linear_rows())
@@ -163,11 +162,10 @@ def test_laplace_is_found_when_it_is_asked_for(regressor):
     assert np.isfinite(drawn.partial_fit(X, y).log_evidence_)
 
 
-@pytest.mark.parametrize("combine", ["best", "tempered", "stacking"])
-def test_minima_predict_if_asked_for(combine):
+def test_minima_predict_if_asked_for():
     """The evidence is measured all the same."""
     X, y = class_rows()
-    model = EvidenceMLPClassifier((2,), combine=combine, **MEASURED).fit(X, y)
+    model = EvidenceMLPClassifier((2,), combine="tempered", **MEASURED).fit(X, y)
     assert np.isfinite(model.log_evidence_std_)
     assert all(isinstance(part, Member) for part in parts_of(model))
     assert model.score(X, y) > 0.7
@@ -254,11 +252,10 @@ GROUPS = ["hidden1_weights", "hidden1_biases", "output"]
     "prior",
     [
         {"prior": Prior(precision=dict(zip(GROUPS, [0.5, 2.0, 0.3], strict=True)))},
-        {"prior": Prior(precision=[0.5, 2.0, 0.3])},
         {"prior": np.repeat([0, 1, 2], [4, 2, 3])},
         {"prior": Prior(hyperprior={"hidden1_biases": LogUniform(0.1, 10.0)})},
     ],
-    ids=["names", "numbers", "labels", "hyperprior"],
+    ids=["names", "labels", "hyperprior"],
 )
 def test_groups_of_hidden_layers_while_noise_is_chosen(prior):
     X, y = linear_rows()

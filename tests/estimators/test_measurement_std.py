@@ -73,18 +73,6 @@ def test_linear_model_in_closed_form(noise_std):
     assert_allclose(model.predict(X, return_cov=True)[1][off], covariance[off], rtol=1e-6)
 
 
-def test_sampler_in_closed_form():
-    rows, X = make_rows(), np.random.default_rng(1).standard_normal((6, 2))
-    options = {"n_chains": 4, "n_warmup": 100, "n_draws": 800, "measure_evidence": True}
-    model = fit(HMCMLPRegressor, rows, noise=0.3, **options, **FIXED)
-    evidence, mean, covariance = closed_form(rows, 0.7, 0.3**2, X)
-    assert abs(model.log_evidence_ - evidence) < 4.0 * model.log_evidence_std_ + 0.05
-    error = np.sqrt(np.diag(covariance) / model.diagnostics_.bulk_ess)
-    assert np.all(np.abs(model.predict(X) - mean) < 4.5 * error)
-    found = model.predict_std(X, kind="epistemic")
-    assert_allclose(found, np.sqrt(np.diag(covariance)), rtol=0.1)  # sd of some thousand draws
-
-
 def log_evidence_on_grid(rows, n_alpha=241, n_beta=481):
     """Logarithms of both precisions, and the log marginal likelihood of all pairs."""
     Z, (_, y, errors) = features(rows[0]), rows
@@ -284,19 +272,11 @@ BAD = [
 ]
 
 
-@each_regressor
 @pytest.mark.parametrize(("errors", "error", "message"), BAD)
-def test_bad_errors(kind, errors, error, message):
+def test_bad_errors(errors, error, message):
     X, y, _ = make_rows()
     with pytest.raises(error, match=message):
-        fit(kind, (X, y, errors))
-
-
-@each_regressor
-@pytest.mark.parametrize("noise", ["student_t", "input_dependent"])
-def test_noise_without_a_level_is_refused(kind, noise):
-    with pytest.raises(ValueError, match=f"not possible with noise='{noise}'"):
-        fit(kind, make_rows(), noise=noise)
+        fit(EvidenceMLPRegressor, (X, y, errors))
 
 
 @each_regressor

@@ -71,15 +71,6 @@ def test_one_far_value_is_told(value, share):
     assert spike(X, y).is_outlier
 
 
-def test_a_far_value_of_few_rows_is_named():
-    X, y, wrong = make_rows(100, 0.03)
-    y[wrong] = -999.0
-    with pytest.warns(UserWarning, match="3 % of the targets equal -999, far from all others"):
-        model = EvidenceMLPRegressor(**SMALL, noise="student_t").fit(X, y)
-    assert error(model) < 0.05
-    assert spike(X, make_rows(100, 0.03)[1]) is None  # different values
-
-
 def test_a_code_among_ratings_is_told():
     """More than a third of the ratings equal their median."""
     X, y, wrong = make_rows(200, 0.12)
@@ -124,9 +115,7 @@ def test_repetition_is_weight():
 # --- fits ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("n", "share", "noise"), [(100, 0.05, "auto"), (100, 0.3, "student_t"), (1000, 0.3, "auto")]
-)
+@pytest.mark.parametrize(("n", "share", "noise"), [(100, 0.05, "auto"), (100, 0.3, "student_t")])
 def test_signal_is_found(noise, n, share):
     X, y, wrong = make_rows(n, share)
     model = EvidenceMLPRegressor(noise=noise, measure_evidence=False, **SMALL).fit(X, y)

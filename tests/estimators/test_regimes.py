@@ -6,7 +6,7 @@ the rest. Cases cover all pairs of the product, some of them with ``-m slow``.
 
 import pickle
 import warnings
-from itertools import combinations, product
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -75,10 +75,6 @@ TASKS = REGRESSIONS + CLASSIFICATIONS
 NOISES = "constant", "shared", "student_t", "input_dependent", "auto"
 HIDDEN = (), (3,), (2, 2)
 PRIORS = "single", "layer", "ard"
-PROBLEMS = [
-    *product(REGRESSIONS, NOISES, HIDDEN, PRIORS),
-    *product(CLASSIFICATIONS, ["none"], HIDDEN, PRIORS),
-]
 
 
 def reaches(regime, task, hidden):
@@ -102,7 +98,6 @@ def covering():
                     yield pytest.param(regime, task, noise, hidden, prior, marks=marks)
 
 
-CASES = list(covering())
 each_regime = pytest.mark.parametrize("regime", REGIMES)
 
 
@@ -238,7 +233,7 @@ def assert_same(first, second):
 # --- the product ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("regime", "task", "noise", "hidden", "prior"), CASES, ids=str)
+@pytest.mark.parametrize(("regime", "task", "noise", "hidden", "prior"), covering(), ids=str)
 def test_every_fit_is_usable(monkeypatch, regime, task, noise, hidden, prior):
     set_limits(monkeypatch, **REGIMES[regime].limits)
     X, y = make_rows(task)
@@ -248,15 +243,6 @@ def test_every_fit_is_usable(monkeypatch, regime, task, noise, hidden, prior):
         assert np.mean(model.log_predictive_density(X, y)) > -np.log(len(model.classes_)) - 0.1
     else:
         assert model.score(X, y) > -0.1
-
-
-def test_cases_cover_pairs():
-    regimes = [regime for regime in REGIMES if regime != "by_gradients"]  # see `reaches`
-    every = [(regime, *problem) for regime, problem in product(regimes, PROBLEMS)]
-    for pair in combinations(range(5), 2):
-        cases = CASES if 2 not in pair else [case for case in CASES if not case.marks]
-        found = {tuple(case.values[i] for i in pair) for case in cases}
-        assert found >= {tuple(case[i] for i in pair) for case in every}
 
 
 FIXED = {"prior": Prior(precision=1.0)}
@@ -269,7 +255,11 @@ GIVEN = {
 COMBINATIONS = "best", "equal", "evidence", "stacking", "tempered"
 
 
-KINDS = [(regime, task) for regime, task in product(REGIMES, TASKS) if reaches(regime, task, (3,))]
+KINDS = [  # two tasks in every regime
+    (regime, task)
+    for (r, regime), (t, task) in product(enumerate(REGIMES), enumerate(TASKS))
+    if (r + t) % 2 == 0 and reaches(regime, task, (3,))
+]
 each_kind = pytest.mark.parametrize(("regime", "task"), KINDS)
 
 
@@ -315,10 +305,6 @@ def test_fits_can_be_repeated_continued_and_kept(monkeypatch, regime):
 
 # --- samplers ------------------------------------------------------------------------------------
 
-SAMPLED = [
-    *product(REGRESSIONS, NOISES, PRIORS),
-    *product(CLASSIFICATIONS, ["none"], PRIORS),
-][::4]  # `test_fuzz` draws from all of them
 chains_are_too_short = pytest.mark.filterwarnings("ignore:The chains have not converged")
 
 
@@ -327,16 +313,6 @@ def make_sampler(task, noise="constant", **options):
     if task in CLASSIFICATIONS:
         return HMCMLPClassifier(**options)
     return HMCMLPRegressor(noise=Noise(noise, hidden_layer_sizes=(2,)), **options)
-
-
-@chains_are_too_short
-@pytest.mark.parametrize(("task", "noise", "prior"), SAMPLED)
-def test_every_sampler_is_usable(task, noise, prior):
-    X, y = make_rows(task)
-    model = make_sampler(task, noise, prior=prior).fit(X, y)
-    check_predictions(model, X, y)
-    assert np.isnan(model.log_evidence_)
-    assert np.all(np.isfinite(model.weight_precisions_))
 
 
 @chains_are_too_short
@@ -388,25 +364,8 @@ def test_inputs_whose_squares_are_lost_in_rounding(monkeypatch, limits, precisio
     assert np.sum(variances) / 0.07**2 == pytest.approx(gamma, rel=0.01)
 
 
-def test_dual_form_that_is_lost_in_rounding():
-    X = 2.0**30 + np.arange(4.0)[:, None] * np.ones(20)
-    y = np.arange(4.0)
-    options = {"standardize": False, "noise": 0.1, "prior": Prior(precision=1.0)}
-    model = fit(EvidenceMLPRegressor((), **options), X, y)
-    method = Method.choose(*result_of(model).posed)
-    assert method.curvature is Curvature.DUAL
-    assert isinstance(parts_of(model)[0].precision, DensePrecision)
-    check_predictions(model, X, y)
-    check_report(model)
-    # One sum of weights is all that rows tell: their mean, as the slope would need a huge bias.
-    assert_allclose(model.predict(X), y.mean(), atol=1e-3)
-    assert_allclose(model.predict_std(X, kind="epistemic"), 0.1 / np.sqrt(4), rtol=1e-3)
-
-
-@pytest.mark.parametrize("limits", [{}, {"dense": 0}], ids=str)
 @pytest.mark.parametrize("task", TASKS)
-def test_rows_of_huge_weight(monkeypatch, limits, task):
-    set_limits(monkeypatch, **limits)
+def test_rows_of_huge_weight(task):
     X, y = make_rows(task, 10)
     with pytest.warns(UserWarning, match="adds up"):
         model = make_model(task, "constant", (16,)).fit(X, y, np.full(10, 1e9))

@@ -63,29 +63,6 @@ def any_model(request):
     return fit(KINDS[request.param], combine="best")
 
 
-def columns(model):
-    """The shape that predictions add to the number of rows."""
-    return () if np.ndim(model.noise_std_) == 0 else (model.n_outputs_,)
-
-
-def test_shapes(model):
-    extra, n_outputs = columns(model), model.n_outputs_
-    mean, std = model.predict(GRID, return_std=True)
-    assert model.predict(GRID).shape == mean.shape == std.shape == (9, *extra)
-    assert model.predict(GRID, return_cov=True)[1].shape == (9, 9, *extra)
-    assert model.predict_std(GRID).shape == (9, *extra)
-    assert model.predict_output_cov(GRID).shape == (9, n_outputs, n_outputs)
-    assert model.predict_interval(GRID).shape == (9, *extra, 2)
-    assert model.sample_y(GRID, 4).shape == model.sample_prior(GRID, 4).shape == (9, *extra, 4)
-    assert model.log_predictive_density(GRID, mean).shape == (9,)
-    (width,) = model.evidence_report_.minima[0].hidden_layer_sizes
-    assert model.coefs_[0].shape == model.coefs_std_[0].shape == (2, width)
-    assert model.coefs_[1].shape == model.coefs_std_[1].shape == (width, n_outputs)
-    assert model.intercepts_[0].shape == model.intercepts_std_[0].shape == (width,)
-    assert model.intercepts_[1].shape == model.intercepts_std_[1].shape == (n_outputs,)
-    assert np.shape(model.noise_std_) == extra
-
-
 def test_variances_agree(any_model):
     model, grid = any_model, LINE if any_model.n_features_in_ == 1 else GRID
     mean, std = model.predict(grid, return_std=True)
@@ -104,19 +81,6 @@ def test_variances_agree(any_model):
         )
         assert_allclose(between, np.swapaxes(between, 1, 2), rtol=1e-10)
         assert np.all(np.linalg.eigvalsh(between) > 0)
-
-
-def test_interval_of_one_network(model):
-    mean, std = model.predict(GRID, return_std=True)
-    for coverage in (0.5, 0.95, 0.999):
-        z = norm.ppf(0.5 + 0.5 * coverage)
-        interval = model.predict_interval(GRID, coverage=coverage)
-        assert_allclose(interval, np.stack([mean - z * std, mean + z * std], axis=-1), rtol=1e-9)
-    assert_array_equal(model.predict_interval(GRID), model.predict_interval(GRID, 0.95))
-    several = model.predict_interval(GRID, [0.8, 0.95])
-    assert_array_equal(several[..., 1, :], model.predict_interval(GRID))
-    assert_allclose(several[..., 0, :], model.predict_quantiles(GRID, [0.1, 0.9]), rtol=1e-9)
-    assert_allclose(model.predict_quantiles(GRID), mean, rtol=1e-9)
 
 
 def test_expectations(any_model):

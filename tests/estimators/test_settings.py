@@ -56,15 +56,6 @@ def test_constructors_are_narrow_and_begin_alike(kind):
     assert names[4:6] == ["random_state", "max_time"]
 
 
-@pytest.mark.parametrize("name", ["weight_precision", "noise_std", "max_iter", "init"])
-@pytest.mark.parametrize("kind", ESTIMATORS)
-def test_parameters_inside_are_none_of_the_estimator(kind, name):
-    with pytest.raises(TypeError, match="unexpected keyword argument"):
-        kind(**{name: 1.0})
-    with pytest.raises(ValueError, match=f"Invalid parameter '{name}'"):
-        kind().set_params(**{name: 1.0})
-
-
 @pytest.mark.parametrize("name", SETTINGS)
 @pytest.mark.parametrize("kind", ESTIMATORS)
 def test_misspelt_parameters_inside(kind, name):

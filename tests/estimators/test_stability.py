@@ -9,7 +9,7 @@ import warnings
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from sklearn.exceptions import ConvergenceWarning, InconsistentVersionWarning
+from sklearn.exceptions import InconsistentVersionWarning
 
 from skbayesnn import (
     EvidenceMLPClassifier,
@@ -28,7 +28,6 @@ LABELS = np.digitize(Y, [-0.3, 0.3])
 FEW = slice(20)
 CHANGES = {  # of all values of a column: the change, and the way back
     "one ulp": (lambda v: np.nextafter(v, np.inf), 1.0, 0.0),
-    "times 1e-8": (lambda v: 1e-8 * v, 1e-8, 0.0),
     "moved far": (lambda v: 1e6 * v + 1e8, 1e6, 1e8),
 }
 chains_are_short = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -109,12 +108,6 @@ def test_predictions_anywhere_are_numbers(kind, noise):
             assert not np.any(np.isnan(model.log_predictive_density(rows, np.zeros(6))))
 
 
-def test_columns_without_spread_are_constant():
-    model = EvidenceMLPRegressor((2,), random_state=0).fit(1e-320 * X, Y)
-    assert np.all(np.isfinite(model.coefs_[0]))
-    assert np.ptp(model.predict(1e-320 * X)) == 0.0
-
-
 # --- noise ---------------------------------------------------------------------------------------
 
 
@@ -149,14 +142,6 @@ def test_deep_networks_learn():
     for seed in range(2):
         model = EvidenceMLPRegressor((4, 4, 4, 4), n_restarts=2, random_state=seed)
         assert model.set_params(noise="constant").fit(X, y).score(X, y) > 0.9
-
-
-def test_deep_networks_that_learn_nothing_say_so():
-    rng = np.random.default_rng(0)
-    options = {"n_restarts": 1, "random_state": 0, "noise": "constant"}
-    model = EvidenceMLPRegressor((2, 2, 2), measure_evidence=False, **options)
-    with pytest.warns(ConvergenceWarning, match="explains nothing"):
-        model.fit(rng.normal(size=(100, 2)), rng.normal(size=100))
 
 
 # --- weights that have to be large ---------------------------------------------------------------

@@ -52,18 +52,6 @@ def test_quantile_calibration_of_perfect_predictions():
     assert_allclose(quantile_calibration_error(both), np.mean(by_column))
 
 
-def test_weights_are_repetitions():
-    times = RNG.integers(0, 4, 50)
-    y, interval = RNG.normal(size=50), np.sort(RNG.normal(size=(50, 2)))
-    pit = RNG.uniform(size=50)
-    for measure, arrays in [
-        (interval_coverage, (y, interval)),
-        (quantile_calibration_error, (pit,)),
-    ]:
-        repeated = measure(*(array.repeat(times, axis=0) for array in arrays))
-        assert_allclose(measure(*arrays, sample_weight=times), repeated, rtol=1e-12)
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [

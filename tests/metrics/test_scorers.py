@@ -20,7 +20,6 @@ from skbayesnn.metrics import (
     neg_crps_scorer,
     quantile_calibration_error,
 )
-from skbayesnn.model_selection import EvidenceSearch
 from tests.tools import BRIEF
 
 pytestmark = [
@@ -58,7 +57,7 @@ def test_regressors(regressor):
     pit = model.predict_distribution(rows).cdf(y)
     assert_allclose(found["neg_calibration_error"], -quantile_calibration_error(pit))
     step = 2e-3
-    for target in (y[0], y[0] + 3.0, 50.0):
+    for target in (y[0], 50.0):
         at = target + step * (np.arange(-30_000, 30_000) + 0.5)  # midpoints on both sides
         below = model.predict_distribution(np.repeat(rows[:1], len(at), axis=0)).cdf(at)
         integral = step * np.sum((below - (at > target)) ** 2)
@@ -98,9 +97,8 @@ def test_weights_are_repetitions(name):
         scorer(model, rows, y, sample_weight=times[1:])
 
 
-@pytest.mark.parametrize("name", FOR_REGRESSORS)
-def test_pipelines_and_searches(name):
-    scorer = FOR_REGRESSORS[name]
+def test_pipelines_and_searches():
+    scorer = neg_crps_scorer
     bare = EvidenceMLPRegressor((), standardize=False, random_state=0)
     model = make_pipeline(StandardScaler(), make_pipeline(LegendreFeatures(3), bare))
     model.fit(X[TRAIN], Y[TRAIN])
@@ -131,12 +129,3 @@ def test_other_regressors_count_as_gaussian():
 def test_other_classifiers():
     with pytest.raises(TypeError, match="neg_log_loss"):
         log_density_scorer(LogisticRegression().fit(X, LABELS), X, LABELS)
-
-
-def test_a_search_that_averages_is_scored_by_its_average():
-    model = EvidenceMLPRegressor((), noise="constant")
-    grid = {"prior__precision": [0.1, 100.0]}
-    search = EvidenceSearch(model, grid, combine="equal").fit(X[TRAIN], Y[TRAIN])
-    expected = np.mean(search.log_predictive_density(X[TEST], Y[TEST]))
-    assert_allclose(log_density_scorer(search, X[TEST], Y[TEST]), expected)
-    assert_allclose(search.weights_, 0.5)

@@ -1,7 +1,5 @@
 """Search by evidence: the table, the choice, what predicts, and failures."""
 
-import warnings
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -105,17 +103,6 @@ class TestTable:
         assert (frame["fit_time"] > 0).all()
         assert frame["verdict"].iloc[0] == "trusted"
         assert frame["weight"].sum() == 1
-
-    def test_sampled_evidences_have_standard_errors(self):
-        sampler = HMCMLPRegressor((), **FEW)
-        search = EvidenceSearch(sampler, {"prior": ["single", "layer"]})
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            results = search.fit(X[:12], Y[:12]).results_
-        assert np.all(results["log_evidence_std"] > 0)
-        assert np.all(np.isfinite(results["log_evidence"]))
-        assert np.all(np.isnan(results["bic"]))
-        assert all("chains" in verdict for verdict in results["verdict"])
 
 
 class TestPrediction:
@@ -278,6 +265,7 @@ def test_no_time_is_left_for_others(n_jobs, capsys):
     assert np.isnan(search.results_["log_evidence"][1:]).all()
     assert search.best_estimator_.max_time is None
     lines = capsys.readouterr().out.splitlines()  # of this process, whoever has fitted
+    lines = [line for line in lines if line.startswith("[")]  # no forecasts
     assert [line.count("not tried") for line in lines] == [0, 1, 1]
 
 
@@ -310,11 +298,10 @@ def test_max_time_is_checked(max_time):
 @parametrize_with_checks(
     [
         EvidenceSearch(
-            estimator((), measure_evidence=False, random_state=0),
+            EvidenceMLPRegressor((), measure_evidence=False, random_state=0),
             {"prior__precision": [0.1, 1.0]},
             combine="stacking",
         )
-        for estimator in (EvidenceMLPRegressor, EvidenceMLPClassifier)
     ]
 )
 def test_check_estimator(estimator, check):

@@ -165,8 +165,7 @@ NARROW = product([(1,), (1, 1), (5, 1), (1, 4)], [(1, 1), (1, 3), (3, 1)])
     ("activation", "hidden", "sizes"),
     [*product(ACTIVATIONS, DEPTHS, [(2, 2)]), *(("tanh", *shape) for shape in NARROW)],
 )
-@pytest.mark.parametrize("lead", [(), (2,)])
-@pytest.mark.parametrize("kind", ["diagonal", "full"])
+@pytest.mark.parametrize(("lead", "kind"), [((2,), "diagonal"), ((), "full")])
 def test_hessian(activation, hidden, sizes, lead, kind):
     network, theta, X, rng = setup(hidden, activation, lead, sizes=sizes)
     trace = forward(network, theta, X, 2)

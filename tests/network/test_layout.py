@@ -23,8 +23,8 @@ def test_weights_lie_row_by_row_with_the_biases_last():
     np.testing.assert_array_equal(second, [[9], [10], [11], [12]])
 
 
-@pytest.mark.parametrize("n_rows", [0, 1, 7, 100, 1000])
-@pytest.mark.parametrize("width", [0, 1, 10, 99, 10_000])
+@pytest.mark.parametrize("n_rows", [0, 7, 1000])
+@pytest.mark.parametrize("width", [0, 1, 99, 10_000])
 def test_row_blocks_cover_all_rows_and_bound_memory(monkeypatch, n_rows, width):
     set_block_doubles(monkeypatch, 1000)
     blocks = list(row_blocks(n_rows, width))

@@ -1,4 +1,4 @@
-"""Priors of precisions: their densities by quadrature, and in the energy of samplers."""
+"""Priors of precisions: their densities by quadrature."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,6 @@ from scipy.integrate import quad
 from scipy.stats import gamma, kstest, loguniform
 
 from skbayesnn.posterior import Gamma, Hyperpriors, LogUniform
-from tests.posterior.joints import make_joint
 from tests.tools import difference
 
 PRIORS = [
@@ -90,19 +89,3 @@ def test_several_are_as_each_alone():
 def test_bad_values(make, message):
     with pytest.raises(TypeError if "number" in message else ValueError, match=message):
         make()
-
-
-# --- in the energy of samplers --------------------------------------------------------------------
-
-
-def test_the_prior_of_a_coordinate_integrates_to_one():
-    kinds = Gamma(1.5, 0.7, 0.05, 20.0), LogUniform(0.05, 20.0), Gamma(0.3, 2.0, 0.1, 30.0)
-    joint, _ = make_joint("gaussian", hidden=(), hyperpriors=kinds)
-    for i in range(joint.n_free):
-
-        def density(x, i=i):
-            eta = np.zeros(joint.n_free)
-            eta[i] = x
-            return np.exp(-joint.hyperprior(eta)[0][i])
-
-        assert quad(density, -60, 60, points=[0.0], limit=400)[0] == pytest.approx(1.0, abs=1e-6)

@@ -165,17 +165,6 @@ def left_out_by_poisson(targets):
     return targets.weight @ (t * np.log(known) - gammaln(t + 1.0))
 
 
-def test_negative_binomial_becomes_poisson():
-    noise, f, targets, _ = draw("negative_binomial")
-    large = np.array([1e9])
-    own, other = (some.misfit(f, targets, large) for some in (noise, Poisson()))
-    np.testing.assert_allclose(own.value, other.value - left_out_by_poisson(targets), rtol=1e-6)
-    for mine, theirs in zip(
-        noise.derivatives(f, targets, large), Poisson().derivatives(f, targets, large), strict=True
-    ):
-        np.testing.assert_allclose(mine, theirs, rtol=1e-6)
-
-
 def test_counts_at_extreme_rates_stay_finite():
     f, targets = np.array([[1e3], [-1e3]]), Targets(np.array([[0.0], [5.0]]), np.ones(2))
     for noise in (Poisson(), NegativeBinomial.per_output(1)):

@@ -6,7 +6,6 @@ import pytest
 from skbayesnn.network import outputs
 from tests.tools import (
     ALL_LIKELIHOODS,
-    DEPTHS,
     assert_near,
     difference,
     make_likelihood,
@@ -15,11 +14,8 @@ from tests.tools import (
 )
 
 each_likelihood = pytest.mark.parametrize("name", [*ALL_LIKELIHOODS, "rows", "squares"])
-each_depth = pytest.mark.parametrize("hidden", DEPTHS, ids=lambda hidden: f"depth{len(hidden)}")
-
-each_layout = pytest.mark.parametrize(
-    ("lead", "output_bias"), [((), True), ((2,), True), ((), False)], ids=str
-)
+each_depth = pytest.mark.parametrize("hidden", [(), (3, 2, 3)], ids=str)
+each_layout = pytest.mark.parametrize(("lead", "output_bias"), [((2,), True), ((), False)], ids=str)
 
 
 def log_prior(posterior, theta, alpha):
@@ -48,7 +44,7 @@ def test_energies(name, hidden):
 @each_depth
 @pytest.mark.parametrize(
     ("prior", "lead", "output_bias"),
-    [("layer", (), True), ("layer", (2,), True), ("layer", (), False), ("matrix", (), True)],
+    [("layer", (2,), True), ("matrix", (), False)],
     ids=str,
 )
 def test_gradient_and_hessian(name, hidden, prior, lead, output_bias):
@@ -250,9 +246,8 @@ def test_last_bits_do_not_depend_on_the_number_of_networks(monkeypatch, name, hi
 
 @each_likelihood
 @each_depth
-@pytest.mark.parametrize("prior", ["layer", "ard"])
-def test_kronecker_factors_are_exact_for_a_single_row(name, hidden, prior):
-    posterior, theta, hyper = make_problem(name, hidden, prior=prior)
+def test_kronecker_factors_are_exact_for_a_single_row(name, hidden):
+    posterior, theta, hyper = make_problem(name, hidden, prior="ard")
     posterior = posterior.of_rows(slice(1))
     dense = posterior.hessian(theta, hyper, exact=False)
     factors = posterior.kronecker_factors(theta, hyper)

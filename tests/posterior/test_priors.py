@@ -5,13 +5,6 @@ from skbayesnn.network import Network
 from skbayesnn.posterior import INTERCEPT, weight_groups
 
 
-def test_single():
-    groups = weight_groups(Network((2, 3, 4, 1)), "single")
-    assert len(groups.names) == 1
-    np.testing.assert_array_equal(groups.labels, np.zeros(30))
-    np.testing.assert_array_equal(groups.sizes, [30])
-
-
 @pytest.mark.parametrize("hidden", [(), (3,), (3, 4), (3, 4, 5)], ids=str)
 def test_layer_has_two_groups_per_hidden_layer_and_one_for_the_output(hidden):
     network = Network((2, *hidden, 2))

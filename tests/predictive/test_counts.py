@@ -86,8 +86,8 @@ def test_ensemble_is_the_mixture(dispersions):
         assert_allclose(means[1][i, 0], p @ k - (p @ np.sqrt(k)) ** 2, rtol=0.01)
 
 
-@pytest.mark.parametrize("dispersion", [0.0, 0.1, 0.4, 2.0])
-@pytest.mark.parametrize("typical", [20.0, 100.0, 1000.0])
+@pytest.mark.parametrize("dispersion", [0.0, 0.4])
+@pytest.mark.parametrize("typical", [20.0, 1000.0])
 @pytest.mark.parametrize("spread", [0.0, 0.03])  # of log rates, by three networks
 def test_counts_of_any_size(dispersion, typical, spread):
     log_rates = np.log(typical) + spread * np.array([-1.0, 0.0, 1.0])

@@ -58,11 +58,4 @@ def _point(entry, order, n_levels):
     point = SimpleNamespace(**{key: np.array(value) for key, value in entry.items()})
     point.theta = point.weights[order]
     point.hyper = Hyperparameters(point.alpha, np.full(n_levels, point.beta, dtype=float))
-    point.gradient_data, point.gradient_total = (
-        gradient[order] for gradient in (point.gradient_data, point.gradient_total)
-    )
-    lower = np.zeros((len(order), len(order)))
-    lower[np.tril_indices(len(order))] = point.hessian_data_lower
-    point.hessian_data = (lower + np.tril(lower, -1).T)[np.ix_(order, order)]
-    point.hessian_total_diagonal = point.hessian_total_diagonal[order]
     return point

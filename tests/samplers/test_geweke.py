@@ -18,7 +18,7 @@ def assert_prior(*args, **options):
     assert np.max(np.abs(geweke_scores(*args, **options))) < 4.0
 
 
-@pytest.mark.parametrize("name", LAWS[::4])
+@pytest.mark.parametrize("name", LAWS[1::7])
 def test_joint_distribution_in_short(name):
     assert_prior(name, 150, 15, seed=1, **ALL)
 

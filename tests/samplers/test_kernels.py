@@ -137,29 +137,6 @@ KINDS = {
 SLOW = {"random walk": 3000}  # transitions
 
 
-@pytest.mark.parametrize("persistence", [0.0, 0.8], ids=str)
-@pytest.mark.parametrize(("step_size", "n_steps"), [(1.4, 1), (0.9, 8)], ids=str)
-def test_energy_errors_in_equilibrium(step_size, n_steps, persistence):
-    # volume is preserved, hence E[exp(-dH)] = 1 (Duane et al. 1987; Creutz 1988)
-    energy, m = Gaussian.correlated(5, 4.0), 20_000
-    rng = np.random.default_rng(0)
-    phase = start(energy, energy.draw(m, rng))
-    phase = phase._replace(momentum=rng.standard_normal((m, 5)))
-    metric = Metric(np.tile(energy.factor, (m, 1, 1)))
-    noise = RandomNumbers(rng.standard_normal((m, 5)), rng.random(m))
-    args = np.full(m, step_size), np.full(m, n_steps), metric, persistence
-    end, info = transition(energy, phase, noise, *args)
-    weight = np.exp(-info.error)
-    assert np.std(info.error) > 0.2
-    assert abs(np.mean(weight) - 1.0) < 4.0 * np.std(weight) / np.sqrt(m)
-    # and the distribution is still the same, the momenta included
-    for x, covariance in [(end.position, energy.covariance), (end.momentum, np.eye(5))]:
-        products = x[:, :, None] * x[:, None, :]
-        error = np.std(products, axis=0) / np.sqrt(m)
-        assert np.all(np.abs(np.mean(products, axis=0) - covariance) < 4.0 * error)
-        assert np.all(np.abs(np.mean(x, axis=0)) < 4.0 * np.std(x, axis=0) / np.sqrt(m))
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_moments(kind):
     plan, m = KINDS[kind], 40

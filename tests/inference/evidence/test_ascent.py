@@ -167,16 +167,6 @@ def test_gamma_hyperpriors_add_their_density(exact):
     assert there.value > found.value
 
 
-@pytest.mark.parametrize("name", ["one output", "two outputs"])
-def test_ascent_of_a_network(name):
-    posterior, search = make(name, (3,))
-    search, settled = ascended(posterior, search, max_iter=100)
-    assert settled
-    there = derivatives_at(posterior, search, exact=False)
-    left = 0.5 * np.sum(there.gradient**2 / np.diag(there.curvature))  # nats still to gain
-    assert left < 1e-4
-
-
 def polish(posterior, search):
     """After the ascent with Gauss-Newton curvature, and after that with the exact one."""
     search, _ = ascended(posterior, search)
@@ -185,9 +175,8 @@ def polish(posterior, search):
 
 
 @pytest.mark.parametrize("name", ["one output", "two outputs", "bernoulli"])
-@pytest.mark.parametrize("seed", range(3))
-def test_polish_never_lowers_the_evidence(name, seed):
-    posterior, search = make(name, (2,), seed=seed)
+def test_polish_never_lowers_the_evidence(name):
+    posterior, search = make(name, (2,))
     start, polished = polish(posterior, search)
     assert log_evidence(posterior, polished) >= log_evidence(posterior, start) - 1e-8
     if polished is not start:  # and keeps clear of singular Hessians

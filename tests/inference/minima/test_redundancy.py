@@ -153,10 +153,9 @@ def scrambled(network, theta, rng):
 
 
 @each_network
-@pytest.mark.parametrize("activation", ["tanh", "logistic", "relu"])
-@pytest.mark.parametrize("seed", range(2))
-def test_align_undoes_symmetries(hidden, activation, seed):
-    rng = np.random.default_rng(seed)
+@pytest.mark.parametrize("activation", ["tanh", "relu"])
+def test_align_undoes_symmetries(hidden, activation):
+    rng = np.random.default_rng(0)
     posterior, theta = make(hidden, activation)
     network = posterior.network
     other = scrambled(network, theta, rng)

@@ -80,22 +80,6 @@ def test_slope_of_the_evidence_of_linear_means(n_outputs):
     assert_near(slopes(posterior, h, 2.0, theta).ravel(), expected, 1e-7)
 
 
-def with_theta(posterior, h, theta):
-    own, level = with_rows(posterior, h)
-    return own, theta, Hyperparameters(np.ones(len(posterior.groups.names)), np.exp(level))
-
-
-def test_degrees_of_freedom_add_up():
-    posterior = make_problem(30).posed((2,)).posterior
-    theta = np.random.default_rng(0).standard_normal(posterior.network.n_weights)
-    own, theta, hyper = with_theta(posterior, 4.0 - posterior.X, theta)
-    gamma = targets_of_noise(own, theta, hyper).factors
-    A = own.hessian(theta, hyper, exact=False)
-    S = np.linalg.inv(A)
-    total = len(theta) - np.sum(own.groups.expand(hyper.alpha) * np.diag(S))
-    assert np.sum(1.0 - gamma) == pytest.approx(total, rel=1e-9)  # sum_m (1 - gamma_m) = gamma
-
-
 def test_isolated_point_does_not_collapse_its_noise():
     """An output weight of its own fits one point exactly, yet its noise level stays finite."""
     rng = np.random.default_rng(0)

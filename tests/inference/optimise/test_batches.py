@@ -9,7 +9,7 @@ from scipy import stats
 from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor
 from skbayesnn.inference import Limits, Problem, Trouble, own_posterior
 from skbayesnn.inference._evidence_fit import seeds_of, with_affordable_noise_network
-from skbayesnn.inference.choice._growth import Candidate, HeldOut, best_of, grown
+from skbayesnn.inference.choice._growth import HeldOut, best_of
 from skbayesnn.inference.minima._search import find_minima
 from skbayesnn.inference.minima._training import EARLY, LEAST
 from skbayesnn.posterior import Categorical, Gaussian
@@ -90,19 +90,6 @@ class TestHeldOut:
         assert kept.limits.many_rows(problem.likelihood, *kept.X.shape, 3)
         own, all_rows = kept.limits.batch_rows, problem.limits.batch_rows
         assert (len(kept.X) >= own) == (n >= all_rows)
-
-    def test_growth_finds_a_network_that_is_large_enough(self):
-        rng = np.random.default_rng(0)
-        X = rng.uniform(-2, 2, (1500, 1))
-        y = np.sin(6 * X) + 0.1 * rng.standard_normal((1500, 1))
-        limits = Limits(batch_rows=100)
-        problem = Problem(X, y, np.ones(1500), Gaussian.per_output(1), limits=limits)
-        held = HeldOut.of(problem)
-        path, tried = grown(held.kept, seeds_of(0, "some", 1), held=held)
-        assert [c.hidden_layer_sizes for c in path[:4]] == [(), (4,), (8,), (16,)]
-        assert all(isinstance(c, Candidate) and np.isnan(c.log_evidence) for c in path)
-        assert best_of(path).held_out_log_density > path[0].held_out_log_density + 1.0
-        assert set(tried) == {c.hidden_layer_sizes for c in path}
 
     def test_training_ends_where_held_out_rows_are_fitted_best(self):
         rng = np.random.default_rng(0)

@@ -91,20 +91,6 @@ def test_first_steps_are_those_of_numpy(kind, hidden, name):
         assert_same_searches(*found, tol)
 
 
-@each_kind
-@pytest.mark.parametrize("name", ["exact", "gauss_newton"])
-def test_both_end_at_the_same_minimum(kind, name):
-    posterior, theta, hyper = problem(kind, (3,))
-    theta = after_steps(without_core(posterior), theta, hyper, "exact", 200).point.theta
-    theta = theta + 1e-3 * np.sin(np.arange(len(theta)))
-    found = [
-        after_steps(which, theta, hyper, name, 200)
-        for which in (posterior, without_core(posterior))
-    ]
-    assert all(search.converged for search in found)
-    np.testing.assert_allclose(found[0].point.theta, found[1].point.theta, atol=1e-5)
-
-
 def test_the_loop_is_used():  # or everything above compares NumPy with itself
     posterior, theta, hyper = problem("gaussian", (3,))
     for name in ("reestimation", "exact", "gauss_newton"):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from skbayesnn import EvidenceMLPRegressor, Noise
+from skbayesnn import EvidenceMLPRegressor
 from skbayesnn.inference import Limits
 from skbayesnn.inference.sampling._wide import (
     RATIO_SD,
@@ -132,20 +132,6 @@ def test_rotations_keep_the_prior(path):
 )
 def test_least_width(likelihood, hidden, wide):
     assert is_wide(make_problem(likelihood, hidden, n=6)[0], Limits()) == wide
-
-
-def test_exact_rows_are_interpolated_with_sensible_error_bars():
-    rng = np.random.default_rng(0)
-    X, grid = rng.uniform(size=(20, 2)), rng.uniform(size=(200, 2))
-
-    def function(X):
-        return np.sin(4 * X[:, 0]) + X[:, 1] ** 2
-
-    noise = Noise("constant", hyperprior=LogUniform(1e-3, 0.01))
-    model = EvidenceMLPRegressor((64,), noise=noise, random_state=0).fit(X, function(X))
-    error = model.predict(grid) - function(grid)
-    assert model.score(grid, function(grid)) > 0.98
-    assert np.median(abs(error) / model.predict_std(grid, "epistemic")) < 2.0
 
 
 def test_noise_is_inferred():
