@@ -9,6 +9,7 @@ import numpy as np
 from skbayesnn.inference.choice._noise_choice import p_values
 from skbayesnn.inference.minima._training import trained_starts
 from skbayesnn.inference.noise._noise_models import NOISE_MODELS
+from skbayesnn.inference.noise._student_t_noise import DECISIVE
 from skbayesnn.inference.sampling._population import (
     pilot_population,
     sample_after,
@@ -273,8 +274,15 @@ class WideTrial(Trial):
 
 def trial_of(problem, noise, hidden_layer_sizes, seed, by_stacking=True, without_noise=False):
     """Make the `Trial` of a model; ``without_noise`` fixes noise levels at their lower bounds."""
-    posed = NOISE_MODELS[noise].pose(problem.posed(hidden_layer_sizes))
+    model = NOISE_MODELS[noise]
+    posed = model.pose(problem.posed(hidden_layer_sizes))
     if without_noise:
         posed = posed._replace(settings=posed.settings.without_noise())
     wide = noise == "constant" and is_wide(posed.posterior, problem.limits)
-    return (WideTrial if wide else Trial)(problem, noise, posed, seed, by_stacking)
+    trial = (WideTrial if wide else Trial)(problem, noise, posed, seed, by_stacking)
+    robust = model.for_outliers(posed)
+    if robust is not None:
+        other = Trial(problem, noise, robust, seed, by_stacking)
+        if other.highest_by_training > trial.highest_by_training + DECISIVE:
+            return other
+    return trial

@@ -365,7 +365,8 @@ def test_inputs_whose_squares_are_lost_in_rounding(monkeypatch, limits, precisio
 
 
 @pytest.mark.parametrize("task", TASKS)
-def test_rows_of_huge_weight(task):
+def test_rows_of_huge_weight(monkeypatch, task):
+    set_limits(monkeypatch, dual_targets=0)
     X, y = make_rows(task, 10)
     with pytest.warns(UserWarning, match="adds up"):
         model = make_model(task, "constant", (16,)).fit(X, y, np.full(10, 1e9))

@@ -133,6 +133,8 @@ def test_dual_form_is_the_dense_one():
     X = rng.standard_normal((4, 9))
     y = (X[:, :1] > 0).astype(float)
     case = at_minimum(X, y, 0.1)
+    limits = case.settings.limits._replace(dual_targets=0)
+    case = case._replace(settings=case.settings._replace(limits=limits))
     dual = closest_gaussian(*case)
     assert isinstance(dual.precision, DualPrecision)
     twice = case.posterior.of_rows(np.tile(np.arange(4), 2))

@@ -34,6 +34,10 @@ class ConstantNoise:
         """
         return find_minima(*posed, (), previous, workers=workers)
 
+    def for_outliers(self, posed):
+        """Pose the model so that outliers have little influence; ``None`` if it cannot be."""
+        return None
+
     def continues(self, problem, posed, old):
         """Return True if a minimum of an earlier fit has this noise and a compatible network."""
         same = type(old.likelihood) is type(posed.posterior.likelihood) and old.noise is None

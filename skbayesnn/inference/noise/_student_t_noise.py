@@ -11,7 +11,13 @@ from scipy.special import logsumexp
 from skbayesnn.inference.curvature._method import Method
 from skbayesnn.inference.evidence._evidence import EvidenceTerms, integrated
 from skbayesnn.inference.minima._minimum import OF_SIZE, polish
-from skbayesnn.inference.minima._search import ALONE, distinct, own_posterior, trained_further
+from skbayesnn.inference.minima._search import (
+    ALONE,
+    distinct,
+    find_minima,
+    own_posterior,
+    trained_further,
+)
 from skbayesnn.inference.noise._constant_noise import ConstantNoise
 from skbayesnn.inference.optimise._reestimation import noise_precisions
 from skbayesnn.posterior import (
@@ -22,10 +28,13 @@ from skbayesnn.posterior import (
 )
 
 MOST_REESTIMATIONS, SETTLED = 50, 1e-3  # of noise levels; change of their logarithms at the end
+# nats by which training with `FOR_OUTLIERS` must be better, as predictions have no finite variance
+DECISIVE = 10.0
+RANDOM_STARTS = 2  # of training with `FOR_OUTLIERS`: minima under constant noise follow outliers
 IMPROBABLE = 10.0  # nats below the best at which minima with Student-t noise are dropped
 DEGREES_OF_FREEDOM = (2.5, 5.0, 10.0, 20.0, 40.0)  # of equal prior probability
 FIRST = 5.0  # value used in training
-FOR_OUTLIERS = 1.0  # value used in training where gross outliers were found
+FOR_OUTLIERS = 1.0  # value used in training with outliers, which then have little influence
 OUT_OF_REACH = 6.0  # nats below the best evidence at which the search in a direction ends
 
 
@@ -59,10 +68,33 @@ class StudentTNoise(ConstantNoise):
 
     def search(self, problem, posed, previous, workers=ALONE):
         """Search for minima, see `ConstantNoise.search`, and optimise degrees of freedom."""
-        minima = super().search(problem, posed, previous, workers)
+        minima = self._minima(posed, (), previous, workers)
+        robust = self.for_outliers(posed)
+        # with many rows, where training stops early, outliers lead it astray less often
+        if robust is not None and not Method.choose(*posed).early:
+            seeds = np.random.SeedSequence(0).spawn(RANDOM_STARTS)
+            others = self._minima(robust, seeds, (), workers)
+            if others and others[0].log_evidence > minima[0].log_evidence + DECISIVE:
+                return others
+        return minima
+
+    def _minima(self, posed, seeds, previous, workers):
+        """Distinct minima from random starts and from given minima, best first."""
+        minima = find_minima(*posed, seeds, previous, workers=workers)
         # an improbable minimum that enters mixtures by its wide tails would spoil means and levels
         minima = [m for m in minima if not m.log_evidence < minima[0].log_evidence - IMPROBABLE]
         return distinct(workers.run(_over_degrees_of_freedom, [(posed, m) for m in minima]))
+
+    def for_outliers(self, posed):
+        """Pose the model so that outliers have little influence; ``None`` if noise levels are given.
+
+        Given levels are standard deviations, which `FOR_OUTLIERS` degrees of freedom do not have.
+        """
+        likelihood = posed.posterior.likelihood
+        if likelihood.bends or not np.all(posed.settings.free.beta):
+            return None
+        likelihood = replace(likelihood, degrees_of_freedom=FOR_OUTLIERS)
+        return posed._replace(posterior=replace(posed.posterior, likelihood=likelihood))
 
     def joint(self, problem, posed, integrate_outputs):
         """Joint posterior, see `ConstantNoise.joint`, with degrees of freedom."""
