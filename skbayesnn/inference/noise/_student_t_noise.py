@@ -86,7 +86,7 @@ class StudentTNoise(ConstantNoise):
         return distinct(workers.run(_over_degrees_of_freedom, [(posed, m) for m in minima]))
 
     def for_outliers(self, posed):
-        """Pose the model so that outliers have little influence; ``None`` if noise levels are given.
+        """Pose the model so that outliers have little influence; ``None`` for given noise levels.
 
         Given levels are standard deviations, which `FOR_OUTLIERS` degrees of freedom do not have.
         """
