@@ -74,15 +74,14 @@ class StudentTNoise(ConstantNoise):
         if robust is not None and not Method.choose(*posed).early:
             seeds = np.random.SeedSequence(0).spawn(RANDOM_STARTS)
             others = self._minima(robust, seeds, (), workers)
+            others = [m for m in others if m.likelihood.degrees_of_freedom == FOR_OUTLIERS]
             if others and others[0].log_evidence > minima[0].log_evidence + DECISIVE:
-                return others
+                minima = _probable(distinct([*others, *minima]))
         return minima
 
     def _minima(self, posed, seeds, previous, workers):
         """Distinct minima from random starts and from given minima, best first."""
-        minima = find_minima(*posed, seeds, previous, workers=workers)
-        # an improbable minimum that enters mixtures by its wide tails would spoil means and levels
-        minima = [m for m in minima if not m.log_evidence < minima[0].log_evidence - IMPROBABLE]
+        minima = _probable(find_minima(*posed, seeds, previous, workers=workers))
         return distinct(workers.run(_over_degrees_of_freedom, [(posed, m) for m in minima]))
 
     def for_outliers(self, posed):
@@ -103,6 +102,11 @@ class StudentTNoise(ConstantNoise):
         return StudentTJoint(
             plain.posterior, plain.free, plain.fixed, plain.information, integrate_outputs, grid
         )
+
+
+def _probable(minima):
+    """Drop improbable minima, whose wide tails would give them a share and spoil the means."""
+    return [m for m in minima if not m.log_evidence < minima[0].log_evidence - IMPROBABLE]
 
 
 def _over_degrees_of_freedom(posed, minimum):
