@@ -127,16 +127,22 @@ def test_signal_is_found(noise, n, share):
     assert model.evidence_report_.predictions.share > 0.9
 
 
-@pytest.mark.parametrize(
-    "kind", [EvidenceMLPRegressor, pytest.param(HMCMLPRegressor, marks=pytest.mark.slow)]
-)
-def test_signal_among_moderate_outliers(kind):
+def test_signal_among_moderate_outliers():
     """Outliers that the targets alone do not tell: training with little influence finds them."""
     X, y, _ = make_rows(100, 0.3, 10.0, seed=2)
     assert len(found(X, y)) == 0
-    model = kind((4,), noise="student_t", measure_evidence=False, random_state=0).fit(X, y)
+    options = {"noise": "student_t", "measure_evidence": False, "random_state": 0}
+    model = EvidenceMLPRegressor((4,), **options).fit(X, y)
     assert error(model) < 0.05
     assert model.degrees_of_freedom_ == 1.0
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("as_users_fit")
+def test_a_sampler_among_moderate_outliers():
+    X, y, _ = make_rows(100, 0.3, 10.0, seed=2)
+    model = HMCMLPRegressor((4,), noise="student_t", n_draws=100, random_state=0).fit(X, y)
+    assert error(model) < 0.05
 
 
 def test_a_code_for_missing_values_is_named():

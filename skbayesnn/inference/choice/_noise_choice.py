@@ -77,7 +77,11 @@ def search_under_noise(noise, fit, previous, workers):
     model = NOISE_MODELS[noise]
     posed = model.pose(fit.posed)
     starts = [*continuing(noise, fit.problem, posed, previous), *fit.minima[:NOISE_MINIMA]]
-    return posed, model.search(fit.problem, posed, starts, workers)
+    minima = model.search(fit.problem, posed, starts, workers)
+    robust = model.for_outliers(posed)
+    if robust is not None and minima and minima[0].likelihood.bends:
+        posed = robust
+    return posed, minima
 
 
 def continuing(noise, problem, posed, previous):

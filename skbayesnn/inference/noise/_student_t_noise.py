@@ -23,6 +23,7 @@ from skbayesnn.inference.optimise._reestimation import noise_precisions
 from skbayesnn.posterior import (
     CensoredGaussian,
     CensoredStudentT,
+    LogUniform,
     StudentT,
     StudentTJoint,
 )
@@ -88,9 +89,12 @@ class StudentTNoise(ConstantNoise):
         """Pose the model so that outliers have little influence; ``None`` for given noise levels.
 
         Given levels are standard deviations, which `FOR_OUTLIERS` degrees of freedom do not have.
+        Levels have an upper bound where values are common or targets span decades: the largest of
+        such targets are no outliers.
         """
-        likelihood = posed.posterior.likelihood
-        if likelihood.bends or not np.all(posed.settings.free.beta):
+        likelihood, free = posed.posterior.likelihood, posed.settings.free
+        bounded = np.any(free.beta_prior.low > -2.0 * np.log(LogUniform().upper))
+        if likelihood.bends or bounded or not np.all(free.beta):
             return None
         likelihood = replace(likelihood, degrees_of_freedom=FOR_OUTLIERS)
         return posed._replace(posterior=replace(posed.posterior, likelihood=likelihood))
