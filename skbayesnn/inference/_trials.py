@@ -6,10 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skbayesnn.inference.choice._noise_choice import p_values
+from skbayesnn.inference.choice._noise_choice import DECISIVE, p_values
 from skbayesnn.inference.minima._training import trained_starts
 from skbayesnn.inference.noise._noise_models import NOISE_MODELS
-from skbayesnn.inference.noise._student_t_noise import DECISIVE
 from skbayesnn.inference.sampling._population import (
     pilot_population,
     sample_after,

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from joblib import delayed
-from numpy.ma import MaskedArray
 from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
-from sklearn.exceptions import ConvergenceWarning, FitFailedWarning
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
@@ -34,14 +32,20 @@ from skbayesnn.estimators._evidence import EvidenceMLP
 from skbayesnn.estimators._pipeline import final_step
 from skbayesnn.estimators.inputs._parameters import check
 from skbayesnn.inference import Deadline, Progress, in_order
-from skbayesnn.model_selection._comparison import describe, posterior_probabilities
+from skbayesnn.model_selection._candidates import (
+    FIRST_NOISE,
+    Fit,
+    fit_candidate,
+    has_automatic_noise,
+    indices_to_refit,
+    report_failures,
+    results_table,
+    simplest_of_best,
+)
 from skbayesnn.predictive import combination_weights
 
 AVERAGING = ("best", "evidence", "equal", "stacking", "tempered")
 BY_DENSITIES = ("stacking", "tempered")  # need leave-one-out densities, which samplers do not have
-FIRST_NOISE = "constant"  # in place of "auto"
-REFIT_WITHIN = 10.0  # nats below the best under constant noise, with which others are refitted
-SHORTEST = 1e-3  # seconds: max_time must be positive
 
 
 @documented()
@@ -329,125 +333,3 @@ class EvidenceSearch(LinkToSite, Delegating, MetaEstimatorMixin, BaseEstimator):
     predict_log_proba = delegated(EvidenceMLPClassifier.predict_log_proba)
     decision_function = delegated(EvidenceMLPClassifier.decision_function)
     score = delegated(EvidenceMLPRegressor.score)
-
-
-class Fit(NamedTuple):
-    """Outcome of a candidate: the model, or the error of its fit, or neither if not tried."""
-
-    model: Any = None
-    seconds: float = 0.0
-    error: Exception | None = None
-
-    @property
-    def timed_out(self):
-        """True if the candidate was not fitted because the time had passed."""
-        return self.model is None and self.error is None
-
-    def __str__(self):
-        """Format the progress line."""
-        outcome = "not tried" if self.timed_out else f"failed: {self.error}"
-        if self.model is not None:
-            row = describe(self.model)
-            outcome = f"log evidence {row['log_evidence']:.2f}, {row['verdict']}"
-        return f"{outcome} ({self.seconds:.1f} s)"
-
-
-def has_automatic_noise(model):
-    """Return True for an evidence estimator with ``noise="auto"``."""
-    given = getattr(final_step(model), "noise", None)
-    return isinstance(final_step(model), EvidenceMLP) and isinstance(given, str) and given == "auto"
-
-
-def indices_to_refit(fits):
-    """Select candidates that could win after their first fit, the best one first."""
-    models = [None if fit.model is None else final_step(fit.model) for fit in fits]
-    log_evidences = [m.log_evidence_ if isinstance(m, EvidenceMLP) else np.nan for m in models]
-    near = np.flatnonzero(log_evidences >= np.fmax.reduce(log_evidences) - REFIT_WITHIN)
-    return sorted(map(int, near), key=lambda i: -log_evidences[i])
-
-
-def fit_candidate(model, X, y, fit_params, deadline, is_first, noise):
-    """Fit one candidate.
-
-    Candidates other than the first are not begun after the deadline. During the fit a given
-    ``noise`` replaces ``"auto"``, and ``max_time``, if there is one, is at most the time left.
-    """
-    start, error, last = time.perf_counter(), None, final_step(model)
-    if deadline.passed and not is_first:
-        return Fit()
-    values = {"noise": noise} if noise is not None and has_automatic_noise(model) else {}
-    if hasattr(last, "max_time") and np.isfinite(deadline.at):
-        left = max(deadline.left, SHORTEST)
-        values["max_time"] = left if last.max_time is None else min(last.max_time, left)
-    own = {name: getattr(last, name) for name in values}
-    vars(last).update(values)
-    try:
-        model.fit(X, y, **fit_params)
-    except Exception as failure:
-        model, error = None, failure
-    vars(last).update(own)
-    return Fit(model, time.perf_counter() - start, error)
-
-
-def report_failures(fits):
-    """Raise if every fit failed, warn if some did."""
-    errors = [fit.error for fit in fits if fit.error is not None]
-    if errors and all(fit.model is None for fit in fits):
-        errors[0].add_note(f"All {len(fits)} candidates failed; this is the first one's error.")
-        raise errors[0]
-    if errors:
-        texts = sorted({f"{type(error).__name__}: {error}" for error in errors})
-        warnings.warn(
-            f"{len(errors)} of {len(fits)} candidates failed and have no evidence: "
-            + "; ".join(texts),
-            FitFailedWarning,
-            stacklevel=3,
-        )
-
-
-def results_table(params, fits):
-    """Make the columns of ``results_``."""
-    n = len(params)
-    table = {"params": params}
-    for name in sorted({name for p in params for name in p}):
-        column = MaskedArray(np.empty(n, dtype=object), mask=True)
-        for i, p in enumerate(params):
-            if name in p:
-                column[i] = p[name]
-        table[f"param_{name}"] = column
-    rows = [_row(fit) for fit in fits]
-    names = dict.fromkeys(name for row in rows for name in row)
-    for name in names:
-        table[name] = np.array([row.get(name, np.nan) for row in rows])
-    evidences = table["log_evidence"]
-    table["posterior_probability"] = posterior_probabilities(evidences)
-    ranks = np.empty(n, dtype=int)
-    ranks[np.argsort(-evidences, kind="stable")] = np.arange(1, n + 1)
-    table["rank_log_evidence"] = ranks
-    return table
-
-
-def simplest_of_best(table):
-    """Index of the candidate of highest evidence; of those within its error, the smallest.
-
-    Two log evidences agree if they differ by less than one standard error of their difference.
-    """
-    evidences, errors = table["log_evidence"], np.nan_to_num(table["log_evidence_std"])
-    best = int(np.nanargmax(evidences))
-    agree = evidences >= evidences[best] - np.hypot(errors, errors[best])
-    sizes = np.where(agree, np.nan_to_num(table["n_weights"], nan=np.inf), np.inf)
-    smallest = np.flatnonzero(agree & (sizes == sizes.min()))
-    return int(smallest[np.argmax(evidences[smallest])])
-
-
-def _row(fit):
-    """Make the row of ``results_`` of one candidate."""
-    if fit.model is None:
-        verdict = "not tried: max_time had passed before this candidate was begun"
-        if not fit.timed_out:
-            verdict = f"failed: {type(fit.error).__name__}: {fit.error}"
-        return {"fit_time": fit.seconds, "verdict": verdict}
-    row = {"fit_time": fit.seconds, **describe(fit.model)}
-    report = getattr(final_step(fit.model), "evidence_report_", None)
-    terms = {} if report is None else vars(report.minima[0].terms)
-    return row | {f"term_{name}": value for name, value in terms.items()}

@@ -186,6 +186,7 @@ def test_populations_that_miss_what_training_finds_are_rejected(monkeypatch, nat
 
 
 def test_narrow_modes_are_found():
+    """In one of five seeds (0) a population is six nats low, with an error of 0.4 nats."""
     rng = np.random.default_rng(0)
     X = rng.uniform(-2, 2, (60, 3))
     y = np.sin(2 * X[:, 0]) + 0.3 * rng.standard_normal(60)

@@ -15,6 +15,9 @@ from skbayesnn.inference.noise._noise_models import NOISE_MODELS
 SIGNIFICANT = 0.01  # p value below which residuals contradict constant Gaussian noise
 FEW_ROWS = 2000  # rows beyond which the threshold of tests falls in proportion to their inverse
 CLEARLY = 1.0  # nats by which another noise model must exceed the evidence of constant noise
+# nats by which a fit must be better that outliers influence little, as its noise has no variance
+DECISIVE = 10.0
+RANDOM_STARTS = 2  # of such fits: minima under constant noise follow the outliers
 CLOSELY_FITTED = 0.01  # least residual degrees of freedom of a row; below, rounding dominates
 
 
@@ -79,8 +82,14 @@ def search_under_noise(noise, fit, previous, workers):
     starts = [*continuing(noise, fit.problem, posed, previous), *fit.minima[:NOISE_MINIMA]]
     minima = model.search(fit.problem, posed, starts, workers)
     robust = model.for_outliers(posed)
-    if robust is not None and minima and minima[0].likelihood.bends:
-        posed = robust
+    # with many rows, where training stops early, outliers lead it astray less often
+    if robust is None or Method.choose(*posed).early or fit.problem.deadline.passed:
+        return posed, minima
+    seeds = np.random.SeedSequence(0).spawn(RANDOM_STARTS)
+    others = model.search(fit.problem, robust, find_minima(*robust, seeds), workers)
+    others = [m for m in others if m.likelihood.bends]
+    if others and others[0].log_evidence > minima[0].log_evidence + DECISIVE:
+        return robust, others
     return posed, minima
 
 

@@ -11,13 +11,7 @@ from scipy.special import logsumexp
 from skbayesnn.inference.curvature._method import Method
 from skbayesnn.inference.evidence._evidence import EvidenceTerms, integrated
 from skbayesnn.inference.minima._minimum import OF_SIZE, polish
-from skbayesnn.inference.minima._search import (
-    ALONE,
-    distinct,
-    find_minima,
-    own_posterior,
-    trained_further,
-)
+from skbayesnn.inference.minima._search import ALONE, distinct, own_posterior, trained_further
 from skbayesnn.inference.noise._constant_noise import ConstantNoise
 from skbayesnn.inference.optimise._reestimation import noise_precisions
 from skbayesnn.posterior import (
@@ -29,9 +23,6 @@ from skbayesnn.posterior import (
 )
 
 MOST_REESTIMATIONS, SETTLED = 50, 1e-3  # of noise levels; change of their logarithms at the end
-# nats by which training with `FOR_OUTLIERS` must be better, as predictions have no finite variance
-DECISIVE = 10.0
-RANDOM_STARTS = 2  # of training with `FOR_OUTLIERS`: minima under constant noise follow outliers
 IMPROBABLE = 10.0  # nats below the best at which minima with Student-t noise are dropped
 DEGREES_OF_FREEDOM = (2.5, 5.0, 10.0, 20.0, 40.0)  # of equal prior probability
 FIRST = 5.0  # value used in training
@@ -69,20 +60,9 @@ class StudentTNoise(ConstantNoise):
 
     def search(self, problem, posed, previous, workers=ALONE):
         """Search for minima, see `ConstantNoise.search`, and optimise degrees of freedom."""
-        minima = self._minima(posed, (), previous, workers)
-        robust = self.for_outliers(posed)
-        # with many rows, where training stops early, outliers lead it astray less often
-        if robust is not None and not Method.choose(*posed).early:
-            seeds = np.random.SeedSequence(0).spawn(RANDOM_STARTS)
-            others = self._minima(robust, seeds, (), workers)
-            others = [m for m in others if m.likelihood.degrees_of_freedom == FOR_OUTLIERS]
-            if others and others[0].log_evidence > minima[0].log_evidence + DECISIVE:
-                minima = _probable(distinct([*others, *minima]))
-        return minima
-
-    def _minima(self, posed, seeds, previous, workers):
-        """Distinct minima from random starts and from given minima, best first."""
-        minima = _probable(find_minima(*posed, seeds, previous, workers=workers))
+        minima = super().search(problem, posed, previous, workers)
+        # an improbable minimum that enters mixtures by its wide tails would spoil means and levels
+        minima = [m for m in minima if not m.log_evidence < minima[0].log_evidence - IMPROBABLE]
         return distinct(workers.run(_over_degrees_of_freedom, [(posed, m) for m in minima]))
 
     def for_outliers(self, posed):
@@ -106,11 +86,6 @@ class StudentTNoise(ConstantNoise):
         return StudentTJoint(
             plain.posterior, plain.free, plain.fixed, plain.information, integrate_outputs, grid
         )
-
-
-def _probable(minima):
-    """Drop improbable minima, whose wide tails would give them a share and spoil the means."""
-    return [m for m in minima if not m.log_evidence < minima[0].log_evidence - IMPROBABLE]
 
 
 def _over_degrees_of_freedom(posed, minimum):
