@@ -19,6 +19,7 @@ is diagonal.
 """
 
 from functools import lru_cache
+from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
@@ -35,16 +36,20 @@ def hessian(blocks, exact=True):
     is left out: the Gauss-Newton (outer product) approximation. A curvature of zeros leaves the
     second-order contraction alone.
     """
-    sums, matrix = {}, 0.0
+    matrix = None
     for trace, residual, curvature in blocks:
         network = trace.network
+        if matrix is None:
+            k = network.n_weights
+            matrix = np.zeros((*trace.outputs.shape[:-2], k, k))
         if network.n_outputs == 1:
-            part = _outer_products(trace, curvature.reshape(residual.shape))
-            matrix, curvature = np.add(matrix, part, out=part), None
+            matrix += _outer_products(trace, curvature.reshape(residual.shape))
+            curvature = None
         if exact or curvature is not None:
-            for key, value in _block_sums(trace, residual, curvature, exact):
-                sums[key] = sums[key] + value if key in sums else value
-    return _add_sums(network, sums, matrix) if sums else matrix
+            _add_rows(matrix, trace, residual, curvature, exact)
+    for upper, lower in combinations(reversed(network.slices), 2):
+        matrix[..., lower, upper] = np.swapaxes(matrix[..., upper, lower], -1, -2)
+    return matrix
 
 
 def hessian_width(network, exact=True):
@@ -119,10 +124,10 @@ class _Layers(NamedTuple):
         return cls(inputs, slopes, bends, weights, deltas)
 
 
-def _block_sums(trace, residual, curvature, exact):
-    """Yield ``((kind, m, l), sum over rows)`` for one block of rows.
+def _add_rows(matrix, trace, residual, curvature, exact):
+    """Add the sums over a block of rows to the blocks of every layer and those below it.
 
-    Without curvature the second-order contraction alone.
+    Without curvature they are those of the second-order contraction alone.
     """
     layers, top = _Layers.of(trace, residual, exact), len(trace.layers) - 1
     own = None  # C_mm, or its diagonal, from the output layer down
@@ -130,19 +135,21 @@ def _block_sums(trace, residual, curvature, exact):
         diagonal = curvature.ndim == residual.ndim
         own = _rows_last(curvature) if diagonal else np.moveaxis(curvature, -3, -1)
     for upper in range(top, -1, -1):
-        first_mixed = None
+        blocks = [_block(matrix, trace.network, upper, lower) for lower in range(upper + 1)]
+        mixed = None
         if own is not None:
-            kind = "diagonal" if _is_diagonal(layers, own) else "own"
-            yield (kind, upper, upper), _own_sum(layers, own, upper)
-            for lower, mixed in _mixed(layers, own, upper):
-                first_mixed = mixed if first_mixed is None else first_mixed
-                inputs, below = layers.inputs[upper], layers.inputs[lower]
-                z_pairs = inputs[..., None, :] * below[..., None, :, :]
-                yield ("mixed", upper, lower), _over_rows(_flat(mixed), _flat(z_pairs))
-        if exact and upper > 0:
-            yield from _path_sums(layers, upper)
+            _add_own(blocks[upper], layers.inputs[upper], own, _is_diagonal(layers, own))
+            mixed = _add_mixed(blocks, layers, own, upper)
         if upper > 0:
-            own = _next_own(layers, first_mixed, upper - 1)
+            if exact:
+                _add_paths(blocks, layers, upper)
+            own = _next_own(layers, mixed, upper - 1)
+
+
+def _block(matrix, network, upper, lower):
+    """View of the block of two layers, ``(..., b, j, a, i)``."""
+    block = matrix[..., network.slices[upper], network.slices[lower]]
+    return block.reshape(*matrix.shape[:-2], *network.shapes[upper], *network.shapes[lower])
 
 
 def _is_diagonal(layers, own):
@@ -150,19 +157,24 @@ def _is_diagonal(layers, own):
     return own.ndim == layers.weights[0].ndim
 
 
-def _own_sum(layers, own, layer):
-    """Sum over rows of ``C_ll`` pairs times input pairs, or ``(..., j * a, b)`` of a diagonal."""
-    inputs = layers.inputs[layer]
-    if _is_diagonal(layers, own):
-        return _over_rows(_flat(own[..., None, :] * inputs[..., None, :, :]), inputs)
-    first, second, _ = _triangle(own.shape[-2])
-    own = _flat(own).take(first * own.shape[-2] + second, axis=-2)
-    return _over_rows(own, _pairs(inputs, inputs))
+def _add_own(block, inputs, own, diagonal):
+    """Add sums of ``C_ll`` pairs times input pairs."""
+    if diagonal:  # units do not interact
+        square = _over_rows(_flat(own[..., None, :] * inputs[..., None, :, :]), inputs)
+        square = square.reshape(*square.shape[:-2], own.shape[-2], *[inputs.shape[-2]] * 2)
+        square = 0.5 * (square + np.swapaxes(square, -1, -2))  # symmetric to the last bit
+        units = np.arange(own.shape[-2])
+        block[..., units, :, units] += np.moveaxis(square, -3, 0)
+        return
+    first, second, of_units = _triangle(own.shape[-2])
+    pairs = _flat(own).take(first * own.shape[-2] + second, axis=-2)
+    square = _over_rows(pairs, _pairs(inputs, inputs)).take(_triangle(inputs.shape[-2])[2], axis=-1)
+    _add_pairs(block, square.take(of_units, axis=-3))
 
 
-def _mixed(layers, own, upper):
-    """Yield every layer ``l`` below and ``C_ml = (C_m,l+1 W_l+1^T) * phi'_l``."""
-    mixed = own
+def _add_mixed(blocks, layers, own, upper):
+    """Add sums of ``C_ml = (C_m,l+1 W_l+1^T) * phi'_l``, and return the one for ``l = m - 1``."""
+    mixed, adjacent = own, None
     for lower in range(upper - 1, -1, -1):
         weights, slope = layers.weights[lower + 1], layers.slopes[lower][..., None, :, :]
         if mixed is own and _is_diagonal(layers, own):
@@ -170,7 +182,12 @@ def _mixed(layers, own, upper):
         else:
             mixed = weights[..., None, :, :] @ mixed
         mixed *= slope
-        yield lower, mixed
+        adjacent = mixed if adjacent is None else adjacent
+        z_pairs = layers.inputs[upper][..., None, :] * layers.inputs[lower][..., None, :, :]
+        sums = _over_rows(_flat(mixed), _flat(z_pairs))
+        b, j, a, i = blocks[lower].shape[-4:]
+        _add_pairs(blocks[lower], sums.reshape(*sums.shape[:-2], j, i, b, a))
+    return adjacent
 
 
 def _next_own(layers, mixed, layer):
@@ -193,21 +210,27 @@ def _next_own(layers, mixed, layer):
     return own
 
 
-def _path_sums(layers, upper):
-    """Terms ``z_a (dz_b / da_i) delta_j`` between layer ``upper`` and every layer below it."""
+def _add_paths(blocks, layers, upper):
+    """Add terms ``z_a (dz_b / da_i) delta_j`` between layer ``upper`` and every layer below it."""
     delta, reach = layers.deltas[upper], None  # reach: dz_b / da_i as (..., b, i, n)
     for lower in range(upper - 1, -1, -1):
-        slope = layers.slopes[lower]
+        _, j, a, i = blocks[lower].shape[-4:]
+        slope, inputs = layers.slopes[lower], layers.inputs[lower]
         if lower == upper - 1:  # b = i: keep only this diagonal
-            path = slope[..., :, None, :] * delta[..., None, :, :]
-        else:
-            if reach is None:
-                above = layers.slopes[lower + 1]
-                reach = above[..., None, :] * np.eye(above.shape[-2])[..., None]
-            reach = layers.weights[lower + 1][..., None, :, :] @ reach
-            reach *= slope[..., None, :, :]
-            path = _flat(reach)[..., :, None, :] * delta[..., None, :, :]
-        yield ("path", upper, lower), _over_rows(_flat(path), layers.inputs[lower])
+            path = _flat(slope[..., :, None, :] * delta[..., None, :, :])
+            sums = _over_rows(path, inputs)
+            units, term = np.arange(i), sums.reshape(*sums.shape[:-2], i, j, a)
+            blocks[lower][..., units, :, :, units] += np.moveaxis(term, -3, 0)
+            continue
+        if reach is None:
+            above = layers.slopes[lower + 1]
+            reach = above[..., None, :] * np.eye(above.shape[-2])[..., None]
+        reach = layers.weights[lower + 1][..., None, :, :] @ reach
+        reach *= slope[..., None, :, :]
+        path = _flat(reach)[..., :, None, :] * delta[..., None, :, :]
+        sums, units = _over_rows(_flat(path), inputs), reach.shape[-3]  # without biases
+        term = sums.reshape(*sums.shape[:-2], units, i, j, a)
+        blocks[lower][..., :units, :, :, :] += np.moveaxis(term, (-4, -2, -1, -3), (-4, -3, -2, -1))
 
 
 def _outer_products(trace, curvature):
@@ -229,52 +252,6 @@ def _outer_products(trace, curvature):
     return matrix
 
 
-def _add_sums(network, sums, matrix):
-    """Scatter the sums over rows into the full matrix ``(..., k, k)``."""
-    if np.ndim(matrix) == 0:
-        lead = max((value.shape[:-2] for value in sums.values()), key=len)
-        matrix = np.zeros((*lead, network.n_weights, network.n_weights))
-    lead = matrix.shape[:-2]
-    for (kind, upper, lower), value in sums.items():
-        fan_in, fan_out = network.shapes[lower]
-        view = matrix[..., network.slices[upper], network.slices[lower]]
-        view = view.reshape(*lead, *network.shapes[upper], fan_in, fan_out)  # b, j, a, i
-        if kind == "diagonal":  # units do not interact
-            units = np.arange(fan_out)
-            square = value.reshape(*lead, fan_out, fan_in, fan_in)
-            square = 0.5 * (square + np.swapaxes(square, -1, -2))  # symmetric to the last bit
-            view[..., units, :, units] += np.moveaxis(square, -3, 0)
-            continue
-        if kind == "own":
-            square = value.take(_triangle(fan_in)[2], axis=-1)  # (..., pairs of units, a, b)
-            _add_pairs(view, square.take(_triangle(fan_out)[2], axis=-3))
-            continue
-        mirror = matrix[..., network.slices[lower], network.slices[upper]]
-        mirror = mirror.reshape(*lead, fan_in, fan_out, *network.shapes[upper])
-        mirror = np.moveaxis(mirror, (-2, -1), (-4, -3))
-        for block in (view, mirror):
-            if kind == "mixed":
-                b, j, a, i = block.shape[-4:]
-                _add_pairs(block, value.reshape(*lead, j, i, b, a))
-            else:
-                _add_paths(block, value, upper == lower + 1)
-    return matrix
-
-
 def _add_pairs(block, sums):
     """Add ``(..., j, i, b, a)`` to ``block`` of shape ``(..., b, j, a, i)``."""
     block += np.moveaxis(sums, (-2, -4, -1, -3), (-4, -3, -2, -1))
-
-
-def _add_paths(block, paths, adjacent):
-    """Add ``z_a (dz_b / da_i) delta_j`` to ``block`` of shape ``(..., b, j, a, i)``."""
-    _, fan_out_above, fan_in, fan_out = block.shape[-4:]
-    lead = block.shape[:-4]
-    if adjacent:  # paths: (..., i * j, a), to be added where b = i
-        term = paths.reshape(*lead, fan_out, fan_out_above, fan_in)
-        units = np.arange(fan_out)
-        block[..., units, :, :, units] += np.moveaxis(term, -3, 0)
-    else:  # paths: (..., b * i * j, a)
-        term = paths.reshape(*lead, -1, fan_out, fan_out_above, fan_in)
-        units = term.shape[-4]  # without biases
-        block[..., :units, :, :, :] += np.moveaxis(term, (-4, -2, -1, -3), (-4, -3, -2, -1))

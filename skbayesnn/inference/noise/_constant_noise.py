@@ -3,12 +3,8 @@
 import numpy as np
 
 from skbayesnn.inference.minima._search import ALONE, find_minima, fits
-from skbayesnn.posterior import (
-    Hyperparameters,
-    JointPosterior,
-    MeasuredGaussian,
-    MeasuredJoint,
-)
+from skbayesnn.network import forward, jacobian, row_blocks
+from skbayesnn.posterior import Hyperparameters, JointPosterior, MeasuredGaussian, MeasuredJoint
 
 NOISE_MINIMA = 3  # modes under constant noise that start searches under other noise models
 
@@ -77,6 +73,15 @@ def stacked(starts):
     """Stack weights and hyperparameters of several networks along a leading axis."""
     hyper = zip(*(start.hyper for start in starts), strict=True)
     return np.stack([start.theta for start in starts]), Hyperparameters(*map(np.stack, hyper))
+
+
+def residuals_and_covariances(posterior, theta, precision):
+    """Residuals ``(n, n_outputs)``, and covariances of the outputs of rows under a `Precision`."""
+    parts, width = [], posterior.network.n_outputs * posterior.network.n_weights
+    for rows in row_blocks(len(posterior.X), width):
+        trace = forward(posterior.network, theta, posterior.X[rows], order=1)
+        parts.append((trace.outputs - posterior.y[rows], precision.project(jacobian(trace))))
+    return tuple(np.concatenate(some) for some in zip(*parts, strict=True))
 
 
 def information_of_data(posterior, settings, n_sampled, theta, hyper):

@@ -15,8 +15,12 @@ from skbayesnn.inference.curvature._method import Method
 from skbayesnn.inference.evidence._evidence import integrated
 from skbayesnn.inference.minima._minimum import polish
 from skbayesnn.inference.minima._search import ALONE, distinct, own_posterior, trained_further
-from skbayesnn.inference.noise._constant_noise import ConstantNoise, stacked
-from skbayesnn.network import forward, jacobian, outputs, row_blocks
+from skbayesnn.inference.noise._constant_noise import (
+    ConstantNoise,
+    residuals_and_covariances,
+    stacked,
+)
+from skbayesnn.network import outputs
 from skbayesnn.posterior import (
     CorrelatedGaussian,
     CorrelatedJoint,
@@ -107,12 +111,9 @@ def _followed(posterior, minimum, settings, refine):
 
 def _noise_covariance(posterior, theta, precision):
     """Noise covariance ``S / N``; see the module docstring."""
-    n_outputs, total = posterior.network.n_outputs, 0.0
-    for rows in row_blocks(len(posterior.X), n_outputs * posterior.network.n_weights):
-        trace = forward(posterior.network, theta, posterior.X[rows], order=1)
-        weight, residual = posterior.sample_weight[rows], trace.outputs - posterior.y[rows]
-        total = total + (residual.T * weight) @ residual
-        total = total + np.tensordot(weight, precision.project(jacobian(trace)), 1)
+    residuals, covariances = residuals_and_covariances(posterior, theta, precision)
+    weight = posterior.sample_weight
+    total = (residuals.T * weight) @ residuals + np.tensordot(weight, covariances, 1)
     return 0.5 * (total + total.T) / posterior.n_rows
 
 

@@ -30,10 +30,11 @@ from skbayesnn.inference.noise._constant_noise import (
     NOISE_MINIMA,
     ConstantNoise,
     information_of_data,
+    residuals_and_covariances,
     stacked,
 )
 from skbayesnn.inference.task._problem import FreeHyperparameters, Settings
-from skbayesnn.network import Network, forward, jacobian, outputs, row_blocks
+from skbayesnn.network import Network, outputs
 from skbayesnn.posterior import (
     INTERCEPT,
     Hyperparameters,
@@ -98,14 +99,10 @@ def residuals_and_gamma(posterior, theta, hyper, precision):
     Both have shape (n, n_outputs), with ``gamma_m = 1 - beta_m g_m^T A^-1 g_m`` (MacKay 1992,
     chapter 6). The noise is Gaussian, and ``precision`` that of the weights.
     """
-    parts, n_outputs = [], posterior.network.n_outputs
-    for rows in row_blocks(len(posterior.X), n_outputs * posterior.network.n_weights):
-        trace = forward(posterior.network, theta, posterior.X[rows], order=1)
-        targets = posterior.targets(rows)._replace(weight=np.ones(len(trace.outputs)))
-        _, beta = posterior.likelihood.derivatives(trace.outputs, targets, hyper.beta)
-        variance = np.diagonal(precision.project(jacobian(trace)), axis1=1, axis2=2)
-        parts.append((trace.outputs - targets.y, 1.0 - beta * variance))
-    return tuple(np.concatenate(some) for some in zip(*parts, strict=True))
+    residuals, covariances = residuals_and_covariances(posterior, theta, precision)
+    ones = posterior.targets()._replace(weight=np.ones(len(residuals)))
+    _, beta = posterior.likelihood.derivatives(residuals + posterior.y, ones, hyper.beta)
+    return residuals, 1.0 - beta * np.diagonal(covariances, axis1=1, axis2=2)
 
 
 def squared_residuals(posterior, theta, hyper, settings):
