@@ -19,17 +19,12 @@ UNSTABLE = 1000.0  # rise of the total energy, in nats, at which a trajectory co
 class Metric(NamedTuple):
     """Metric by which positions move with velocity ``F p`` for standard normal momenta ``p``.
 
-    This is equivalent to a mass matrix ``(F F^T)^-1``, without linear systems to solve (Neal 2011,
-    section 5.4.2.4).
+    This is equivalent to a mass matrix ``F^-2``, without linear systems to solve (Neal 2011,
+    section 5.4.2.4). The gradient in the coordinates of the momenta is ``F g``.
     """
 
-    # (n_chains, d, d) or (n_chains, d), matrices ``F``, or the diagonals of diagonal ones
+    # (n_chains, d, d) or (n_chains, d), symmetric ``F``, or the diagonals of diagonal ones
     factor: np.ndarray
-
-    @classmethod
-    def identity(cls, n_chains, dimension):
-        """Build identity metrics."""
-        return cls(np.ones((n_chains, dimension)))
 
     @classmethod
     def from_precisions(cls, precisions, power=1.0):
@@ -52,17 +47,11 @@ class Metric(NamedTuple):
         """Select the metrics of some chains."""
         return Metric(self.factor[chains])
 
-    def velocity(self, momentum):
-        """Velocity ``F p``, shape (n_chains, d)."""
+    def times(self, vectors):
+        """Products ``F v``, shape (n_chains, d)."""
         if self.factor.ndim == 2:
-            return self.factor * momentum
-        return (self.factor @ momentum[..., None])[..., 0]
-
-    def force(self, gradient):
-        """Gradient ``F^T g`` in the coordinates of the momenta, shape (n_chains, d)."""
-        if self.factor.ndim == 2:
-            return self.factor * gradient
-        return (gradient[..., None, :] @ self.factor)[..., 0, :]
+            return self.factor * vectors
+        return (self.factor @ vectors[..., None])[..., 0]
 
 
 class Phase(NamedTuple):
@@ -130,13 +119,13 @@ def leapfrog(energy, phase, step_size, n_steps, metric):
     active = np.flatnonzero(n_steps > 0)
     moving, own, eps = result.select(active), metric.select(active), step_size[active, None]
     with np.errstate(all="ignore"):  # unstable dynamics overflows
-        force = own.force(moving.gradient)
+        force = own.times(moving.gradient)
         while len(active):
             taken += 1
             half = moving.momentum - 0.5 * eps * force
-            position = moved(moving.position, eps * own.velocity(half))
+            position = moved(moving.position, eps * own.times(half))
             value, gradient = energy(position)
-            force = own.force(gradient)
+            force = own.times(gradient)
             moving = Phase(position, half - 0.5 * eps * force, value, gradient)
             lost = ~(moving.total - initial[active] < UNSTABLE)
             going = ~lost & (n_steps[active] > taken)
@@ -209,7 +198,7 @@ def random_walk(energy, phase, noise, step_size, n_steps, metric, persistence=0.
     The step is ``eps F n`` with the factor ``F`` of the metric. The arguments are those of
     `transition`, the last two of which are ignored, as are the numbers of steps. Momenta are kept.
     """
-    position = moved(phase.position, step_size[:, None] * metric.velocity(noise.momentum))
+    position = moved(phase.position, step_size[:, None] * metric.times(noise.momentum))
     with np.errstate(all="ignore"):
         value, gradient = energy(position)
         error = np.where(np.isfinite(value), value - phase.value, np.inf)

@@ -202,7 +202,7 @@ class Kernel:
         n_steps=(6, 6),
     ):
         d = many.joint.dimension
-        factor = np.eye(d) + 0.2 * np.tri(d, k=-1)  # some correlation and unequal scales
+        factor = np.diag(np.linspace(1.0, 1.4, d)) + 0.2 / d  # correlation and unequal scales
         metric = Metric(np.tile(factor, (m, 1, 1)))
         self.settings = metric, persistence
         self.step_size, self.n_steps = np.full(m, step_size), n_steps

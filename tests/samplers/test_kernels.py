@@ -89,7 +89,7 @@ def assert_expected(values, expected):
 def one_transition(energy, phase, uniform, step_size=0.5, n_steps=3, seed=3, **options):
     m, d = phase.position.shape
     noise = RandomNumbers(np.random.default_rng(seed).standard_normal((m, d)), np.full(m, uniform))
-    args = np.full(m, step_size), np.full(m, n_steps), Metric.identity(m, d)
+    args = np.full(m, step_size), np.full(m, n_steps), Metric(np.ones((m, d)))
     return transition(energy, phase, noise, *args, **options), noise
 
 
@@ -168,7 +168,7 @@ def test_stochastic_dynamics_samples_a_widened_distribution(eps, n_steps, persis
     phase = phase._replace(momentum=rng.standard_normal((m, d)))
     rngs, squares = generators(m), []
     for _ in range(300):
-        args = np.full(m, eps), np.full(m, n_steps), Metric.identity(m, d), persistence
+        args = np.full(m, eps), np.full(m, n_steps), Metric(np.ones((m, d))), persistence
         phase, _ = transition(energy, phase, RandomNumbers.draw(rngs, d), *args, metropolis=False)
         squares.append(np.mean(phase.position**2, axis=1))
     squares = np.stack(squares, axis=1)
@@ -234,7 +234,7 @@ def test_random_walk_keeps_conditions_and_refuses_what_is_not_finite():
 
     phase = start(energy, np.tile([1.0, 1.0, 5.0], (200, 1)))
     noise = RandomNumbers(np.random.default_rng(0).standard_normal((200, 2)), np.zeros(200))
-    args = np.full(200, 2.0), np.ones(200, dtype=int), Metric.identity(200, 2)
+    args = np.full(200, 2.0), np.ones(200, dtype=int), Metric(np.ones((200, 2)))
     end, info = random_walk(energy, phase, noise, *args)
     assert np.all(end.position[:, 2] == 5.0)
     assert np.all(end.position[:, 0] > 0)

@@ -57,7 +57,7 @@ cdef extern from "core.h":
                              double *) nogil
         void (*value)(const CJoint *, const double *, double *, double *, double *) nogil
         void (*leapfrog)(const CJoint *, double *, double *, double *, double *, double, long,
-                         const double *, const double *, int, double, double *) nogil
+                         const double *, int, double, double *) nogil
         void (*rescalings)(const CJoint *, long, const double *, const double *, double *, double *,
                            double *, double *) nogil
         void (*unit_slices)(const CJoint *, long, long, const int *, const int *, const double *,

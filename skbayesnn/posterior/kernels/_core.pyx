@@ -279,14 +279,12 @@ cdef class Joint:
         cdef double[::1] eps = np.ascontiguousarray(step_size, dtype=float)
         cdef long[::1] steps = np.ascontiguousarray(n_steps, dtype=np.dtype("l"))
         cdef const double[:, ::1] f = np.ascontiguousarray(factor).reshape(m, -1)
-        cdef const double[:, ::1] t = (
-            np.ascontiguousarray(factor.swapaxes(1, -1)).reshape(m, -1) if factor.ndim == 3 else f)
         cdef int dense = factor.ndim == 3
         cdef double[::1] work = np.empty(joint_doubles(&self.c))
         with nogil:
             for i in range(m):
                 kernels.leapfrog(&self.c, &q[i, 0], &p[i, 0], &v[i], self.wanted(g, i), eps[i],
-                                 steps[i], &f[i, 0], &t[i, 0], dense, unstable, &work[0])
+                                 steps[i], &f[i, 0], dense, unstable, &work[0])
 
     def rescalings(self, phase, shifts, log_uniform):
         """Make steps of `ScaleMoves`, in place."""

@@ -92,11 +92,11 @@ typedef struct {
     void (*value)(const Joint *joint, const double *q, double *value, double *gradient,
                   double *work);
 
-    /* `leapfrog` of the samplers, one chain, in place. `factor` and `transposed` are those of its metric,
+    /* `leapfrog` of the samplers, one chain, in place. `factor` is that of its metric, symmetric and
        (d, d) if `dense`, else (d,). */
     void (*leapfrog)(const Joint *joint, double *q, double *p, double *value, double *gradient,
-                     double step_size, long n_steps, const double *factor, const double *transposed,
-                     int dense, double unstable, double *work);
+                     double step_size, long n_steps, const double *factor, int dense,
+                     double unstable, double *work);
 
     /* `ScaleMoves`, n for one chain, in place: changes of ln alpha (n, n_groups), and the logarithms of the
        uniform numbers of Metropolis tests (n). */

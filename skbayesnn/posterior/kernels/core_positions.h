@@ -110,7 +110,7 @@ static void NAME(value)(const Joint *joint, const double *q, double *value, doub
     NAME(total)(joint, q, gradient ? ALL : VALUE, value, gradient, work);
 }
 
-/* F^T x of a matrix, or of a diagonal one. */
+/* F x of a symmetric matrix, or of a diagonal one. */
 static void NAME(mapped)(const double *F, int dense, int d, const double *x, double *out)
 {
     for (int i = 0; i < d; i++)
@@ -123,8 +123,8 @@ static void NAME(mapped)(const double *F, int dense, int d, const double *x, dou
 /* `leapfrog` of the samplers. Forces in single precision are as good as any: where a trajectory ends the energy is exact, and
    any force that depends on the position alone leaves steps reversible and volumes as they are. */
 static void NAME(leapfrog)(const Joint *joint, double *q, double *p, double *value, double *gradient,
-                           double step_size, long n_steps, const double *factor,
-                           const double *transposed, int dense, double unstable, double *work)
+                           double step_size, long n_steps, const double *factor, int dense,
+                           double unstable, double *work)
 {
     int d = joint->n_sampled + joint->n_free, rough = joint->single && n_steps > 0;
     Given own;
@@ -140,7 +140,7 @@ static void NAME(leapfrog)(const Joint *joint, double *q, double *p, double *val
     for (long step = 0; step < n_steps; step++) {
         for (int i = 0; i < d; i++)
             p[i] -= 0.5 * step_size * force[i];
-        NAME(mapped)(transposed, dense, d, p, velocity);
+        NAME(mapped)(factor, dense, d, p, velocity);
         for (int i = 0; i < d; i++)
             q[i] += step_size * velocity[i];
         NAME(total)(joint, q, FORCE, value, slope, work);
