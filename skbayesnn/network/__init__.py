@@ -12,6 +12,7 @@ from skbayesnn.network._network import (
     of_networks,
     outputs,
     row_blocks,
+    with_constant,
 )
 from skbayesnn.network._products import (
     curvature_product,
@@ -52,4 +53,5 @@ __all__ = [
     "second_derivative_along",
     "sensitivities",
     "vector_jacobian",
+    "with_constant",
 ]

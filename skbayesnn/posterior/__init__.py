@@ -1,6 +1,6 @@
 """Likelihoods, priors, and the energy that sums them."""
 
-from skbayesnn.posterior._posterior import Energies, Hyperparameters, Posterior
+from skbayesnn.posterior._posterior import Energies, Expansion, Hyperparameters, Posterior
 from skbayesnn.posterior.joint._joint import JointPosterior
 from skbayesnn.posterior.joint._joint_correlated import (
     CorrelatedGaussian,
@@ -47,6 +47,7 @@ __all__ = [
     "CorrelatedGaussian",
     "CorrelatedJoint",
     "Energies",
+    "Expansion",
     "Gamma",
     "Gaussian",
     "Hyperparameters",

@@ -6,9 +6,10 @@ further entries, on which the energy is conditional: the dynamics keeps them fix
 update them.
 """
 
-from skbayesnn.samplers._chains import Chains, Plan, advance, sample, warm_up
+from skbayesnn.samplers._chains import Chains, Plan, StepSize, advance, sample, warm_up
 from skbayesnn.samplers._diagnostics import bulk_ess, effective_sample_size, r_hat, tail_ess
 from skbayesnn.samplers._dynamics import (
+    Info,
     Metric,
     Phase,
     RandomNumbers,
@@ -18,6 +19,7 @@ from skbayesnn.samplers._dynamics import (
     transition,
 )
 from skbayesnn.samplers._population import (
+    Population,
     Schedule,
     Stage,
     anneal,
@@ -28,12 +30,15 @@ from skbayesnn.samplers._population import (
 
 __all__ = [
     "Chains",
+    "Info",
     "Metric",
     "Phase",
     "Plan",
+    "Population",
     "RandomNumbers",
     "Schedule",
     "Stage",
+    "StepSize",
     "advance",
     "anneal",
     "bulk_ess",
