@@ -59,17 +59,6 @@ class DrawnFit(Fit):
         return own.network, own.groups, best.alpha
 
 
-def is_affordable(posterior, limits):
-    """Return True if drawing networks is within the time limit.
-
-    With many targets per weight Laplace's approximation is accurate, so that the limit is lower.
-    """
-    n_targets = posterior.n_rows * max(1, posterior.likelihood.n_levels)
-    few_targets = n_targets < limits.few_targets_per_weight * posterior.network.n_weights
-    time_limit = limits.sampled_seconds if few_targets else limits.checked_seconds
-    return posterior.groups.centred and seconds_of_population(posterior, limits) <= time_limit
-
-
 def sampled_sizes(problem, hidden_layer_sizes, noise, wanted="auto"):
     """Hidden layer sizes of the network whose posterior is sampled; ``None`` for no sampling.
 
@@ -83,12 +72,15 @@ def sampled_sizes(problem, hidden_layer_sizes, noise, wanted="auto"):
     if hidden_layer_sizes == "auto":
         # the user has not asked for this size, so that it is sampled only where it is affordable
         hidden_layer_sizes, wanted = GENEROUS[problem.likelihood.n_levels > 0], "auto"
-    posterior = problem.posed(hidden_layer_sizes).posterior
+    posterior, limits = problem.posed(hidden_layer_sizes).posterior, problem.limits
     if posterior.is_quadratic and noise in ("auto", "constant", "shared"):
         return None  # Laplace's approximation is exact
-    if is_affordable(posterior, problem.limits) or (wanted is True and posterior.groups.centred):
-        return hidden_layer_sizes
-    return None
+    # it is also accurate with many targets per weight, where less time is spent
+    n_targets = posterior.n_rows * max(1, posterior.likelihood.n_levels)
+    few_targets = n_targets < limits.few_targets_per_weight * posterior.network.n_weights
+    seconds = limits.sampled_seconds if few_targets else limits.checked_seconds
+    affordable = wanted is True or seconds_of_population(posterior, limits) <= seconds
+    return hidden_layer_sizes if affordable and posterior.groups.centred else None
 
 
 def fit_by_drawing(
@@ -193,21 +185,16 @@ def _has_few_rows(problem):
     return problem.sample_weight.sum() <= FEW_ROWS
 
 
-def _is_nearly_exact(problem):
-    """Return True if the noise is given and hardly any."""
-    if problem.known is not None or problem.noise_precision is None:
-        return False
-    free, precision = problem.noise_precision
-    return not np.any(free) and bool(np.all(precision > LITTLE_NOISE**-2.0))
-
-
 def _wide_trial(problem, seed):
     """Make the trial of a wide network; ``None`` if it does not apply."""
     posterior = problem.posed(WIDE).posterior
     if not is_wide(posterior, problem.limits):
         return None
-    if problem.noise_is_given:
-        if not _is_nearly_exact(problem):
+    if problem.noise_is_given:  # wide only where hardly any is given
+        if problem.known is not None or problem.noise_precision is None:
+            return None
+        free, precision = problem.noise_precision
+        if np.any(free) or np.any(precision <= LITTLE_NOISE**-2.0):
             return None
     elif not _has_few_rows(problem) and log_ratio_of_noise(posterior.X, posterior.y) > CLOSE:
         return None

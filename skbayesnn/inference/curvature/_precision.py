@@ -91,10 +91,6 @@ class Precision:
         """Draw deviations from the mean with covariance ``A^-1``, shape (size, k)."""
         raise NotImplementedError
 
-    def smallest_eigenvalue(self):
-        """Smallest eigenvalue of ``A``."""
-        return 1.0 / float(np.linalg.eigvalsh(self.covariance())[-1])
-
     def eigenvalues(self, prior):
         """Eigenvalues relative to ``diag(prior)``, shape (k,), largest first; see `spectrum`."""
         return self.spectrum(prior)[0]
@@ -121,7 +117,11 @@ class Precision:
         well-determined weights. ``A`` is the curvature of the data misfit plus the prior precision,
         ``alpha_c R_c`` for every group; ``R_c`` is 1 except under an informative prior.
         """
-        return groups.sizes - alpha * groups.traces(self)
+        if groups.coupled:
+            traces = groups.sums(np.sum(self.covariance() * groups.shape, axis=1))
+        else:
+            traces = groups.sums(self.variances() * groups.shape)
+        return groups.sizes - alpha * traces
 
 
 class DensePrecision(Precision):
@@ -183,6 +183,7 @@ class DensePrecision(Precision):
         self.factor[np.tril_indices(state["n"])] = state["packed"]
 
     def smallest_eigenvalue(self):
+        """Smallest eigenvalue of ``A``."""
         if self.definite:
             return float(np.linalg.svd(self.factor, compute_uv=False)[-1] ** 2)
         return float(np.linalg.eigvalsh(self.matrix)[0])

@@ -54,12 +54,8 @@ class Workers(NamedTuple):
     # constant that converts log evidences to the user's units of the targets in reports
     log_scale: float = 0.0
 
-    def run(self, function, tasks):
-        """Apply a function to each tuple of arguments, and return the results in order."""
-        return list(self.results(function, tasks))
-
     def results(self, function, tasks):
-        """Yield the results of `run` one by one, as soon as they are available."""
+        """Apply a function to each tuple of arguments; yield results as soon as available."""
         return in_order(self.n_jobs, (delayed(function)(*task) for task in tasks))
 
     def collect(self, report, function, tasks, deadline, n_needed=1):
@@ -144,7 +140,7 @@ def find_minima(posterior, settings, seeds, previous=(), narrower=None, workers=
         n_needed = 0 if found else 1
         found += workers.collect(report, _trained, trained, settings.deadline, n_needed)
     tasks = [(own_posterior(posterior, minimum), minimum, settings) for minimum in distinct(found)]
-    return ranked(workers.run(integrated, tasks))
+    return ranked(workers.results(integrated, tasks))
 
 
 def distinct(minima):

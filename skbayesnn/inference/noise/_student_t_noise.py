@@ -63,7 +63,7 @@ class StudentTNoise(ConstantNoise):
         minima = super().search(problem, posed, previous, workers)
         # an improbable minimum that enters mixtures by its wide tails would spoil means and levels
         minima = [m for m in minima if not m.log_evidence < minima[0].log_evidence - IMPROBABLE]
-        return distinct(workers.run(_over_degrees_of_freedom, [(posed, m) for m in minima]))
+        return distinct(workers.results(_over_degrees_of_freedom, [(posed, m) for m in minima]))
 
     def for_outliers(self, posed):
         """Pose the model so that outliers have little influence; ``None`` for given noise levels.

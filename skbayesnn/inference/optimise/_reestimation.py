@@ -92,14 +92,6 @@ class Reestimation(NamedTuple):
 
     exact = confined = False  # see `FixedPrecisions`
 
-    @property
-    def part(self):
-        """Posterior from which tau is evaluated: of all rows, or of a part if many."""
-        if not self.method.early:
-            return self.posterior
-        some = self.posterior.of_rows(slice(None, None, TAU_ROWS))
-        return some.scaled(self.posterior.n_rows / some.n_rows)
-
     def after(self, search, trial):
         """Re-estimate, then expand ``M`` to second order at the new weights and precisions."""
         before = search.point
@@ -135,8 +127,10 @@ class Reestimation(NamedTuple):
         """Factor by which ``tau`` changes the gammas, damped by a geometric mean with the last."""
         groups, (theta, hyper, precision) = self.posterior.groups, (point[0], point[1], point[4])
         moves = -precision.solve(groups.pulls(theta, hyper.alpha).T).T
-        part, trace = self.part, float(len(theta))  # Tr(A^-1 A) of all rows
-        if part is not self.posterior:
+        part, trace = self.posterior, float(len(theta))  # Tr(A^-1 A) of all rows
+        if self.method.early:  # a part of the many rows has to do
+            part = part.of_rows(slice(None, None, TAU_ROWS))
+            part = part.scaled(self.posterior.n_rows / part.n_rows)
             trace = self.method.traces(part, theta[None], hyper, precision)[0]
         tau = third_order(part, self.method, point, moves, trace=trace)
         gamma = precision.determined(groups, hyper.alpha)

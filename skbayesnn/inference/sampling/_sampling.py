@@ -155,7 +155,7 @@ def run_chains(joint, chains, settings, warm=True, workers=ALONE):
             tell = _teller(step, n_warmup, total)
         if warm:
             tasks = [(joint, batch, settings, tell) for batch in chains]
-            chains = _in_step(workers.run(_warm_up, tasks), settings)
+            chains = _in_step(list(workers.results(_warm_up, tasks)), settings)
         parts, tasks = [], [(joint, batch, settings, tell) for batch in chains]
         for part in workers.results(_draw, tasks):
             parts.append(part)

@@ -115,12 +115,6 @@ class WeightGroups:
         """Contribution of every group to `pull`, ``(n_groups, k)``."""
         return (self.pull(theta, alpha)[:, None] * self.membership).T
 
-    def traces(self, precision):
-        """Trace ``Tr(R_c A^-1)`` of every group, for a `Precision` ``A``."""
-        if self.coupled:
-            return self.sums(np.sum(precision.covariance() * self.shape, axis=1))
-        return self.sums(precision.variances() * self.shape)
-
     def log_normaliser(self, alpha):
         """Log normaliser ``1/2 log det P``; the factor of ``2 pi`` cancels in evidences."""
         roots = np.diag(self._factor) if self.coupled else self._factor
