@@ -71,17 +71,6 @@ def symmetries(network, groups):
     return found
 
 
-def has_no_symmetry(network, groups):
-    """Return True if no hidden unit can be exchanged or mirrored.
-
-    Otherwise the mean is invariant under a symmetry, and may be a saddle point of the posterior.
-    """
-    return all(
-        len(np.unique(layer.kinds)) == len(layer.kinds) and not np.any(layer.mirrored)
-        for layer in symmetries(network, groups)
-    )
-
-
 @dataclass(frozen=True, repr=False)
 class EvidenceTerms:
     """Terms that add up to ``log P(D | H)`` at one minimum, in nats."""

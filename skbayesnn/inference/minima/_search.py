@@ -20,7 +20,6 @@ from skbayesnn.inference.minima._training import (
     Trained,
     random_starts,
     train,
-    train_linear,
     widened,
 )
 from skbayesnn.inference.optimise._batches import BATCH, SAMPLE, STAGES, WARM, steps_per_stage
@@ -201,10 +200,7 @@ def _trained(posterior, start, settings):
     """Train a network, then complete it."""
     method = Method.choose(posterior, settings)
     with method.threads():
-        if posterior.is_quadratic and not method.by_gradients:
-            trained = train_linear(posterior, settings)
-        else:
-            trained = train(posterior, start, settings)
+        trained = train(posterior, start, settings)
         minimum = complete(posterior, trained.theta, trained.hyper, settings)
         return replace(minimum, n_iter=int(trained.n_iter))
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from skbayesnn.inference.curvature._method import Method, Point
-from skbayesnn.inference.evidence._evidence import has_no_symmetry, log_evidence_fixed
+from skbayesnn.inference.evidence._evidence import log_evidence_fixed
 from skbayesnn.inference.evidence._layer_search import LayerSearch
 from skbayesnn.inference.optimise._batches import (
     FURTHER,
@@ -27,7 +27,6 @@ STEEPER = 4.0, 16.0  # factors of hidden weights of starts for targets that vary
 STEEPLY = 10.0  # nats by which features with such weights must fit better
 UNEXPLAINED = 0.5  # least share of the squared targets unexplained by features of usual weights
 COMPARED_ROWS = 500  # rows on which features are compared
-MODERATE, WEAK = 0.5, 0.2  # priors of linear models, as shares of the range of ln alpha
 FIRST_DAMPING = 1e-2
 EARLY, FURTHER_STEPS = 60, 10  # steps with early stopping, from a random start and when resumed
 LEAST = 16  # steps before training ends if held-out rows are predicted worse: it fits noise
@@ -57,8 +56,7 @@ def random_starts(posterior, rngs, low_noise=None):
     weaker one the first steps fit the noise, and re-estimation lowers the noise level further.
     Without noise levels all start with weight precision 1. Low-noise starts have larger weights
     into the first hidden layer if that fits clearly better (`steepness`). Under a prior with a mean
-    the weights start near the mean, and the first start is the mean itself if it breaks all
-    symmetries of hidden units.
+    the weights start near the mean.
 
     There is one generator per start, so that a start does not depend on how many others there are.
     With ``low_noise`` given, all starts are of that kind.
@@ -68,7 +66,6 @@ def random_starts(posterior, rngs, low_noise=None):
     sd = np.repeat(fan_in**-0.5, fan_in * fan_out)
     few_targets = len(posterior.X) * network.n_outputs <= network.n_weights
     deep = len(network.hidden_layer_sizes) > 2
-    starts_at_mean = not posterior.groups.centred and has_no_symmetry(network, posterior.groups)
     starts = []
     for i, rng in enumerate(rngs):
         alpha, beta = np.ones(len(posterior.groups.names)), np.ones(n_levels)
@@ -83,9 +80,7 @@ def random_starts(posterior, rngs, low_noise=None):
                 of_weights = posterior.groups.sums(sd**-2.0) / np.maximum(posterior.groups.sizes, 1)
                 alpha = np.maximum(alpha, of_weights)
         theta = posterior.groups.start(rng, sd)
-        if i == 0 and starts_at_mean:
-            theta = posterior.groups.mean.copy()
-        elif low or not n_levels:
+        if low or not n_levels:
             first = slice(0, network.shapes[0][0] * network.shapes[0][1])
             factor = steepness(posterior, theta)
             theta[first] *= factor
@@ -122,21 +117,6 @@ def steepness(posterior, theta):
     best, total = int(np.argmax(gains)), np.sum(target**2)
     missed = misfits[0] > UNEXPLAINED * total  # otherwise training from usual weights succeeds
     return (1.0, *STEEPER)[best] if missed and gains[best] > STEEPLY else 1.0
-
-
-def train_linear(posterior, settings):
-    """Train a linear model with Gaussian noise from a moderate and from a weak prior.
-
-    Their minima are unique, but the evidence may have several maxima: from a strong prior
-    re-estimation may attribute all variation of the targets to noise, from a weak one it may fit
-    noise. The one of higher evidence is returned.
-    """
-    theta, prior = np.zeros(posterior.network.n_weights), settings.free.alpha_prior
-    beta, found = np.ones(posterior.likelihood.n_levels), []
-    for share in (MODERATE, WEAK):
-        alpha = np.exp(prior.low + share * (prior.high - prior.low))
-        found.append(train(posterior, Trained(theta, Hyperparameters(alpha, beta)), settings))
-    return max(found, key=lambda trained: laplace(posterior, trained, settings))
 
 
 def train(posterior, start, settings):
