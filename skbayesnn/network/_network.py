@@ -158,7 +158,7 @@ class Trace(NamedTuple):
     all networks, without leading axes.
     """
 
-    network: object
+    network: Network
     layers: list  # augmented weight matrices (..., fan_in + 1, fan_out)
     inputs: list  # of every layer, (..., n, fan_in + 1)
     slopes: list  # first derivatives of the hidden units, (..., n, width)

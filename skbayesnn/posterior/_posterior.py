@@ -19,7 +19,7 @@ from skbayesnn.network import (
     vector_jacobian,
 )
 from skbayesnn.posterior.kernels._compiled import compiled_model
-from skbayesnn.posterior.likelihoods._likelihoods import Misfit, Targets
+from skbayesnn.posterior.likelihoods._likelihoods import Likelihood, Misfit, Targets
 from skbayesnn.posterior.likelihoods._output_layer import regression_system, ridge, symmetric_root
 from skbayesnn.posterior.priors._weight_groups import WeightGroups
 
@@ -68,7 +68,7 @@ class Posterior:
     """
 
     network: Network
-    likelihood: object
+    likelihood: Likelihood
     groups: WeightGroups
     X: np.ndarray  # (n, n_features)
     y: np.ndarray  # (n, n_outputs)

@@ -10,7 +10,7 @@ from joblib import effective_n_jobs
 from scipy.sparse.linalg import LinearOperator, cg
 
 from skbayesnn._threads import blas_threads, one_blas_thread
-from skbayesnn.inference.curvature._precision import DensePrecision
+from skbayesnn.inference.curvature._precision import DensePrecision, Precision
 from skbayesnn.inference.curvature._precision_dual import DualPrecision
 from skbayesnn.inference.curvature._precision_kronecker import KroneckerPrecision
 from skbayesnn.inference.task._progress import NEVER, Deadline
@@ -53,7 +53,7 @@ class Point(NamedTuple):
     hyper: Hyperparameters
     energies: Energies
     gradient: np.ndarray  # (k,)
-    precision: object  # A at theta, exact or Gauss-Newton
+    precision: Precision  # A at theta, exact or Gauss-Newton
 
     @property
     def energy(self):

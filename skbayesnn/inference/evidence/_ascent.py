@@ -20,6 +20,7 @@ from skbayesnn.inference.evidence._evidence import (
     level_information,
     log_evidence_fixed,
 )
+from skbayesnn.inference.optimise._damped import Search
 from skbayesnn.inference.optimise._reestimation import third_order
 from skbayesnn.inference.optimise._steps import find_mode
 from skbayesnn.posterior import Hyperparameters
@@ -154,7 +155,7 @@ WARY = Manner(exact=True, shrink=0.5, regrow=np.inf, cuts=3, shorter=0.9)
 class Ascended(NamedTuple):
     """Result of an ascent."""
 
-    search: object  # state of the search at the last minimum
+    search: Search  # state at the last minimum
     settled: bool  # whether the ascent converged, with little evidence left to gain
     # (n_groups,), effective number of parameters of every group there; nan if not known
     gamma: np.ndarray
@@ -191,7 +192,10 @@ def ascend(posterior, method, search, free, manner, tol, max_iter=20):
         if converged or far or cuts > manner.cuts or method.deadline.passed:
             break
         length = length if cuts else np.linalg.norm(step)
-        hyper = _moved(search.point.hyper, active, step, free.prior)
+        moved = np.concatenate(search.point.hyper)
+        logs = np.clip(np.log(moved[active]) + step, *free.prior[active].log_range)
+        moved[active] = np.exp(logs)
+        hyper = Hyperparameters(*np.split(moved, [len(free.alpha)]))
         found, new = _followed(
             posterior, method, search, hyper, free.prior, manner, tol, derivatives.value
         )
@@ -247,15 +251,6 @@ def _newton_step(derivatives, active):
     gradient = derivatives.gradient[active]
     values, vectors = np.linalg.eigh(derivatives.curvature[np.ix_(active, active)])
     return vectors @ ((vectors.T @ gradient) / np.maximum(np.abs(values), 1e-3))
-
-
-def _moved(hyper, active, step, prior):
-    """Hyperparameters after a step in their logarithms, clipped to the range of the prior."""
-    logs = np.log(np.concatenate(hyper))
-    logs[active] = np.clip(logs[active] + step, *prior[active].log_range)
-    precisions = np.concatenate(hyper)
-    precisions[active] = np.exp(logs[active])
-    return Hyperparameters(*np.split(precisions, [len(hyper.alpha)]))
 
 
 def _well_conditioned(groups, point):

@@ -20,6 +20,7 @@ from scipy.interpolate import PchipInterpolator
 from scipy.special import gammaln
 
 from skbayesnn.inference.curvature._method import Method
+from skbayesnn.inference.curvature._precision import Precision
 from skbayesnn.inference.optimise._steps import find_mode
 from skbayesnn.posterior import Hyperparameters
 
@@ -159,7 +160,7 @@ class WellDetermined(NamedTuple):
     gamma: np.ndarray  # (n_groups,), gamma_c = k_c - alpha_c Tr_c(A^-1), between 0 and k_c
     # (n_levels,), gamma_l = beta_l Tr(A^-1 B_l); with noise levels, gamma has the same sum
     noise_gamma: np.ndarray
-    precision: object  # Gauss-Newton approximation of the Hessian, positive definite
+    precision: Precision  # Gauss-Newton approximation of the Hessian, positive definite
 
 
 def well_determined(posterior, method, theta, hyper):
@@ -243,15 +244,6 @@ def _joint_noise_occam(posterior, point, free):
     return float(min(widths, np.sum(density) + widest))
 
 
-def is_nearly_gaussian(prior, log_value, degrees):
-    """Return True if the evidence is nearly Gaussian in ``ln lambda``, 3 sd from its bounds."""
-    if degrees <= GAUSSIAN_FROM:
-        return False
-    low, high = prior.log_range
-    reach = 3.0 * np.sqrt(2.0 / degrees)
-    return low + reach < log_value < high - reach
-
-
 def integrated(posterior, minimum, settings):
     """Integrate Occam factors numerically where few weights determine a precision.
 
@@ -274,24 +266,22 @@ def integrated(posterior, minimum, settings):
         if settings.deadline.passed:
             return minimum
         prior = free.prior[i]
-        if is_nearly_gaussian(prior, logs[i], degrees[i]):
+        reach = 3.0 * np.sqrt(2.0 / max(degrees[i], GAUSSIAN_FROM))  # standard deviations
+        inside = prior.low + reach < logs[i] < prior.high - reach
+        if degrees[i] > GAUSSIAN_FROM and inside:
             occam[i] = log_occam_gaussian(prior, logs[i], degrees[i])
             continue
         with method.threads():
             curve = profile(posterior, method, minimum, i, prior)
         if curve is None:
             return minimum
-        occam[i] = log_occam(prior, logs[i], np.log(_area(*curve)))
+        fine = np.linspace(curve[0][0], curve[0][-1], FINE_POINTS)
+        area = np.trapezoid(np.exp(PchipInterpolator(*curve)(fine)), fine)
+        occam[i] = log_occam(prior, logs[i], np.log(area))
     terms = replace(minimum.terms, weight_precision_occam=float(occam[:n_groups].sum()))
     if posterior.likelihood.quadratic:
         terms = replace(terms, noise_occam=float(occam[n_groups:].sum()))
     return replace(minimum, terms=terms)
-
-
-def _area(values, heights):
-    """Area below a curve whose logarithm is interpolated by monotone cubic polynomials."""
-    fine = np.linspace(values[0], values[-1], FINE_POINTS)
-    return np.trapezoid(np.exp(PchipInterpolator(values, heights)(fine)), fine)
 
 
 def profile(posterior, method, minimum, index, prior):

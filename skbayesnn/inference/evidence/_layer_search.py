@@ -38,7 +38,10 @@ class LayerSearch:
         self.posterior, self.free, self.tol = posterior, free, tol
         self.descent_tol = max(ROUGH, SHARE * method.resolution)
         self._moved = free.alpha & (posterior.groups.sizes > 0)
-        layers = _groups_by_layer(posterior) & self._moved
+        # distinct sets of groups with weights in a layer, as masks (n_sets, n_groups)
+        sizes = [rows * columns for rows, columns in posterior.network.shapes]
+        layer = np.repeat(np.arange(len(sizes)), sizes) == np.arange(len(sizes))[:, None]
+        layers = np.unique(layer @ posterior.groups.membership > 0, axis=0) & self._moved
         self._layers = layers[layers.any(axis=1)]
         self._course = None
 
@@ -117,10 +120,3 @@ class LayerSearch:
         """Log precisions, clipped to the range of their priors where free, else unchanged."""
         clipped = np.clip(logs, *self.free.alpha_prior.log_range)
         return np.where(self._moved, clipped, np.log(hyper.alpha))
-
-
-def _groups_by_layer(posterior):
-    """Distinct sets of groups that have weights in a layer, as masks ``(n_sets, n_groups)``."""
-    sizes = [rows * columns for rows, columns in posterior.network.shapes]
-    layer = np.repeat(np.arange(len(sizes)), sizes) == np.arange(len(sizes))[:, None]
-    return np.unique(layer @ posterior.groups.membership > 0, axis=0)

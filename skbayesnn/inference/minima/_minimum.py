@@ -10,6 +10,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from skbayesnn.inference.curvature._method import Method
+from skbayesnn.inference.curvature._precision import Precision
 from skbayesnn.inference.evidence._ascent import BOLD, WARY, ascend, without_idle_groups
 from skbayesnn.inference.evidence._evidence import (
     EvidenceTerms,
@@ -19,6 +20,8 @@ from skbayesnn.inference.evidence._evidence import (
 )
 from skbayesnn.inference.minima._redundancy import layers_switched_off, prune
 from skbayesnn.inference.optimise._steps import find_mode
+from skbayesnn.network import Network
+from skbayesnn.posterior import Hyperparameters, Likelihood, WeightGroups
 
 ASCENT = 20.0  # tolerance of the first ascent, relative to that of the exact one after it
 PRUNING = 1e-6  # nats above the minimum at which redundant units are identified
@@ -50,13 +53,13 @@ class Minimum:
     All quantities are in standardised units.
     """
 
-    network: object  # network after pruning
-    groups: object
-    likelihood: object
+    network: Network  # network after pruning
+    groups: WeightGroups
+    likelihood: Likelihood
     theta: np.ndarray  # (k,)
-    hyper: object
+    hyper: Hyperparameters
     # posterior precision matrix of the weights; None if not positive definite
-    precision: object
+    precision: Precision | None
     terms: EvidenceTerms
     data_errors: np.ndarray  # (n_levels,), error E_D of every noise level
     gamma: np.ndarray  # (n_groups,), effective number of parameters of every group
@@ -70,7 +73,7 @@ class Minimum:
     converged: bool
     exact: bool  # whether the log determinant uses the exact Hessian
     trouble: Trouble | None  # reason why the evidence is nan
-    noise: object = None  # minimum of the noise network, if there is one
+    noise: "Minimum | None" = None  # minimum of the noise network, if there is one
 
     @property
     def fits_everything(self):

@@ -94,7 +94,10 @@ def merge_linear_units(posterior, theta, tolerance):
         limit = tolerance if layer + 2 == len(layers) else 1.0
         effect = np.max(error[:, None] * np.abs(outgoing[:-1]) / limit, axis=1)
         linear = np.flatnonzero(effect < NEGLIGIBLE)
-        if len(linear) < 2 or not _exchangeable(posterior, layer, linear):
+        labels = network.layers(posterior.groups.labels)
+        into, out = labels[layer][:, linear], labels[layer + 1][linear]
+        exchangeable = np.all(into == into[:, :1]) and np.all(out == out[:1])
+        if len(linear) < 2 or not exchangeable:
             continue
         left, right = incoming[:-1, linear], slope[linear, None] * outgoing[linear]
         U, s, V = np.linalg.svd(left @ right, full_matrices=False)
@@ -126,13 +129,6 @@ def _linear_fits(a, z):
     slope = np.sum(centred * z, axis=0) / np.where(spread > 0, spread, 1.0)
     offset = z.mean(axis=0) - slope * a.mean(axis=0)
     return slope, offset, np.max(np.abs(z - slope * a - offset), axis=0)
-
-
-def _exchangeable(posterior, layer, units):
-    """True if the weights of the given hidden units belong to the same groups."""
-    labels = posterior.network.layers(posterior.groups.labels)
-    into, out = labels[layer][:, units], labels[layer + 1][units]
-    return bool(np.all(into == into[:, :1]) and np.all(out == out[:1]))
 
 
 def _without(posterior, layers, layer, units):

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from skbayesnn.inference.curvature._method import Point
+from skbayesnn.posterior import Energies
 
 SLACK = 1e-11  # relative increase of M that counts as rounding
 ROUNDING = 1e-14  # Newton decrement relative to M that counts as rounding
@@ -22,7 +23,7 @@ class Step(NamedTuple):
     """Result of a trial step, with the predicted and the actual decrease of ``M``."""
 
     theta: np.ndarray
-    energies: object
+    energies: Energies
     promise: float  # by the quadratic approximation; nan without a step
     gain: float
 

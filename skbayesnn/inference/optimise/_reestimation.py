@@ -4,7 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skbayesnn.posterior import Hyperparameters
+from skbayesnn.inference.curvature._method import Method
+from skbayesnn.inference.task._problem import FreeHyperparameters
+from skbayesnn.posterior import Hyperparameters, Posterior
 
 MAX_CHANGE = np.log(2.0)  # of ln alpha and ln beta at one re-estimation
 MAX_TAU = 4.0  # largest factor by which tau may change the gamma of a group
@@ -84,9 +86,9 @@ class Reestimation(NamedTuple):
     curvature before the step.
     """
 
-    posterior: object
-    method: object
-    free: object
+    posterior: Posterior
+    method: Method
+    free: FreeHyperparameters
     # gain in nats, of a step and of the re-estimation after it, below which training ends
     tol: float
 

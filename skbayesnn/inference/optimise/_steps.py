@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import minimize
 
-from skbayesnn.inference.curvature._method import Curvature, Point
+from skbayesnn.inference.curvature._method import Curvature, Method, Point
 from skbayesnn.inference.optimise._damped import (
     ROUNDING,
     SLACK,
@@ -31,6 +31,7 @@ from skbayesnn.inference.optimise._damped import (
     Step,
 )
 from skbayesnn.inference.task._progress import NEVER, Deadline
+from skbayesnn.posterior import Posterior
 
 try:
     from skbayesnn.inference.optimise import _loops
@@ -111,8 +112,8 @@ def lower(posterior, steps, rule, search, max_iter, deadline=NEVER):
 class FixedPrecisions(NamedTuple):
     """Rule of a search at fixed precisions that ends at the minimum."""
 
-    posterior: object
-    method: object
+    posterior: Posterior
+    method: Method
     tol: float  # bound on the Newton decrement (nats)
     exact: bool = True  # Hessian
     confined: bool = False  # give up outside the basin of the minimum, where A is not definite
@@ -145,7 +146,10 @@ class FixedPrecisions(NamedTuple):
         """Mark the search as done if the Newton decrement is small."""
         if not search.point.precision.definite:
             return search._replace(done=self.confined)
-        small = decrement(search.point) < max(self.tol, ROUNDING * abs(search.point.energy))
+        point = search.point
+        # Newton decrement: the height of M above the minimum of its expansion (nats)
+        decrement = 0.5 * point.gradient @ point.precision.solve(point.gradient)
+        small = decrement < max(self.tol, ROUNDING * abs(point.energy))
         return search._replace(done=bool(small), converged=bool(small))
 
 
@@ -185,11 +189,6 @@ def find_mode(posterior, method, theta, hyper, max_iter=200, tol=1e-12, confined
     rule = FixedPrecisions(posterior, method, tol, method.dense, confined)
     search = rule.begun(theta, hyper)
     return lower(posterior, DampedSteps(), rule, search, max_iter, deadline)
-
-
-def decrement(point):
-    """Newton decrement ``1/2 g^T A^-1 g``: height of ``M`` above its expansion's minimum (nats)."""
-    return float(0.5 * point.gradient @ point.precision.solve(point.gradient))
 
 
 def compiled_loop(posterior, rule):

@@ -286,7 +286,7 @@ def start_sampling(
     """
     posterior, search = posed
     rngs, minima = [np.random.default_rng(seed) for seed in seeds], minima[: len(seeds)]
-    model, brief = NOISE_MODELS[noise], search._replace(max_iter=BRIEF)
+    model, brief = NOISE_MODELS[noise], Posed(posterior, search._replace(max_iter=BRIEF))
     with blas_threads(posterior.network.n_weights):
         if from_prior:
             starts = random_starts(posterior, rngs)
@@ -296,8 +296,18 @@ def start_sampling(
             theta = embedded(minimum, posterior.network)
             starts[i] = starts[i]._replace(theta=theta, hyper=minimum.hyper)
         starts = [start._replace(hyper=search.with_fixed(start.hyper)) for start in starts]
-        given = starts, minima, seeds, from_prior
-        joint, position = _placed(model, problem, Posed(posterior, brief), settings.tuned, *given)
+        joint = model.joint(problem, brief, settings.tuned)
+        theta, hyper = model.starts(problem, brief, joint, starts, minima, seeds, from_prior)
+        # coordinates fitted to the data: the typical precision of a weight by the data alone
+        information = model.information(problem, brief, joint, joint.position(theta, hyper))
+        information, free = np.median(information, axis=0), joint.free
+        if not settings.tuned:  # the coordinates of groups of fixed precision are the weights
+            information[~free.alpha] = 1.0 - hyper.alpha[0, ~free.alpha]
+        joint = replace(joint, information=information)
+        # away from the extremes, where gradients vanish
+        alpha = free.alpha_prior.clip(np.clip(hyper.alpha, WIDEST**-2, WIDEST**2))
+        alpha = np.where(free.alpha, alpha, hyper.alpha)
+        position = joint.position(theta, hyper._replace(alpha=alpha))
         if from_prior:
             position = np.stack([joint.draw_prior(rng) for rng in rngs])
         position = joint.renewed(position, rngs, keep_outputs=True)
@@ -329,22 +339,3 @@ def briefly_trained(posterior, search, rngs):
         for i in behind[values[behind] > evidences[behind]]:
             starts[i], evidences[i] = others[i], values[i]
     return starts
-
-
-def _placed(model, problem, posed, tuned, starts, minima, seeds, from_prior):
-    """Joint posterior in coordinates fitted to the data, and positions of the starts.
-
-    The partially non-centred coordinates depend on ``h_c``, the typical precision of a weight of
-    every group by the data alone: the median over the starting points.
-    """
-    joint = model.joint(problem, posed, tuned)
-    theta, hyper = model.starts(problem, posed, joint, starts, minima, seeds, from_prior)
-    known = model.information(problem, posed, joint, joint.position(theta, hyper))
-    information, free = np.median(known, axis=0), joint.free
-    if not tuned:  # the coordinates of groups of fixed precision are the weights
-        information[~free.alpha] = 1.0 - hyper.alpha[0, ~free.alpha]
-    joint = replace(joint, information=information)
-    # away from the extremes, where gradients vanish
-    alpha = free.alpha_prior.clip(np.clip(hyper.alpha, WIDEST**-2, WIDEST**2))
-    alpha = np.where(free.alpha, alpha, hyper.alpha)
-    return joint, joint.position(theta, hyper._replace(alpha=alpha))

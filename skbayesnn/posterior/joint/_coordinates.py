@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit, logit
 
-from skbayesnn.posterior._posterior import Hyperparameters
+from skbayesnn.posterior._posterior import Hyperparameters, Posterior
 from skbayesnn.posterior.priors._weight_groups import WeightGroups
 
 COARSE = 3.0  # nats of ln alpha per unit of psi where the data leave it open
@@ -98,7 +98,7 @@ class Place(NamedTuple):
 class Coordinates:
     """Maps between positions and weights with precisions."""
 
-    posterior: object
+    posterior: Posterior
     free: object  # `FreeHyperparameters`: masks of the inferred precisions, and their priors
     fixed: Hyperparameters  # values of the fixed precisions
     # (n_groups,), precisions h_c by the data; zeros make the coordinates fully non-centred

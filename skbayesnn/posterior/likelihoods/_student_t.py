@@ -91,7 +91,13 @@ class StudentT(Gaussian):
         curvature = weighted
         if exact:
             slope = -(u**2) / (self.degrees_of_freedom + len(self.levels))  # du/d delta
-            curvature = _diagonal_plus_outer(weighted, 2.0 * s * slope, tau * residual)
+            pull, by_delta = tau * residual, (2.0 * s * slope)[..., None]
+            if len(self.levels) == 1:
+                curvature = weighted + by_delta * pull * pull
+            else:
+                curvature = by_delta[..., None] * pull[..., :, None] * pull[..., None, :]
+                each = np.arange(len(self.levels))
+                curvature[..., each, each] += weighted
         return weighted * residual, curvature
 
     def log_normaliser(self, beta, n_rows):
@@ -110,13 +116,3 @@ class StudentT(Gaussian):
         residual, tau = outputs - y, self.precisions(beta)[..., None, :]
         nu, p = self._nu, len(self.levels)
         return residual, tau, (nu + p) / (nu + np.sum(tau * residual**2, axis=-1))
-
-
-def _diagonal_plus_outer(diagonal, factor, vector):
-    """Matrix ``diag(d) + c a a^T`` of every row, as a diagonal for a single output."""
-    if diagonal.shape[-1] == 1:
-        return diagonal + factor[..., None] * vector * vector
-    matrix = factor[..., None, None] * vector[..., :, None] * vector[..., None, :]
-    outputs = np.arange(diagonal.shape[-1])
-    matrix[..., outputs, outputs] += diagonal
-    return matrix
