@@ -200,6 +200,8 @@ def _trained(posterior, start, settings):
     """Train a network, then complete it."""
     method = Method.choose(posterior, settings)
     with method.threads():
+        if posterior.is_quadratic:  # for the same weights whatever the seed
+            start = start._replace(theta=np.zeros_like(start.theta))
         trained = train(posterior, start, settings)
         minimum = complete(posterior, trained.theta, trained.hyper, settings)
         return replace(minimum, n_iter=int(trained.n_iter))
