@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import entr
 from sklearn.base import is_classifier
 
 from skbayesnn._docs import documented
@@ -33,9 +32,6 @@ from skbayesnn.estimators.inputs._parameters import count
 from skbayesnn.network import row_blocks
 from skbayesnn.predictive import class_probabilities
 
-STEPS_PER_SD = 2.5  # grid points per smallest standard deviation
-REACH = 8.0  # standard deviations beyond which a Gaussian counts as zero
-LONGEST = 2**20  # grid points
 KEPT_DOUBLES = 2**26  # largest size at which vectors of all candidates are kept (512 MiB)
 
 
@@ -84,10 +80,8 @@ def information_gain(
         c_u^2`` for two classes (5.22); with more classes, averages over quasi-random activations
         take the place of ``kappa f'``. It is too small where activations are uncertain and strongly
         correlated. ``"exact"`` is the mutual information of classes under jointly Gaussian
-        activations (5.15-5.17), for two classes with errors of joint probabilities below 1e-4 if
-        the standard deviations of the activations are below 10; for more by 1024 quasi-random
-        points for every pair of candidate and point (three classes: some 0.2 ms each, errors up to
-        0.001 nats at standard deviations of 2, 0.005 at 5).
+        activations (5.15-5.17), by 1024 quasi-random points for every pair of candidate and point
+        (some 0.1 to 0.2 ms each, errors up to 0.001 nats at standard deviations of 2, 0.005 at 5).
 
     Returns
     -------
@@ -101,13 +95,10 @@ def information_gain(
     is the gain about the weights given which minimum is right. The gain about the choice of the
     minimum is not included.
 
-    *Samplers.* Gains are the mutual information between the prediction and the drawn networks.
-    Classification: from the joint class probabilities over the draws. Regression: the total gain of
-    one output by quadrature of the mixture of the draws' predictive densities (some milliseconds
-    per candidate); for several outputs, and for all gains about points of interest, outputs of
-    drawn networks are represented by their means and covariances. With ``m`` independent draws a
-    total gain cannot exceed ``log m``, and chance correlation adds some ``1/(2m)`` to each marginal
-    gain.
+    *Samplers.* Gains of classification are the mutual information between classes and drawn
+    networks, from the joint class probabilities over the draws. In regression, outputs of drawn
+    networks are represented by their means and covariances. With ``m`` independent draws chance
+    correlation adds some ``1/(2m)`` to each marginal gain.
 
     *Assumptions.* The model is right, precisions and noise level are fixed, and outputs are linear
     in the weights. Far outside the data the error bars, and therefore the total gains, are largest.
@@ -134,8 +125,7 @@ def information_gain(
     model, prepare = resolve(estimator)
     X = prepare(X_candidates)
     question = pose(model, prepare, X_interest, interest_weight, kind, method)
-    by_draws = is_classifier(model) or (question.kind == "total" and log_rate(model) is None)
-    if isinstance(model, HMCMLP) and by_draws:
+    if isinstance(model, HMCMLP) and is_classifier(model):
         return _gains_by_draws(model, question, X)
     models, weights = linear_models(model, model._gaussians)
     with blas_threads(max(linear.part.n_unknowns for linear in models)):
@@ -157,58 +147,19 @@ def log_rate(model):
 
 
 def _gains_by_draws(model, question, X):
-    """Mutual information between predictions and drawn networks."""
+    """Mutual information between classes and drawn networks."""
     (draws,) = model._ensemble.parts
     points, gains = X[:0] if question.X_interest is None else question.X_interest, []
     blocks = row_blocks(len(points), draws.doubles_per_row)
     q = [class_probabilities(draws.outputs(points[rows])) for rows in blocks]
     width = max(draws.doubles_per_row, len(points) * max(2, model.n_outputs_) ** 2)
     for rows in row_blocks(len(X), width):
-        f = draws.outputs(X[rows])
-        if not is_classifier(model):
-            noise = np.broadcast_to(draws.noise.variances(X[rows]), f.shape)
-            gains.append(_total_of_regression(f, noise))
-        elif question.kind == "total":
-            gains.append(total_information(class_probabilities(f)))
+        p = class_probabilities(draws.outputs(X[rows]))
+        if question.kind == "total":
+            gains.append(total_information(p))
         else:
-            marginal = drawn_information(class_probabilities(f), np.concatenate(q, axis=1))
-            gains.append(averaged(marginal, question))
+            gains.append(averaged(drawn_information(p, np.concatenate(q, axis=1)), question))
     return np.concatenate(gains)
-
-
-def _total_of_regression(f, noise_variances):
-    """Mutual information between a target and the index of the drawn network.
-
-    It is ``H[1/m sum_s N(f_s, nu_s^2)] - 1/m sum_s H[N(f_s, nu_s^2)]``, from outputs and noise of
-    shape (m, n, n_outputs): for one output by quadrature; for several the mixture's entropy is
-    replaced by that of the Gaussian of the same covariance, which is an upper bound.
-    """
-    if f.shape[2] == 1:
-        rows = zip(f[..., 0].T, np.sqrt(noise_variances[..., 0]).T, strict=True)
-        return np.array([_mixture_information(*row) for row in rows])
-    apart = np.moveaxis(f - f.mean(axis=0), 0, -1)
-    noise = noise_variances.mean(axis=0)[..., None] * np.eye(f.shape[2])
-    log_det = np.linalg.slogdet(apart @ np.swapaxes(apart, 1, 2) / len(f) + noise)[1]
-    return 0.5 * (log_det - np.mean(np.sum(np.log(noise_variances), axis=-1), axis=0))
-
-
-def _mixture_information(means, sds):
-    """Mutual information between a number and its component ``(m,)`` of a mixture of Gaussians.
-
-    The entropy of the mixture is a sum over a grid, exact to about 1e-9, on which every component
-    is evaluated near its mean only. Where components lie further apart than `LONGEST` grid points,
-    they are widened to fit, and the result is a lower bound close to its limit ``log m``.
-    """
-    sds = np.maximum(sds, np.ptp(means) * STEPS_PER_SD / LONGEST)
-    step = np.min(sds) / STEPS_PER_SD
-    start, reach = np.min(means), int(np.ceil(REACH * np.max(sds) / step))
-    nearest = np.rint((means - start) / step).astype(int)
-    offset = start + step * nearest - means
-    z = (offset[:, None] + step * np.arange(-reach, reach + 1)) / sds[:, None]
-    values = np.exp(-0.5 * z * z) / (len(means) * np.sqrt(2.0 * np.pi) * sds[:, None])
-    places = nearest[:, None] + np.arange(2 * reach + 1)  # shifted: none is negative
-    entropy = step * np.sum(entr(np.bincount(places.ravel(), values.ravel())))
-    return max(entropy - np.mean(0.5 * np.log(2.0 * np.pi * np.e * sds**2)), 0.0)
 
 
 @documented(QUESTION)

@@ -113,19 +113,6 @@ def results_table(params, fits):
     return table
 
 
-def simplest_of_best(table):
-    """Index of the candidate of highest evidence; of those within its error, the smallest.
-
-    Two log evidences agree if they differ by less than one standard error of their difference.
-    """
-    evidences, errors = table["log_evidence"], np.nan_to_num(table["log_evidence_std"])
-    best = int(np.nanargmax(evidences))
-    agree = evidences >= evidences[best] - np.hypot(errors, errors[best])
-    sizes = np.where(agree, np.nan_to_num(table["n_weights"], nan=np.inf), np.inf)
-    smallest = np.flatnonzero(agree & (sizes == sizes.min()))
-    return int(smallest[np.argmax(evidences[smallest])])
-
-
 def _row(fit):
     """Make the row of ``results_`` of one candidate."""
     if fit.model is None:

@@ -40,7 +40,6 @@ from skbayesnn.model_selection._candidates import (
     indices_to_refit,
     report_failures,
     results_table,
-    simplest_of_best,
 )
 from skbayesnn.predictive import combination_weights
 
@@ -259,7 +258,7 @@ class EvidenceSearch(LinkToSite, Delegating, MetaEstimatorMixin, BaseEstimator):
                 f"No candidate has an evidence ({reasons}). Try other parameters, more restarts, "
                 "or a search by cross-validation."
             )
-        self.best_index_ = simplest_of_best(self.results_)
+        self.best_index_ = int(np.nanargmax(evidences))
         if str(self.results_["verdict"][self.best_index_]).startswith("doubtful"):
             warnings.warn(
                 "The evidence of the best candidate is doubtful: see its evidence_report_. Compare "
