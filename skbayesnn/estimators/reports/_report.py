@@ -20,8 +20,7 @@ class EvidenceReport(Printed):
     """Evidence of a fitted model with its terms, and a verdict.
 
     The printed form shows the quality of leave-one-out predictions, the accuracy of the evidence,
-    and the most important numbers; ``print(full())`` prints everything. In notebooks the tables of
-    `full` fold.
+    and the most important numbers; ``print(full())`` prints everything.
 
     The terms of the best minimum are also attributes of the report: ``misfit``,
     ``noise_normaliser``, ``weight_prior``, ``log_det``, ``symmetry``, ``weight_precision_occam``,
