@@ -157,15 +157,11 @@ def _moments(components):
 
 
 def _quantile(components, centre, spread, probability):
-    """Compute quantiles of rows ``(r,)``, starting as if means were normally distributed."""
+    """Compute quantiles of rows ``(r,)``, starting as if mixtures were normally distributed."""
     brackets = [component.bracket(probability) for component in components]
     low = np.min([start for start, _ in brackets], axis=0)
     high = np.max([end for _, end in brackets], axis=0)
-    score, square = ndtri(probability), (spread * ndtri(probability)) ** 2
-    for weights, _, inverse, law in components:
-        excess = law.quantile(probability) ** 2 - score**2
-        square = square + excess * (inverse**-2.0 @ weights)
-    x = np.clip(centre + np.copysign(np.sqrt(square), score), low, high)
+    x = np.clip(centre + spread * ndtri(probability), low, high)
     return _solved(components, probability, x, low, high, FINE * spread)
 
 

@@ -30,10 +30,6 @@ class EvidenceReport(Printed):
 
     Attributes
     ----------
-    terms : EvidenceTerms
-        All terms of the log evidence of the best minimum.
-    advice : str
-        Advice that follows from the verdict.
     log_evidence : float
         Log evidence in nats, for targets in their own units: measured by sampling, or
         ``laplace_log_evidence`` if nothing was measured or Laplace's approximation is exact.
