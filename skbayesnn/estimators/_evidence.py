@@ -55,12 +55,8 @@ class EvidenceMLP(BayesianMLP):
     _typical_noise = staticmethod(np.median)
 
     def _check_engine_parameters(self):
-        check(self, combine=COMBINATIONS, n_restarts=1)
+        check(self, combine=COMBINATIONS, n_restarts=1, measure_evidence=("auto", True, False))
         check(self._solver, hessian=HESSIANS, max_iter=1, tol=float)
-        value = self.measure_evidence
-        if not (isinstance(value, bool | np.bool_) or (isinstance(value, str) and value == "auto")):
-            error = ValueError if isinstance(value, str) else TypeError
-            raise error(f"measure_evidence must be True, False or 'auto', got {value!r}.")
 
     @property
     def _solver(self):

@@ -166,8 +166,6 @@ def check_parameters(estimator):
     if estimator._noise is not None:
         check(estimator._noise, kind=(*NOISE_MODELS, "auto"))
         layer_sizes(estimator._noise)
-    if hasattr(estimator, "class_weight"):
-        estimator._check_class_weight()
     estimator._check_engine_parameters()
     check(estimator, max_time=float, fit_intercept=bool, standardize=bool, warm_start=bool)
     if estimator.n_jobs is not None and not (_is_integer(estimator.n_jobs) and estimator.n_jobs):
@@ -290,7 +288,7 @@ def layer_sizes(owner):
 def check(owner, **rules):
     """Raise for the first parameter that breaks its rule.
 
-    A rule is a tuple of the allowed strings, ``bool`` for True or False, ``float`` for a positive
+    A rule is a tuple of the allowed values, ``bool`` for True or False, ``float`` for a positive
     finite number, or an integer for integers that are not less. Parameters may also have the
     default ``None``.
     """
@@ -311,8 +309,8 @@ def check(owner, **rules):
 
 
 def one_of(value, name, options):
-    """Raise ``ValueError`` unless a value is one of some strings."""
-    if not (isinstance(value, str) and value in options):
+    """Raise ``ValueError`` unless a value is one of some strings, or of True and False."""
+    if not (isinstance(value, str | bool | np.bool_) and value in options):
         options = ", ".join(map(repr, options))
         raise ValueError(f"{name} must be one of {options}; got {value!r}.")
 
