@@ -86,16 +86,6 @@ def _all_or_nothing(estimator):
             raise
 
 
-def _are_enough(rows, problem, hidden_layer_sizes):
-    """Return False for a single row from which precisions would have to be inferred."""
-    if len(rows.X) > 1:
-        return True
-    if hidden_layer_sizes == "auto":
-        return False
-    free = problem.posed(hidden_layer_sizes).settings.free
-    return bool(np.all(free.priors.informative))
-
-
 @documented()
 class BayesianMLP(CallbackSupportMixin, FittedFunction):
     """Common part of all estimators.
@@ -209,7 +199,10 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
             problem = self._pose(rows, hidden_layer_sizes, earlier)
             if earlier is None and self.standardize:
                 warning = warning or self._warning_of_inputs(rows)
-            if not _are_enough(rows, problem, hidden_layer_sizes):
+            if len(rows.X) == 1 and (
+                hidden_layer_sizes == "auto"  # precisions have to be inferred
+                or not np.all(problem.posed(hidden_layer_sizes).settings.free.priors.informative)
+            ):
                 if batch is None or earlier is not None:
                     raise ValueError(TOO_FEW)
                 self._warn(self._wait(checked, problem, earlier), in_batches=True)

@@ -38,7 +38,6 @@ from skbayesnn.inference import (
 from skbayesnn.predictive import Draws, combined, ensemble_of_models, with_chains
 
 COMBINATIONS = ("posterior", "best", "evidence", "equal", "stacking", "tempered")
-HESSIANS = ("auto", "exact", "gauss_newton")
 
 
 def learns_in_batches(estimator):
@@ -56,7 +55,7 @@ class EvidenceMLP(BayesianMLP):
 
     def _check_engine_parameters(self):
         check(self, combine=COMBINATIONS, n_restarts=1, measure_evidence=("auto", True, False))
-        check(self._solver, hessian=HESSIANS, max_iter=1, tol=float)
+        check(self._solver, hessian=("auto", "exact", "gauss_newton"), max_iter=1, tol=float)
 
     @property
     def _solver(self):

@@ -87,8 +87,7 @@ def results_table(params, fits):
                 column[i] = p[name]
         table[f"param_{name}"] = column
     rows = [_row(fit) for fit in fits]
-    names = dict.fromkeys(name for row in rows for name in row)
-    for name in names:
+    for name in dict.fromkeys(name for row in rows for name in row):
         table[name] = np.array([row.get(name, np.nan) for row in rows])
     evidences = table["log_evidence"]
     table["posterior_probability"] = posterior_probabilities(evidences)

@@ -140,7 +140,6 @@ def check_combinations(estimator, asked=None):
 
 KINDS_OF_PRIOR = ("single", "layer", "ard")
 PRIORS = (*KINDS_OF_PRIOR, *(kind + INTERCEPT for kind in KINDS_OF_PRIOR))
-DTYPES = ("float32", "float64", np.float32, np.float64)
 CLASSICS = {
     "hmc": Plan(n_steps=20),
     "langevin": Plan(n_steps=1),
@@ -199,7 +198,7 @@ def check_transitions(sampler):
         )
     if not sampler._thins_itself:
         check(sampler, thin=1)
-    if sampler.dtype not in DTYPES:
+    if sampler.dtype not in ("float32", "float64", np.float32, np.float64):
         raise ValueError(f"sampler.dtype must be float32 or float64, got {sampler.dtype!r}.")
     if sampler.kind == "auto" and _given(sampler):
         raise ValueError(
