@@ -114,13 +114,17 @@ class Scaling(NamedTuple):
 
         Columns with more than half of their rows equal keep their scale.
         """
-        far = far_columns(values, weight)
-        if not far.any():
-            return self
-        middle, spread = _middle(values[:, far], weight)
-        shift, scale = self.shift.copy(), self.scale.copy()
-        shift[far], scale[far] = middle, spread
-        return Scaling(shift, scale)
+        low, middle, high = np.transpose(
+            [  # column by column, as sorting takes several copies
+                np.quantile(column, (0.25, 0.5, 0.75), weights=weight, method="inverted_cdf")
+                for column in values.T
+            ]
+        )
+        spread = 0.5 * high / QUARTILE - 0.5 * low / QUARTILE
+        reach = TIMES_THE_MIDDLE * spread
+        share = weight @ (np.abs(values - middle) > reach) / weight.sum()
+        far = (spread > SMALLEST) & (self.scale > reach) & (share <= MOST_FAR)
+        return Scaling(np.where(far, middle, self.shift), np.where(far, spread, self.scale))
 
     def transform(self, values):
         """Convert values to standardised units."""
@@ -142,26 +146,6 @@ class Scaling(NamedTuple):
 def _largest(values):
     """Largest absolute values of columns."""
     return np.maximum(values.max(axis=0), -values.min(axis=0))
-
-
-def far_columns(values, weight):
-    """Mask of the columns whose standard deviation is made by few far rows."""
-    middle, spread = _middle(values, weight)
-    reach = TIMES_THE_MIDDLE * spread
-    share = weight @ (np.abs(values - middle) > reach) / weight.sum()
-    scale = Scaling.standard(values, weight).scale
-    return (spread > SMALLEST) & (scale > reach) & (share <= MOST_FAR)
-
-
-def _middle(values, weight):
-    """Medians of columns, and the standard deviations of normal columns with their quartiles."""
-    low, middle, high = np.transpose(
-        [  # column by column, as sorting takes several copies
-            np.quantile(column, (0.25, 0.5, 0.75), weights=weight, method="inverted_cdf")
-            for column in values.T
-        ]
-    )
-    return middle, 0.5 * high / QUARTILE - 0.5 * low / QUARTILE
 
 
 def standardised(values, weight, wanted=True, scaling=None, shifted=True, robust=False):

@@ -25,10 +25,7 @@ X, y = [[0.0], [1.0]], np.zeros(2)
 
 model = EvidenceMLPRegressor((4, 4), prior=[0, 1, 1], noise={0: 0.1}, random_state=0)
 assert_type(model.fit(X, y, sample_weight=[1, 2]), EvidenceMLPRegressor)
-assert_type(model.predict(X), NDArray[Any])
 mean, std = model.predict(X, return_std=True)
-assert_type(std, NDArray[Any])
-assert_type(model.predict(X, return_cov=True), tuple[NDArray[Any], NDArray[Any]])
 assert_type(model.predict_interval(X, coverage=0.9), NDArray[Any])
 assert_type(model.sample_y(X, 3, random_state=np.random.RandomState(0)), NDArray[Any])
 EvidenceMLPRegressor("auto", max_time=10, n_jobs=-1)
@@ -39,7 +36,6 @@ HMCMLPRegressor(sampler=Sampler("hmc", n_steps=(1, 4), init=model), noise=0.1)
 assert_type(model.set_params(prior__kind="ard"), EvidenceMLPRegressor)
 assert_type(model.predict_std(X, measurement_std=0.1), NDArray[Any])
 EvidenceMLPRegressor(hidden_layer_sizes=2.5)  # type: ignore[arg-type]
-model.predict(X, True, True)  # type: ignore[call-overload]
 
 classifier = EvidenceMLPClassifier(random_state=0).fit(X, ["a", "b"])
 assert_type(classifier, EvidenceMLPClassifier)

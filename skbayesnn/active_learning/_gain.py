@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import numbers
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import entr
 from sklearn.base import is_classifier
+from sklearn.utils.validation import check_is_fitted
 
 from skbayesnn._docs import documented
 from skbayesnn._threads import blas_threads
 from skbayesnn._typing import Array, Estimator
-from skbayesnn.active_learning._inputs import (
-    QUESTION,
-    Question,
-    pose,
-    resolve,
-)
 from skbayesnn.active_learning._linear import (
     Candidates,
     LinearModel,
@@ -27,16 +21,103 @@ from skbayesnn.active_learning._linear import (
     prior_model,
     total_information,
 )
+from skbayesnn.estimators import BayesianMLP
 from skbayesnn.estimators._evidence import EvidenceMLP
 from skbayesnn.estimators._hmc import HMCMLP
-from skbayesnn.estimators.inputs._parameters import count
+from skbayesnn.estimators._pipeline import predictor
+from skbayesnn.estimators.inputs._parameters import count, one_of
+from skbayesnn.estimators.inputs._rows import checked_weights
 from skbayesnn.network import row_blocks
 from skbayesnn.predictive import class_probabilities
 
-STEPS_PER_SD = 2.5  # grid points per smallest standard deviation
-REACH = 8.0  # standard deviations beyond which a Gaussian counts as zero
-LONGEST = 2**20  # grid points
 KEPT_DOUBLES = 2**26  # largest size at which vectors of all candidates are kept (512 MiB)
+QUANTITIES = ("total", "marginal", "joint", "mean_marginal", "predicted_target", "q_optimal")
+REGRESSION_ONLY = ("joint", "q_optimal")
+METHODS = ("approximation", "exact")
+DRAWS_PER_TARGET = 10  # least number of draws per output of a joint gain
+QUESTION = """Active learning.
+
+Parameters
+----------
+estimator : estimator or Pipeline
+    Fitted estimator of this package, or a pipeline or search that ends with one.
+X_candidates : array-like of shape (n_candidates, n_features)
+    Inputs at which a measurement is possible.
+X_interest : array-like of shape (n_points, n_features), optional
+    Inputs at which predictions are wanted. Every kind except ``"total"`` needs them.
+interest_weight : array-like of shape (n_points,), optional
+    Relative importance ``P_u`` of the points of interest; by default equal.
+method : {"approximation", "exact"}, default="approximation"
+    Method of `information_gain`.
+price : float, optional
+    Price of a measurement, in the units of the gain. The selection stops when the gain of the best
+    candidate is lower (MacKay 1992, section 4.7).
+return_gains : bool, default=False
+    Also return the gains.
+
+Raises
+------
+TypeError
+    If an estimator is not one of this package, or has not what is asked for.
+ValueError
+    If inputs have other features than in `fit`, or arguments do not fit the estimator.
+sklearn.exceptions.NotFittedError
+    If an estimator is not fitted.
+"""
+
+
+class Question(NamedTuple):
+    """Quantities that measurements are to determine, about standardised points of interest."""
+
+    kind: str
+    method: str
+    y_scale: np.ndarray  # units of y per standardised unit, (n_outputs,)
+    X_interest: np.ndarray | None = None  # (n_points, n_features)
+    weight: np.ndarray | None = None  # importance P_u of the points, summing to 1: (n_points,)
+
+
+def resolve(estimator, kind=BayesianMLP, name="estimator of this package"):
+    """Return the fitted estimator of this package, and the map from user's to standardised rows."""
+    model, _ = predictor(estimator, None)
+    if not isinstance(model, kind):
+        raise TypeError(
+            f"The estimator must be a fitted {name}, a pipeline or search of one; got {model!r}. "
+            "Of an averaging search pass best_estimator_, of a transformed target regressor_."
+        )
+    check_is_fitted(model)
+    return model, lambda X: model._check_X(predictor(estimator, X)[1])
+
+
+def pose(model, prepare, X_interest, interest_weight, kind, method):
+    """Check the requested kind of gain and its arguments, and return the `Question`."""
+    if kind is None:
+        kind = "total" if X_interest is None else "mean_marginal"
+    one_of(kind, "kind", QUANTITIES)
+    one_of(method, "method", METHODS)
+    if X_interest is None and interest_weight is not None:
+        raise ValueError("interest_weight can be used only with X_interest.")
+    if is_classifier(model) and kind in REGRESSION_ONLY:
+        raise ValueError(
+            f"kind={kind!r} exists for regression only; for a classifier choose 'total', "
+            "'marginal' or 'mean_marginal'."
+        )
+    if kind == "total":
+        return Question(kind, method, model._y_scaling.scale)
+    if X_interest is None:
+        raise ValueError(
+            f"kind={kind!r} needs X_interest, the points at which predictions are wanted."
+        )
+    X_interest = prepare(X_interest)
+    weight = checked_weights(interest_weight, len(X_interest), "interest_weight")
+    if kind == "joint" and isinstance(model, HMCMLP):
+        n_draws, wanted = len(model.networks_), X_interest.shape[0] * model.n_outputs_
+        if n_draws < DRAWS_PER_TARGET * wanted:
+            raise ValueError(
+                f"The joint gain about {wanted} outputs cannot be estimated from {n_draws} draws. "
+                f"Use at least {DRAWS_PER_TARGET * wanted} draws, fewer points of interest, or "
+                "kind='mean_marginal'."
+            )
+    return Question(kind, method, model._y_scaling.scale, X_interest, weight / weight.sum())
 
 
 @documented(QUESTION)
@@ -84,10 +165,8 @@ def information_gain(
         c_u^2`` for two classes (5.22); with more classes, averages over quasi-random activations
         take the place of ``kappa f'``. It is too small where activations are uncertain and strongly
         correlated. ``"exact"`` is the mutual information of classes under jointly Gaussian
-        activations (5.15-5.17), for two classes with errors of joint probabilities below 1e-4 if
-        the standard deviations of the activations are below 10; for more by 1024 quasi-random
-        points for every pair of candidate and point (three classes: some 0.2 ms each, errors up to
-        0.001 nats at standard deviations of 2, 0.005 at 5).
+        activations (5.15-5.17), by 1024 quasi-random points for every pair of candidate and point
+        (some 0.1 to 0.2 ms each, errors up to 0.001 nats at standard deviations of 2, 0.005 at 5).
 
     Returns
     -------
@@ -101,13 +180,10 @@ def information_gain(
     is the gain about the weights given which minimum is right. The gain about the choice of the
     minimum is not included.
 
-    *Samplers.* Gains are the mutual information between the prediction and the drawn networks.
-    Classification: from the joint class probabilities over the draws. Regression: the total gain of
-    one output by quadrature of the mixture of the draws' predictive densities (some milliseconds
-    per candidate); for several outputs, and for all gains about points of interest, outputs of
-    drawn networks are represented by their means and covariances. With ``m`` independent draws a
-    total gain cannot exceed ``log m``, and chance correlation adds some ``1/(2m)`` to each marginal
-    gain.
+    *Samplers.* Gains of classification are the mutual information between classes and drawn
+    networks, from the joint class probabilities over the draws. In regression, outputs of drawn
+    networks are represented by their means and covariances. With ``m`` independent draws chance
+    correlation adds some ``1/(2m)`` to each marginal gain.
 
     *Assumptions.* The model is right, precisions and noise level are fixed, and outputs are linear
     in the weights. Far outside the data the error bars, and therefore the total gains, are largest.
@@ -134,8 +210,7 @@ def information_gain(
     model, prepare = resolve(estimator)
     X = prepare(X_candidates)
     question = pose(model, prepare, X_interest, interest_weight, kind, method)
-    by_draws = is_classifier(model) or (question.kind == "total" and log_rate(model) is None)
-    if isinstance(model, HMCMLP) and by_draws:
+    if isinstance(model, HMCMLP) and is_classifier(model):
         return _gains_by_draws(model, question, X)
     models, weights = linear_models(model, model._gaussians)
     with blas_threads(max(linear.part.n_unknowns for linear in models)):
@@ -157,58 +232,19 @@ def log_rate(model):
 
 
 def _gains_by_draws(model, question, X):
-    """Mutual information between predictions and drawn networks."""
+    """Mutual information between classes and drawn networks."""
     (draws,) = model._ensemble.parts
     points, gains = X[:0] if question.X_interest is None else question.X_interest, []
     blocks = row_blocks(len(points), draws.doubles_per_row)
     q = [class_probabilities(draws.outputs(points[rows])) for rows in blocks]
     width = max(draws.doubles_per_row, len(points) * max(2, model.n_outputs_) ** 2)
     for rows in row_blocks(len(X), width):
-        f = draws.outputs(X[rows])
-        if not is_classifier(model):
-            noise = np.broadcast_to(draws.noise.variances(X[rows]), f.shape)
-            gains.append(_total_of_regression(f, noise))
-        elif question.kind == "total":
-            gains.append(total_information(class_probabilities(f)))
+        p = class_probabilities(draws.outputs(X[rows]))
+        if question.kind == "total":
+            gains.append(total_information(p))
         else:
-            marginal = drawn_information(class_probabilities(f), np.concatenate(q, axis=1))
-            gains.append(averaged(marginal, question))
+            gains.append(averaged(drawn_information(p, np.concatenate(q, axis=1)), question))
     return np.concatenate(gains)
-
-
-def _total_of_regression(f, noise_variances):
-    """Mutual information between a target and the index of the drawn network.
-
-    It is ``H[1/m sum_s N(f_s, nu_s^2)] - 1/m sum_s H[N(f_s, nu_s^2)]``, from outputs and noise of
-    shape (m, n, n_outputs): for one output by quadrature; for several the mixture's entropy is
-    replaced by that of the Gaussian of the same covariance, which is an upper bound.
-    """
-    if f.shape[2] == 1:
-        rows = zip(f[..., 0].T, np.sqrt(noise_variances[..., 0]).T, strict=True)
-        return np.array([_mixture_information(*row) for row in rows])
-    apart = np.moveaxis(f - f.mean(axis=0), 0, -1)
-    noise = noise_variances.mean(axis=0)[..., None] * np.eye(f.shape[2])
-    log_det = np.linalg.slogdet(apart @ np.swapaxes(apart, 1, 2) / len(f) + noise)[1]
-    return 0.5 * (log_det - np.mean(np.sum(np.log(noise_variances), axis=-1), axis=0))
-
-
-def _mixture_information(means, sds):
-    """Mutual information between a number and its component ``(m,)`` of a mixture of Gaussians.
-
-    The entropy of the mixture is a sum over a grid, exact to about 1e-9, on which every component
-    is evaluated near its mean only. Where components lie further apart than `LONGEST` grid points,
-    they are widened to fit, and the result is a lower bound close to its limit ``log m``.
-    """
-    sds = np.maximum(sds, np.ptp(means) * STEPS_PER_SD / LONGEST)
-    step = np.min(sds) / STEPS_PER_SD
-    start, reach = np.min(means), int(np.ceil(REACH * np.max(sds) / step))
-    nearest = np.rint((means - start) / step).astype(int)
-    offset = start + step * nearest - means
-    z = (offset[:, None] + step * np.arange(-reach, reach + 1)) / sds[:, None]
-    values = np.exp(-0.5 * z * z) / (len(means) * np.sqrt(2.0 * np.pi) * sds[:, None])
-    places = nearest[:, None] + np.arange(2 * reach + 1)  # shifted: none is negative
-    entropy = step * np.sum(entr(np.bincount(places.ravel(), values.ravel())))
-    return max(entropy - np.mean(0.5 * np.log(2.0 * np.pi * np.e * sds**2)), 0.0)
 
 
 @documented(QUESTION)

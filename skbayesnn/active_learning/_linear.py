@@ -17,14 +17,13 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.special import expit, rel_entr, softmax, xlog1py
-from scipy.stats import norm
 
-from skbayesnn.basis._features import hermite
 from skbayesnn.inference import DensePrecision, DualPrecision
 from skbayesnn.network import row_blocks
 from skbayesnn.posterior import symmetric_root
 from skbayesnn.predictive import (
     Part,
+    class_probabilities,
     normal_points,
     sigmoid_information,
     softmax_information,
@@ -32,9 +31,6 @@ from skbayesnn.predictive import (
 )
 
 SMALLEST = np.finfo(float).tiny
-N_TERMS = 128  # of Mehler's expansion
-NODES = np.linspace(-13.0, 13.0, 1301)  # of the trapezoidal rule for standard normal numbers
-SHARES = norm.pdf(NODES) * (NODES[1] - NODES[0])
 
 
 def regression_gain(question, S, C, interest):
@@ -87,8 +83,7 @@ def classification_gain(question, mean, S, C, interest):
     """Gains of classes, of the shapes of `regression_gain`."""
     if question.method == "exact":
         if question.kind != "total":
-            marginal = _binary_marginal if mean.shape[1] == 1 else _categorical_marginal
-            return averaged(marginal(mean, S, C, interest), question)
+            return averaged(_exact_marginal(mean, S, C, interest), question)
         if mean.shape[1] == 1:
             return sigmoid_information(mean[:, 0], S[:, 0, 0])
         return softmax_information(mean, S)
@@ -124,56 +119,26 @@ def total_information(p):
     return np.maximum(np.mean(np.sum(rel_entr(p, mean), axis=2), axis=0), 0.0)
 
 
-def _binary_marginal(mean, S, C, interest):
-    """Mutual information of two binary targets (MacKay 1992, equations 5.15-5.17).
-
-    The covariance of the sigmoids of correlated activations is Mehler's expansion ``sum_(k > 0)
-    rho^k f_k g_k`` with coefficients ``f_k = E[sigmoid(mean + sd z) h_k(z)]`` of orthonormal
-    Hermite polynomials, by the trapezoidal rule. Its largest errors, at correlations of 1 or -1:
-    1e-10 at standard deviations of 3, 2e-7 at 5, 1e-4 at 10, 2e-3 at 20, and 0.01 for steps.
-    """
-    basis = np.stack(list(hermite(SHARES, NODES, N_TERMS)), axis=1)
-
-    def coefficients(mean, sd):  # the first is the moderated output
-        blocks = row_blocks(len(mean), len(NODES))
-        return np.concatenate([expit(mean[rows] + sd[rows] * NODES) @ basis for rows in blocks])
-
-    sd, sd_interest = np.sqrt(S[:, 0]), np.sqrt(interest.S[:, 0])
-    first, second = coefficients(mean, sd), coefficients(interest.mean, sd_interest)
-    gains = np.empty((len(mean), len(second)))
-    for rows in row_blocks(len(mean), 32 * len(second)):
-        rho = C[rows, 0] / np.maximum(sd[rows] * sd_interest.T, SMALLEST)
-        rho = np.clip(rho, -1.0, 1.0)
-        covariance, power = np.zeros_like(rho), np.ones_like(rho)
-        for k in range(1, N_TERMS):
-            power *= rho
-            covariance += power * np.outer(first[rows, k], second[:, k])
-        moderated = first[rows, 0], second[:, 0]  # probabilities of the second class
-        p, q = (np.stack([1.0 - each, each], axis=-1) for each in moderated)
-        signs = np.array([[1.0, -1.0], [-1.0, 1.0]])
-        gains[rows] = class_information(p, q, covariance[..., None, None] * signs)
-    return gains
-
-
-def _categorical_marginal(mean, S, C, interest):
+def _exact_marginal(mean, S, C, interest):
     """Mutual information of two classes, by an average over quasi-random activations."""
-    p = mean.shape[1]
-    points = normal_points(2 * p)
+    k = mean.shape[1]
+    points = normal_points(2 * k)
     factor = np.linalg.cholesky(points.T @ points / len(points))
     points = np.linalg.solve(factor, points.T).T  # unit sample covariance: weak gains are exact
-    first, second = points[:, :p], points[:, p:]
+    first, second = points[:, :k], points[:, k:]
 
     def row(mean, S, C):
         """Gains of one candidate, ``(n_points,)``, from conditional activations at the points."""
         values, vectors = np.linalg.eigh(S)
         root = np.sqrt(np.where(values > 1e-12 * values[-1], values, 0.0))
         inverse = np.divide(1.0, root, out=np.zeros_like(root), where=root > 0)
-        follows = C.T.reshape(-1, p, p) @ (vectors * inverse)
+        follows = C.T.reshape(-1, k, k) @ (vectors * inverse)
         rest = symmetric_root(interest.S - follows @ np.swapaxes(follows, 1, 2))
         a = mean + first @ (vectors * root).T
         a_interest = interest.mean[:, None] + first @ np.swapaxes(follows, 1, 2)
         a_interest += second @ np.swapaxes(rest, 1, 2)
-        return drawn_information(softmax(a[:, None], -1), softmax(a_interest.swapaxes(0, 1), -1))[0]
+        p, q = class_probabilities(a[:, None]), class_probabilities(a_interest.swapaxes(0, 1))
+        return drawn_information(p, q)[0]
 
     return np.stack([row(*one) for one in zip(mean, S, C, strict=True)])
 

@@ -11,8 +11,7 @@ from sklearn.utils import check_array
 
 from skbayesnn._docs import documented
 from skbayesnn._typing import Array, Estimator, RandomState
-from skbayesnn.active_learning._gain import linear_models
-from skbayesnn.active_learning._inputs import resolve
+from skbayesnn.active_learning._gain import linear_models, resolve
 from skbayesnn.active_learning._linear import measured, observed
 from skbayesnn.estimators import PredictiveDistribution
 from skbayesnn.estimators.inputs._parameters import count
@@ -21,9 +20,7 @@ from skbayesnn.estimators.tasks._regression_fit import RegressionFit
 from skbayesnn.network import row_blocks
 
 LOG_CANDIDATES = 10  # 2^10 quasi-random candidates
-CLIMBS, CLIMBERS = 4, 128  # rounds of candidates about that of the largest mean, and their number
-WIDTH, SHRINK = 0.1, 0.4  # their spread, relative to the bounds, and its factor from round to round
-N_STARTS, MOST_ITERATIONS = 2, 30  # of the local optimiser among candidates of either kind
+N_STARTS, MOST_ITERATIONS = 2, 30  # of the local optimiser, besides the row of largest mean
 STEP = 1e-5  # of differences, relative to the bounds
 NO_NOISE, SOME = 0.01, 0.1  # sd of noise, in that of y, that is nearly none; share of networks
 # distances of rows next to measured and to chosen ones, in sd of the inputs over the number of rows
@@ -47,8 +44,8 @@ def suggest(
     """Suggest the inputs of the next experiments, to find the best value of a function.
 
     The acquisition function is evaluated at all candidates. Within bounds, the best of 1,024
-    quasi-random candidates, and of further ones about the largest mean of the function, are
-    improved by a local optimiser. If several experiments are to run
+    quasi-random candidates, and that of the largest mean of the function, are improved by a local
+    optimiser. If several experiments are to run
     together, each is chosen as if those chosen before had given their expected values: these keep
     the mean, and reduce the standard deviation of all that is correlated with them ("Kriging
     believer", Ginsbourger, Le Riche & Carraro 2010). For counts the function is the log rate. Where
@@ -130,7 +127,7 @@ def suggest(
     for _ in range(n):
         score = search.score(chosen, rng)
         if bounds is not None:
-            chosen = np.vstack([chosen, search.within(bounds, pool, score, chosen, rng)])
+            chosen = np.vstack([chosen, search.within(bounds, pool, score, chosen)])
             continue
         values = search.without_repeats(score(pool)[1], pool, chosen)
         values[taken] = -np.inf
@@ -329,30 +326,17 @@ class _Search:
             share[rows] = 1.0 - weights @ fall / np.maximum(total, np.finfo(float).tiny)
         return np.clip(share, 0.0, 1.0)
 
-    def within(self, bounds, pool, score, chosen, rng):
+    def within(self, bounds, pool, score, chosen):
         """Find the best row within bounds, which is possible and no repeat.
 
-        The acquisition function often has a narrow maximum near that of the mean, which no row of
-        the pool shows. So candidates are also drawn ever closer about the largest mean so far, and
-        the best of both kinds are improved locally.
+        A local optimiser starts at the best rows of the pool. The acquisition function often has a
+        narrow maximum near that of the mean, so the row of largest mean is a start, too.
         """
         low, width = bounds[:, 0], bounds[:, 1] - bounds[:, 0]
         means, values = score(pool)
-        best, spread, near = pool[np.argmax(means)], WIDTH, []
-        for _ in range(CLIMBS):
-            shift = spread * width * rng.standard_normal((CLIMBERS, len(low)))
-            cloud = np.clip(best + shift, low, low + width)
-            cloud = np.vstack([best, cloud[self.possible(cloud)]])
-            means, own = score(cloud)
-            near.append((cloud, own))
-            best, spread = cloud[np.argmax(means)], SHRINK * spread
-        improved = []
-        for rows, own in ((pool, values), map(np.concatenate, zip(*near, strict=True))):
-            order = np.argsort(-self.without_repeats(own, rows, chosen))[:N_STARTS]
-            improved += [
-                rows[order[0]],
-                *(_improved(score, start, low, width) for start in rows[order]),
-            ]
+        order = np.argsort(-self.without_repeats(values, pool, chosen))[:N_STARTS]
+        starts = pool[[*order, np.argmax(means)]]
+        improved = [starts[0], *(_improved(score, start, low, width) for start in starts)]
         improved = np.array(improved)
         improved = improved[self.possible(improved)]
         return improved[np.argmax(self.without_repeats(score(improved)[1], improved, chosen))]

@@ -211,19 +211,14 @@ class HermiteFunctionFeatures(BasisFeatures):
 
     def _functions(self, X):
         z = np.clip(X, -40.0, 40.0)  # all functions vanish beyond
-        first = np.pi**-0.25 * np.exp(-0.5 * z * z)
-        return np.stack(list(hermite(first, np.sqrt(2.0) * z, self.n_functions)), axis=-1)
+        functions, before, now = [], np.zeros_like(z), np.pi**-0.25 * np.exp(-0.5 * z * z)
+        for i in range(self.n_functions):
+            functions.append(now)
+            before, now = now, (np.sqrt(2.0) * z * now - np.sqrt(i) * before) / np.sqrt(i + 1.0)
+        return np.stack(functions, axis=-1)
 
     def _labels(self):
         return [f"hermite{i}" for i in range(self.n_functions)]
-
-
-def hermite(first, z, n):
-    """Yield ``first h_i(z)``, ``i < n``, with polynomials orthonormal under a standard normal."""
-    before, now = np.zeros_like(z), first
-    for i in range(n):
-        yield now
-        before, now = now, (z * now - np.sqrt(i) * before) / np.sqrt(i + 1.0)
 
 
 @dataclass(eq=False, repr=False)

@@ -121,8 +121,6 @@ class PredictiveDisplay(Display):
             Margin beyond the rows, as a fraction of their range.
         grid_resolution : int, default=200
             Number of values of the input.
-        random_state : int, RandomState instance or None, default=0
-            Seed of the drawn functions.
         """
         if not is_regressor(estimator):
             raise TypeError(f"This display needs a regressor; got {estimator!r}.")

@@ -7,7 +7,7 @@ from sklearn.base import BaseEstimator
 
 from skbayesnn._data import Scaling
 from skbayesnn._docs import LinkToSite, documented
-from skbayesnn.estimators._pipeline import before_final_step, final_step
+from skbayesnn.estimators._pipeline import final_step, predictor
 from skbayesnn.estimators.tasks._classification import Classification
 from skbayesnn.estimators.tasks._regression import Regression
 from skbayesnn.predictive import Ensemble, Rescaled
@@ -36,9 +36,8 @@ class _Average(LinkToSite, BaseEstimator):
 
     def _check_X(self, X):
         """Standardised inputs of all models side by side."""
-        return np.hstack(
-            [final_step(model)._check_X(before_final_step(model, X)) for model in self.models]
-        )
+        pairs = [predictor(model, X) for model in self.models]
+        return np.hstack([model._check_X(rows) for model, rows in pairs])
 
     @property
     def _columns(self):

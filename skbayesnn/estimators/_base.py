@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning, InconsistentVersionWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from skbayesnn._data import Scaling, canonical_rows, check_magnitudes, far_columns, standardised
+from skbayesnn._data import Scaling, canonical_rows, check_magnitudes, standardised
 from skbayesnn._docs import documented
 from skbayesnn._threads import blas_threads
 from skbayesnn.estimators._weights import FittedNetwork, WeightUnits, weight_names
@@ -84,16 +84,6 @@ def _all_or_nothing(estimator):
             if isinstance(error, np.linalg.LinAlgError):
                 raise ValueError(TOO_EXTREME) from error
             raise
-
-
-def _are_enough(rows, problem, hidden_layer_sizes):
-    """Return False for a single row from which precisions would have to be inferred."""
-    if len(rows.X) > 1:
-        return True
-    if hidden_layer_sizes == "auto":
-        return False
-    free = problem.posed(hidden_layer_sizes).settings.free
-    return bool(np.all(free.priors.informative))
 
 
 @documented()
@@ -206,10 +196,13 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
                 noise_is_chosen = self._noise.kind == "auto"
                 warning = warning or rows.look.warning(rows.y, noise_is_chosen, only_linear)
                 hidden_layer_sizes = () if only_linear else hidden_layer_sizes
+            problem = self._pose(rows, hidden_layer_sizes, earlier)
             if earlier is None and self.standardize:
                 warning = warning or self._warning_of_inputs(rows)
-            problem = self._pose(rows, hidden_layer_sizes, earlier)
-            if not _are_enough(rows, problem, hidden_layer_sizes):
+            if len(rows.X) == 1 and (
+                hidden_layer_sizes == "auto"  # precisions have to be inferred
+                or not np.all(problem.posed(hidden_layer_sizes).settings.free.priors.informative)
+            ):
                 if batch is None or earlier is not None:
                     raise ValueError(TOO_FEW)
                 self._warn(self._wait(checked, problem, earlier), in_batches=True)
@@ -383,7 +376,8 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
 
     def _warning_of_inputs(self, rows):
         """Warning that some rows have inputs far from all others, or ``None``."""
-        far = np.flatnonzero(far_columns(rows.X, rows.weight))
+        standard = Scaling.standard(rows.X, rows.weight)
+        far = np.flatnonzero(self._X_scaling.scale != standard.scale)
         if not len(far):
             return None
         names = getattr(self, "feature_names_in_", np.arange(rows.X.shape[1]))

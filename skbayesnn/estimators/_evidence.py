@@ -38,7 +38,6 @@ from skbayesnn.inference import (
 from skbayesnn.predictive import Draws, combined, ensemble_of_models, with_chains
 
 COMBINATIONS = ("posterior", "best", "evidence", "equal", "stacking", "tempered")
-HESSIANS = ("auto", "exact", "gauss_newton")
 
 
 def learns_in_batches(estimator):
@@ -55,12 +54,8 @@ class EvidenceMLP(BayesianMLP):
     _typical_noise = staticmethod(np.median)
 
     def _check_engine_parameters(self):
-        check(self, combine=COMBINATIONS, n_restarts=1)
-        check(self._solver, hessian=HESSIANS, max_iter=1, tol=float)
-        value = self.measure_evidence
-        if not (isinstance(value, bool | np.bool_) or (isinstance(value, str) and value == "auto")):
-            error = ValueError if isinstance(value, str) else TypeError
-            raise error(f"measure_evidence must be True, False or 'auto', got {value!r}.")
+        check(self, combine=COMBINATIONS, n_restarts=1, measure_evidence=("auto", True, False))
+        check(self._solver, hessian=("auto", "exact", "gauss_newton"), max_iter=1, tol=float)
 
     @property
     def _solver(self):

@@ -26,21 +26,13 @@ def path_to_final_step(model: Estimator) -> Any:
     return names
 
 
-def before_final_step(model: Estimator, X: ArrayLike) -> Any:
-    """Transform inputs of a fitted pipeline to those of its last step."""
-    while isinstance(model, Pipeline):
-        if len(model) > 1:
-            X = model[:-1].transform(X)
-        model = model.steps[-1][1]
-    return X
-
-
 def predictor(model: Estimator, X: ArrayLike) -> Any:
     """Return the model that predicts inside pipelines and searches, and its rows, if any."""
     while True:
         if isinstance(model, Pipeline):
-            X = None if X is None else before_final_step(model, X)
-            model = final_step(model)
+            if X is not None and len(model) > 1:
+                X = model[:-1].transform(X)
+            model = model.steps[-1][1]
         elif hasattr(model, "predictor_"):  # perhaps an average of candidates
             model = model.predictor_
         elif hasattr(model, "best_estimator_"):

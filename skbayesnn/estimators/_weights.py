@@ -63,7 +63,7 @@ class OnDemand(Sequence):
         return f"<{self._size} items{first}>"
 
 
-@documented()
+@documented(WEIGHTS)
 @dataclass(frozen=True)
 class FittedNetwork:
     """Network at one distinct minimum, or one draw, in the units of X and y.
@@ -72,10 +72,6 @@ class FittedNetwork:
     ----------
     coefs, intercepts : list of ndarray
         Weights ``(fan_in, fan_out)`` and biases ``(fan_out,)`` of every layer.
-    weight : float
-        Weight of the network in the predictions.
-    log_evidence : float
-        Log evidence in nats, targets in their own units; ``nan`` where it is not available.
     activation : str
         Activation function of the hidden units.
 

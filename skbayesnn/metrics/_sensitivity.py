@@ -13,6 +13,7 @@ from skbayesnn.estimators._pipeline import predictor
 from skbayesnn.estimators.inputs._rows import named
 
 
+@documented()
 def sobol_indices(
     estimator: Estimator,
     X: ArrayLike,
@@ -40,8 +41,6 @@ def sobol_indices(
         ``n_points (n_features + 2)`` rows.
     n_draws : int, default=100
         Number of functions drawn from the posterior.
-    random_state : int, RandomState instance or None, default=0
-        Seed of the functions.
 
     Returns
     -------

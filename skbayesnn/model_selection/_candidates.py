@@ -14,24 +14,18 @@ from skbayesnn.model_selection._comparison import describe, posterior_probabilit
 
 FIRST_NOISE = "constant"  # in place of "auto"
 REFIT_WITHIN = 10.0  # nats below the best under constant noise, with which others are refitted
-SHORTEST = 1e-3  # seconds: max_time must be positive
 
 
 class Fit(NamedTuple):
-    """Outcome of a candidate: the model, or the error of its fit, or neither if not tried."""
+    """Outcome of a candidate: the model, or the error of its fit."""
 
     model: Any = None
     seconds: float = 0.0
     error: Exception | None = None
 
-    @property
-    def timed_out(self):
-        """True if the candidate was not fitted because the time had passed."""
-        return self.model is None and self.error is None
-
     def __str__(self):
         """Format the progress line."""
-        outcome = "not tried" if self.timed_out else f"failed: {self.error}"
+        outcome = f"failed: {self.error}"
         if self.model is not None:
             row = describe(self.model)
             outcome = f"log evidence {row['log_evidence']:.2f}, {row['verdict']}"
@@ -52,19 +46,10 @@ def indices_to_refit(fits):
     return sorted(map(int, near), key=lambda i: -log_evidences[i])
 
 
-def fit_candidate(model, X, y, fit_params, deadline, is_first, noise):
-    """Fit one candidate.
-
-    Candidates other than the first are not begun after the deadline. During the fit a given
-    ``noise`` replaces ``"auto"``, and ``max_time``, if there is one, is at most the time left.
-    """
+def fit_candidate(model, X, y, fit_params, noise):
+    """Fit one candidate; during the fit a given ``noise`` replaces ``"auto"``."""
     start, error, last = time.perf_counter(), None, final_step(model)
-    if deadline.passed and not is_first:
-        return Fit()
     values = {"noise": noise} if noise is not None and has_automatic_noise(model) else {}
-    if hasattr(last, "max_time") and np.isfinite(deadline.at):
-        left = max(deadline.left, SHORTEST)
-        values["max_time"] = left if last.max_time is None else min(last.max_time, left)
     own = {name: getattr(last, name) for name in values}
     vars(last).update(values)
     try:
@@ -102,8 +87,7 @@ def results_table(params, fits):
                 column[i] = p[name]
         table[f"param_{name}"] = column
     rows = [_row(fit) for fit in fits]
-    names = dict.fromkeys(name for row in rows for name in row)
-    for name in names:
+    for name in dict.fromkeys(name for row in rows for name in row):
         table[name] = np.array([row.get(name, np.nan) for row in rows])
     evidences = table["log_evidence"]
     table["posterior_probability"] = posterior_probabilities(evidences)
@@ -113,25 +97,10 @@ def results_table(params, fits):
     return table
 
 
-def simplest_of_best(table):
-    """Index of the candidate of highest evidence; of those within its error, the smallest.
-
-    Two log evidences agree if they differ by less than one standard error of their difference.
-    """
-    evidences, errors = table["log_evidence"], np.nan_to_num(table["log_evidence_std"])
-    best = int(np.nanargmax(evidences))
-    agree = evidences >= evidences[best] - np.hypot(errors, errors[best])
-    sizes = np.where(agree, np.nan_to_num(table["n_weights"], nan=np.inf), np.inf)
-    smallest = np.flatnonzero(agree & (sizes == sizes.min()))
-    return int(smallest[np.argmax(evidences[smallest])])
-
-
 def _row(fit):
     """Make the row of ``results_`` of one candidate."""
     if fit.model is None:
-        verdict = "not tried: max_time had passed before this candidate was begun"
-        if not fit.timed_out:
-            verdict = f"failed: {type(fit.error).__name__}: {fit.error}"
+        verdict = f"failed: {type(fit.error).__name__}: {fit.error}"
         return {"fit_time": fit.seconds, "verdict": verdict}
     row = {"fit_time": fit.seconds, **describe(fit.model)}
     report = getattr(final_step(fit.model), "evidence_report_", None)

@@ -31,7 +31,7 @@ from skbayesnn.estimators import (
 from skbayesnn.estimators._evidence import EvidenceMLP
 from skbayesnn.estimators._pipeline import final_step
 from skbayesnn.estimators.inputs._parameters import check
-from skbayesnn.inference import Deadline, Progress, in_order
+from skbayesnn.inference import Progress, in_order
 from skbayesnn.model_selection._candidates import (
     FIRST_NOISE,
     Fit,
@@ -40,7 +40,6 @@ from skbayesnn.model_selection._candidates import (
     indices_to_refit,
     report_failures,
     results_table,
-    simplest_of_best,
 )
 from skbayesnn.predictive import combination_weights
 
@@ -81,10 +80,6 @@ class EvidenceSearch(LinkToSite, Delegating, MetaEstimatorMixin, BaseEstimator):
           the estimators.
     n_jobs : int, optional
         Number of candidates that are fitted in parallel (joblib).
-    max_time : float, optional
-        Seconds after which no further candidate is fitted. Estimators that have a ``max_time`` get
-        the time that is left. The first candidate is always fitted. The search then ends with the
-        best of those fitted, and warns.
     verbose : int, default=0
         If positive, print a line per candidate: its log evidence, the verdict, its time, the time
         so far, and about how much is left.
@@ -153,7 +148,6 @@ class EvidenceSearch(LinkToSite, Delegating, MetaEstimatorMixin, BaseEstimator):
     _: KW_ONLY
     combine: str = "best"
     n_jobs: int | None = None
-    max_time: float | None = None
     verbose: int = 0
 
     def fit(self, X: ArrayLike, y: ArrayLike, **fit_params: Any) -> Self:
@@ -178,43 +172,26 @@ class EvidenceSearch(LinkToSite, Delegating, MetaEstimatorMixin, BaseEstimator):
         params = list(ParameterGrid(self.param_grid))
         candidates = [clone(self.estimator).set_params(**clone(p, safe=False)) for p in params]
         self._check_averaging(candidates)
-        check(self, max_time=float)
-        deadline = Deadline.after(self.max_time)
         labels = [", ".join(f"{k}={v}" for k, v in p.items()) for p in params]
-        with warnings.catch_warnings():
-            if self.max_time is not None:  # the search itself warns once
-                warnings.filterwarnings("ignore", "The fit has reached max_time")
-            fits = self._fitted(candidates, labels, X, y, fit_params, deadline)
+        fits = self._fitted(candidates, labels, X, y, fit_params)
         report_failures(fits)
-        if deadline.passed:
-            n_tried = sum(not fit.timed_out for fit in fits)
-            warnings.warn(
-                f"The search has reached max_time={self.max_time:g} seconds: {n_tried} of "
-                f"{len(fits)} candidates were tried, and the last of them may be incomplete. "
-                "Raise max_time, or try fewer candidates.",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
         self.estimators_ = [fit.model for fit in fits]
         self.results_ = results_table(params, fits)
         self._choose(fit_params)
         return self
 
-    def _fitted(self, candidates, labels, X, y, fit_params, deadline):
+    def _fitted(self, candidates, labels, X, y, fit_params):
         """Fit every candidate, see `fit_candidate`.
 
         All are fitted with `FIRST_NOISE` at first. The best one is then fitted with its own
         parameters, and after it the others that could win, with the noise model chosen for the
         best.
         """
-        progress, fits = Progress(self.verbose, deadline), {}
+        progress, fits = Progress(self.verbose), {}
 
         def fit_some(stage, some, noise):
             calls = [
-                delayed(fit_candidate)(
-                    clone(candidates[i]), X, y, fit_params, deadline, i == 0 and not fits, noise
-                )
-                for i in some
+                delayed(fit_candidate)(clone(candidates[i]), X, y, fit_params, noise) for i in some
             ]
             later = {}
             with progress.stage(stage, np.ones(len(calls))) as step:
@@ -232,7 +209,7 @@ class EvidenceSearch(LinkToSite, Delegating, MetaEstimatorMixin, BaseEstimator):
             to_refit = [
                 i for i in some if has_automatic_noise(fits[i].model) and noise != FIRST_NOISE
             ]
-            if to_refit and not deadline.passed:
+            if to_refit:
                 fit_some("candidates that could win", to_refit, noise)
             noise = getattr(final_step(fits[near[0]].model), "noise_model_", None) if near else None
         return list(fits.values())
@@ -259,7 +236,7 @@ class EvidenceSearch(LinkToSite, Delegating, MetaEstimatorMixin, BaseEstimator):
                 f"No candidate has an evidence ({reasons}). Try other parameters, more restarts, "
                 "or a search by cross-validation."
             )
-        self.best_index_ = simplest_of_best(self.results_)
+        self.best_index_ = int(np.nanargmax(evidences))
         if str(self.results_["verdict"][self.best_index_]).startswith("doubtful"):
             warnings.warn(
                 "The evidence of the best candidate is doubtful: see its evidence_report_. Compare "

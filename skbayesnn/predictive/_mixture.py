@@ -157,25 +157,17 @@ def _moments(components):
 
 
 def _quantile(components, centre, spread, probability):
-    """Compute quantiles of rows ``(r,)``, starting as if means were normally distributed."""
+    """Compute quantiles of rows, ``(r,)``: solve ``Phi^-1(F(x)) = Phi^-1(p)``.
+
+    Newton steps inside shrinking brackets start as if mixtures were normal. The left side is linear
+    for a Gaussian, and nearly linear for most mixtures. A step squares the distance ``d``, up to a
+    factor that the last step shows: ``|d|^3 / d_last^2`` remains.
+    """
     brackets = [component.bracket(probability) for component in components]
     low = np.min([start for start, _ in brackets], axis=0)
     high = np.max([end for _, end in brackets], axis=0)
-    score, square = ndtri(probability), (spread * ndtri(probability)) ** 2
-    for weights, _, inverse, law in components:
-        excess = law.quantile(probability) ** 2 - score**2
-        square = square + excess * (inverse**-2.0 @ weights)
-    x = np.clip(centre + np.copysign(np.sqrt(square), score), low, high)
-    return _solved(components, probability, x, low, high, FINE * spread)
-
-
-def _solved(components, probability, x, low, high, narrow):
-    """Solve ``Phi^-1(F(x)) = Phi^-1(p)`` by Newton steps inside shrinking brackets.
-
-    The left side is linear for a Gaussian, and nearly linear for most mixtures. A step squares the
-    distance ``d``, up to a factor that the last step shows: ``|d|^3 / d_last^2`` remains.
-    """
-    x, low, high, left = x.copy(), low.copy(), high.copy(), np.arange(len(x))
+    x = np.clip(centre + spread * ndtri(probability), low, high)
+    narrow, left = FINE * spread, np.arange(len(x))
     last = np.ones(len(x))
     for _ in range(MAX_ITER):
         at = x[left]

@@ -1,8 +1,7 @@
 """Brute force for information gains: joint covariances by finite differences, dense algebra."""
 
 import numpy as np
-from scipy.special import entr, rel_entr
-from scipy.stats import norm
+from scipy.special import rel_entr
 
 from skbayesnn.network import outputs
 from skbayesnn.predictive import Draws
@@ -41,13 +40,6 @@ def condition(covariance, row, noise):
 def table_information(table):
     """Mutual information of a joint table."""
     return np.sum(rel_entr(table, np.outer(table.sum(axis=1), table.sum(axis=0))))
-
-
-def mixture_entropy(means, sds, weights):
-    """Entropy of a mixture of Gaussians on the line, by a fine sum."""
-    y = np.arange(np.min(means - 12 * sds), np.max(means + 12 * sds), np.min(sds) / 8)
-    density = norm.pdf(y[:, None], means, sds) @ weights
-    return np.sum(entr(density)) * (y[1] - y[0])
 
 
 def normal_grid(dimension, n=141, reach=7.0):

@@ -13,7 +13,6 @@ from sklearn.datasets import load_breast_cancer
 from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor, Prior
 from skbayesnn.inference import _drawn_fit
 from skbayesnn.model_selection import compare
-from skbayesnn.model_selection._search import simplest_of_best
 from skbayesnn.posterior import LogUniform
 from skbayesnn.predictive import Member
 from tests.tools import parts_of
@@ -233,17 +232,6 @@ def test_comparison_names_both_errors_and_the_rule(regressor):
     text = repr(found)
     assert "its standard error" in text
     assert "more than 1 nat and 3 standard errors" in text
-
-
-def test_of_equal_evidences_the_smallest_network_wins():
-    table = {
-        "log_evidence": np.array([-10.0, -10.2, -10.1, -14.0, np.nan]),
-        "log_evidence_std": np.array([0.3, 0.2, np.nan, 0.2, np.nan]),
-        "n_weights": np.array([20.0, 5.0, 30.0, 1.0, 1.0]),
-    }
-    assert simplest_of_best(table) == 1
-    table["log_evidence_std"][:] = np.nan
-    assert simplest_of_best(table) == 0
 
 
 GROUPS = ["hidden1_weights", "hidden1_biases", "output"]

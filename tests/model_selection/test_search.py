@@ -249,26 +249,6 @@ def test_progress(capsys):
     assert second.startswith("[2/2] hidden_layer_sizes=(0,): failed: hidden_layer_sizes must be")
 
 
-SLOW = {"hidden_layer_sizes": [(2,), (), (3,)]}
-
-
-@pytest.mark.parametrize("n_jobs", [None, 2])
-def test_no_time_is_left_for_others(n_jobs, capsys):
-    search = EvidenceSearch(REGRESSOR, SLOW, max_time=1e-6, n_jobs=n_jobs, verbose=1)
-    with pytest.warns(ConvergenceWarning, match=r"max_time=1e-06 seconds: 1 of 3") as record:
-        search.fit(X, Y)
-    assert len([w for w in record if "max_time" in str(w.message)]) == 1
-    assert search.best_params_ == {"hidden_layer_sizes": (2,)}
-    assert np.all(np.isfinite(search.predict(GRID)))
-    assert search.estimators_[1:] == [None, None]
-    assert all(str(v).startswith("not tried") for v in search.results_["verdict"][1:])
-    assert np.isnan(search.results_["log_evidence"][1:]).all()
-    assert search.best_estimator_.max_time is None
-    lines = capsys.readouterr().out.splitlines()  # of this process, whoever has fitted
-    lines = [line for line in lines if line.startswith("[")]  # no forecasts
-    assert [line.count("not tried") for line in lines] == [0, 1, 1]
-
-
 class ConstantEvidence(RegressorMixin, BaseEstimator):
     """An estimator whose log evidence is given."""
 
@@ -280,18 +260,10 @@ class ConstantEvidence(RegressorMixin, BaseEstimator):
         return self
 
 
-def test_estimators_without_max_time_can_be_searched():
+def test_estimators_of_others_can_be_searched():
     model = make_pipeline(StandardScaler(), ConstantEvidence())
-    search = EvidenceSearch(model, {"constantevidence__value": [1.0, 2.0]}, max_time=10)
-    search.fit(X, Y)
+    search = EvidenceSearch(model, {"constantevidence__value": [1.0, 2.0]}).fit(X, Y)
     assert search.best_score_ == 2.0
-    assert not hasattr(search.best_estimator_[-1], "max_time")
-
-
-@pytest.mark.parametrize("max_time", [0, -1.0, "long", np.nan])
-def test_max_time_is_checked(max_time):
-    with pytest.raises(ValueError, match="max_time must be a positive number"):
-        EvidenceSearch(REGRESSOR, WIDTHS, max_time=max_time).fit(X, Y)
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

@@ -140,7 +140,6 @@ def check_combinations(estimator, asked=None):
 
 KINDS_OF_PRIOR = ("single", "layer", "ard")
 PRIORS = (*KINDS_OF_PRIOR, *(kind + INTERCEPT for kind in KINDS_OF_PRIOR))
-DTYPES = ("float32", "float64", np.float32, np.float64)
 CLASSICS = {
     "hmc": Plan(n_steps=20),
     "langevin": Plan(n_steps=1),
@@ -166,8 +165,6 @@ def check_parameters(estimator):
     if estimator._noise is not None:
         check(estimator._noise, kind=(*NOISE_MODELS, "auto"))
         layer_sizes(estimator._noise)
-    if hasattr(estimator, "class_weight"):
-        estimator._check_class_weight()
     estimator._check_engine_parameters()
     check(estimator, max_time=float, fit_intercept=bool, standardize=bool, warm_start=bool)
     if estimator.n_jobs is not None and not (_is_integer(estimator.n_jobs) and estimator.n_jobs):
@@ -201,7 +198,7 @@ def check_transitions(sampler):
         )
     if not sampler._thins_itself:
         check(sampler, thin=1)
-    if sampler.dtype not in DTYPES:
+    if sampler.dtype not in ("float32", "float64", np.float32, np.float64):
         raise ValueError(f"sampler.dtype must be float32 or float64, got {sampler.dtype!r}.")
     if sampler.kind == "auto" and _given(sampler):
         raise ValueError(
@@ -290,7 +287,7 @@ def layer_sizes(owner):
 def check(owner, **rules):
     """Raise for the first parameter that breaks its rule.
 
-    A rule is a tuple of the allowed strings, ``bool`` for True or False, ``float`` for a positive
+    A rule is a tuple of the allowed values, ``bool`` for True or False, ``float`` for a positive
     finite number, or an integer for integers that are not less. Parameters may also have the
     default ``None``.
     """
@@ -311,8 +308,8 @@ def check(owner, **rules):
 
 
 def one_of(value, name, options):
-    """Raise ``ValueError`` unless a value is one of some strings."""
-    if not (isinstance(value, str) and value in options):
+    """Raise ``ValueError`` unless a value is one of some strings, or of True and False."""
+    if not (isinstance(value, str | bool | np.bool_) and value in options):
         options = ", ".join(map(repr, options))
         raise ValueError(f"{name} must be one of {options}; got {value!r}.")
 

@@ -320,12 +320,11 @@ class CountDistribution(PredictiveDistribution):
     """Predictive distribution of counts at given rows: a mixture over networks.
 
     ``pmf`` and ``logpmf`` are other names of ``pdf`` and ``logpdf``: here these are probabilities,
-    zero where ``y`` is no count.
+    zero where ``y`` is no count. The entropy is ``-sum_t P(t) ln P(t)``. Of counts with means above
+    64 it is accurate to some 0.01 nats, and quantiles to 0.04 standard deviations.
 
     Parameters
     ----------
-    ensemble : CountEnsemble
-        Networks that predict.
     scaling : Scaling
         Identity.
     errors : ndarray of shape (n_samples, 1)
@@ -351,14 +350,6 @@ class CountDistribution(PredictiveDistribution):
 
     pmf = PredictiveDistribution.pdf
     logpmf = PredictiveDistribution.logpdf
-
-    def entropy(self) -> Array:
-        """Compute the entropy ``-sum_t P(t) ln P(t)``, in nats.
-
-        Of counts with means above 64 it is accurate to some 0.01 nats, and quantiles to 0.04
-        standard deviations.
-        """
-        return self._shaped(self.ensemble.entropy(self.X, self.errors))
 
     def _targets(self, y):
         if self.needs_errors and np.ndim(y) > 0:

@@ -57,12 +57,12 @@ class Comparison:
             for name, (of_fit, sampled) in self.quantities.items()
         ]
         if "log evidence" in self.quantities:
-            of_fit, sampled = self.log_evidence_std
-            known = [f"{e:.2g}" if np.isfinite(e) else "unknown" for e in (of_fit, sampled)]
+            known = [f"{e:.2g}" if np.isfinite(e) else "unknown" for e in self.log_evidence_std]
             lines.append(f"  {'its standard error':28s}{known[0]:>14s}{known[1]:>12s}")
+            error = np.hypot(*np.nan_to_num(self.log_evidence_std))  # unknown ones count as zero
             lines.append(
                 f"  They disagree if more than {LARGEST_GAP:g} nat and {STANDARD_ERRORS:g} "
-                f"standard errors ({STANDARD_ERRORS * _of_difference(of_fit, sampled):.2g}) apart."
+                f"standard errors ({STANDARD_ERRORS * error:.2g}) apart."
             )
         lines.append(f"  {'difference of predictions':28s}{self.shift:14.3g}")
         if not self.converged:
@@ -141,11 +141,6 @@ def _in_margin(X):
     return moved[outside] if np.any(outside) else X
 
 
-def _of_difference(*errors):
-    """Standard error of a difference; unknown errors count as zero."""
-    return float(np.hypot(*np.nan_to_num(errors)))
-
-
 def _with_evidence(fitted, sampler, quantities, shift, doubts):
     """Add the log evidences, if both are known, and make the `Comparison`."""
     models = fitted, sampler
@@ -153,7 +148,7 @@ def _with_evidence(fitted, sampler, quantities, shift, doubts):
     evidences = tuple(model.log_evidence_ for model in models)
     if not np.isnan(evidences).any():
         quantities["log evidence"] = evidences
-        gap, error = abs(evidences[0] - evidences[1]), _of_difference(*errors)
+        gap, error = abs(evidences[0] - evidences[1]), np.hypot(*np.nan_to_num(errors))
         if gap > max(LARGEST_GAP, STANDARD_ERRORS * error):
             evidence_doubt = f"log evidences differ by {gap:.1f} +- {error:.1f} nats"
     converged = sampler.diagnostics_.converged

@@ -22,7 +22,7 @@ class Diagnostics(Printed):
     """Convergence diagnostics of the chains of a sampler.
 
     The printed form holds the verdict, advice, and the most important numbers; ``print(full())``
-    prints everything. In notebooks the tables of `full` fold.
+    prints everything.
 
     The chains are compared by the outputs of their networks, not by their weights, because label
     switching of hidden units changes the weights but not the outputs. R-hat and effective sample

@@ -1,10 +1,7 @@
-"""Printed form of reports: a short summary, full text on request, folded in notebooks."""
+"""Printed form of reports: a short summary, and the full text on request."""
 
-from html import escape
 from textwrap import fill
 from typing import NamedTuple
-
-from sklearn import get_config
 
 WIDTH = 80  # columns of the summary
 
@@ -34,11 +31,6 @@ class Table(NamedTuple):
         lines = aligned([self.header, *self.rows] if self.header else self.rows, self.left)
         return "\n".join([f"{self.title}:", *(f"  {line}" for line in lines)])
 
-    def html(self):
-        """Format the table as HTML that folds."""
-        summary, lines = escape(self.title), escape(self.text().split("\n", 1)[1])
-        return f"<details><summary>{summary}</summary><pre>{lines}</pre></details>"
-
 
 class Printed:
     """Report with a short summary and tables.
@@ -62,14 +54,3 @@ class Printed:
             The summary and all tables, for ``print``.
         """
         return "\n\n".join([repr(self), *(table.text() for table in self._tables())])
-
-    def _repr_html_(self):
-        """Return HTML for notebooks; ``None`` with ``sklearn.set_config(display="text")``."""
-        if get_config()["display"] != "diagram":
-            return None
-        lines = "<br>".join(
-            f"<strong>{escape(heading)}:</strong> {escape(what)}"
-            for heading, what in self._summary()
-        )
-        tables = "".join(table.html() for table in self._tables())
-        return f'<div class="skbayesnn-report"><p>{lines}</p>{tables}</div>'

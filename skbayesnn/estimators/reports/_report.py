@@ -20,8 +20,7 @@ class EvidenceReport(Printed):
     """Evidence of a fitted model with its terms, and a verdict.
 
     The printed form shows the quality of leave-one-out predictions, the accuracy of the evidence,
-    and the most important numbers; ``print(full())`` prints everything. In notebooks the tables of
-    `full` fold.
+    and the most important numbers; ``print(full())`` prints everything.
 
     The terms of the best minimum are also attributes of the report: ``misfit``,
     ``noise_normaliser``, ``weight_prior``, ``log_det``, ``symmetry``, ``weight_precision_occam``,
@@ -31,10 +30,6 @@ class EvidenceReport(Printed):
 
     Attributes
     ----------
-    terms : EvidenceTerms
-        All terms of the log evidence of the best minimum.
-    advice : str
-        Advice that follows from the verdict.
     log_evidence : float
         Log evidence in nats, for targets in their own units: measured by sampling, or
         ``laplace_log_evidence`` if nothing was measured or Laplace's approximation is exact.

@@ -174,22 +174,6 @@ class Classification(ClassifierMixin):
     def _output_names(self, n_outputs):
         return self.classes_[-n_outputs:]
 
-    def _check_class_weight(self):
-        """Raise unless it is None, "balanced" or a dict of positive numbers."""
-        given = self.class_weight
-        if given is None or (isinstance(given, str) and given == "balanced"):
-            return
-        if not isinstance(given, dict):
-            raise ValueError(
-                f"class_weight must be None, 'balanced' or a dict of weights, got {given!r}."
-            )
-        for label, weight in given.items():
-            if not (isinstance(weight, numbers.Real) and np.isfinite(weight) and weight > 0):
-                raise ValueError(
-                    f"class_weight must be positive and finite, got {weight!r} for {label!r}. "
-                    "To exclude a class, leave out its rows."
-                )
-
     def _check_rows(self, X, y, sample_weight):
         if not has_columns(y):
             return super()._check_rows(X, y, sample_weight)
@@ -213,17 +197,28 @@ class Classification(ClassifierMixin):
         given, codes = self.class_weight, rows.y[:, 0].astype(int)
         if given is None:
             return 1.0
-        if isinstance(given, str):
+        if isinstance(given, str) and given == "balanced":
             counts = np.bincount(codes, rows.weight, len(self.classes_))
             with np.errstate(divide="ignore"):
                 return (np.sum(counts) / (np.count_nonzero(counts) * counts))[codes]
-        unknown = set(given) - set(self.classes_.tolist())
+        if not isinstance(given, dict):
+            raise ValueError(
+                f"class_weight must be None, 'balanced' or a dict of weights, got {given!r}."
+            )
+        labels = self.classes_.tolist()
+        unknown = set(given) - set(labels)
         if unknown:
             raise ValueError(
                 f"class_weight has weights for {sorted(unknown, key=repr)}, which are no classes "
-                f"of y: {self.classes_.tolist()}."
+                f"of y: {labels}."
             )
-        return np.array([given.get(label, 1.0) for label in self.classes_.tolist()])[codes]
+        for label, weight in given.items():
+            if not (isinstance(weight, numbers.Real) and np.isfinite(weight) and weight > 0):
+                raise ValueError(
+                    f"class_weight must be positive and finite, got {weight!r} for {label!r}. "
+                    "To exclude a class, leave out its rows."
+                )
+        return np.array([given.get(label, 1.0) for label in labels])[codes]
 
     def _encode(self, y):
         y = column_or_1d(y, warn=True)

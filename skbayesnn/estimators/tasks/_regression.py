@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal, overload
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -115,34 +115,6 @@ class Regression(Predictions, RegressorMixin):
         noise = getattr(self, "_noise", None)
         tags.target_tags.positive_only = noise is not None and noise._is_of_counts
         return tags
-
-    @overload
-    def predict(
-        self,
-        X: ArrayLike,
-        return_std: Literal[False] = False,
-        return_cov: Literal[False] = False,
-        exposure: float | ArrayLike | None = None,
-    ) -> Array: ...
-
-    @overload
-    def predict(
-        self,
-        X: ArrayLike,
-        return_std: Literal[True],
-        return_cov: Literal[False] = False,
-        exposure: float | ArrayLike | None = None,
-    ) -> tuple[Array, Array]: ...
-
-    @overload
-    def predict(
-        self,
-        X: ArrayLike,
-        return_std: Literal[False] = False,
-        *,
-        return_cov: Literal[True],
-        exposure: float | ArrayLike | None = None,
-    ) -> tuple[Array, Array]: ...
 
     def predict(
         self,
