@@ -27,6 +27,7 @@ from skbayesnn.network._products import (
     output_covariances,
     second_derivative_along,
     sensitivities,
+    term_jacobian,
     vector_jacobian,
 )
 
@@ -52,6 +53,7 @@ __all__ = [
     "row_blocks",
     "second_derivative_along",
     "sensitivities",
+    "term_jacobian",
     "vector_jacobian",
     "with_constant",
 ]

@@ -20,6 +20,7 @@ from skbayesnn.network import (
     of_networks,
     outputs,
     row_blocks,
+    term_jacobian,
 )
 from skbayesnn.posterior import OutputLayer
 from skbayesnn.predictive._mixture import Components
@@ -146,7 +147,8 @@ class Member(Part):
                 covariance[rows] = self.precision.rough_output_covariances(trace)
             else:
                 covariance[rows] = self.precision.output_covariances(trace, self._free)
-        return mean[None], covariance[None]
+        factors = self._within_range(X, covariance)
+        return mean[None], (factors[..., None] * covariance * factors[:, None])[None]
 
     def relative_variances(self, X):
         """Mean activations, and their variances relative to the mean over classes, (n, p)."""
@@ -163,7 +165,30 @@ class Member(Part):
     def linearised(self, X):
         """Mean outputs ``(n, n_outputs)`` and derivatives ``(n, n_outputs, k)`` by free weights."""
         trace = forward(self.network, self.theta, X, order=1)
-        return self._mean(trace), np.ascontiguousarray(jacobian(trace)[..., self._free])
+        J = np.ascontiguousarray(jacobian(trace)[..., self._free])
+        return self._mean(trace), J * self._within_range(X, self.precision.project(J))[..., None]
+
+    def _within_range(self, X, covariance):
+        """Factors ``(n, n_outputs)`` that keep error bars of regressions within what units allow.
+
+        A linearised unit varies without limit, one of bounded range by half of it at most
+        (Popoviciu 1935). The standard deviation of an output is at most the sum of those of its
+        terms (Minkowski's inequality). Error bars up to the spread of the targets stay.
+        """
+        factors, half = np.ones(covariance.shape[:2]), self.network.phi.half_range
+        if self.noise is None or not np.isfinite(half) or not self.network.hidden_layer_sizes:
+            return factors
+        sd = np.sqrt(np.maximum(np.diagonal(covariance, axis1=1, axis2=2), 0.0))
+        wide, width = np.flatnonzero(np.any(sd > 1.0, axis=1)), self.network.layer_sizes[-2]
+        for block in row_blocks(len(wide), (width + sd.shape[1]) * self.network.n_weights):
+            rows = wide[block]
+            trace = forward(self.network, self.theta, X[rows], order=1)
+            variances = self.precision.project(term_jacobian(trace))
+            terms = np.sqrt(np.maximum(np.diagonal(variances, axis1=1, axis2=2), 0.0))
+            units = np.minimum(terms[:, :width] * trace.slopes[-1], half)
+            most = units @ np.abs(trace.layers[-1][:width]) + terms[:, width:]
+            factors[rows] = np.minimum(1.0, np.maximum(most, 1.0) / sd[rows])
+        return factors
 
     def _mean(self, trace):
         """Mean outputs ``(n, n_outputs)``."""

@@ -17,6 +17,7 @@ from skbayesnn.network import (
     output_covariances,
     outputs,
     second_derivative_along,
+    term_jacobian,
     vector_jacobian,
 )
 from tests.tools import DEPTHS, assert_near, difference, draw_weights
@@ -76,7 +77,11 @@ def test_activation_flags_and_extremes(name):
         name == "relu"
     )
     with np.errstate(all="raise", under="ignore"):
-        assert np.all(np.isfinite(activation.derivatives(np.array([-800.0, 800.0]), 2)))
+        ends = activation.derivatives(np.array([-800.0, 800.0]), 2)
+        assert np.all(np.isfinite(ends))
+    assert activation.half_range == (
+        np.ptp(ends[0]) / 2 if name in ("tanh", "logistic") else np.inf
+    )
 
 
 def test_forward_is_the_plain_formula():
@@ -111,6 +116,11 @@ def test_output_covariances(activation, hidden):
     trace = forward(network, theta, X, 1)
     root, J = rng.standard_normal((network.n_weights, network.n_weights)), jacobian(trace)
     assert_near(output_covariances(trace, root @ root.T), (J @ root) @ (J @ root).swapaxes(1, 2))
+    if hidden:  # the terms of outputs vary by the summed inputs of their units, and by themselves
+        width, terms = hidden[-1], term_jacobian(trace)
+        chain = trace.slopes[-1][:, :, None] * trace.layers[-1][:width]
+        assert_near(chain.swapaxes(1, 2) @ terms[:, :width] + terms[:, width:], J)
+        assert not terms[:, width:, : network.slices[-1].start].any()
 
 
 @each_activation
