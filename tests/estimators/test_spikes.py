@@ -234,6 +234,19 @@ def test_counts_are_pointed_to_their_laws():
         assert not any("poisson" in words for words in fit(y)[1])
 
 
+def test_dispersed_counts_are_pointed_to_their_laws():
+    """Without a common value, but with few large ones that decide: linear models have a share."""
+    rng = np.random.default_rng(0)
+    y = rng.poisson(np.exp(2.0 + 0.5 * X[:, 0]) * rng.exponential(size=len(X))).astype(float)
+    code = np.where(rng.random(len(y)) < 0.02, 9999.0, y)
+    for targets, named in ((y, True), (y + 2, False), (y + 0.5, False), (code, False)):
+        found = FirstLook.of(canonical_rows(X, targets[:, None], np.ones(len(y))))
+        words = str(found.warning(targets[:, None]))
+        assert words.endswith("noise='poisson' or 'negative_binomial'.") == named
+        assert found.linear_share == 0.5 * named
+    assert not FirstLook.of(canonical_rows(X, np.round(y[:, None] ** 0.5), np.ones(len(y)))).counts
+
+
 def test_limits_at_both_ends_are_named():
     """Either value alone is not much more common than the other one."""
     noise = np.random.default_rng(5).normal(size=len(X))
