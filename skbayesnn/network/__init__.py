@@ -27,7 +27,6 @@ from skbayesnn.network._products import (
     output_covariances,
     second_derivative_along,
     sensitivities,
-    term_jacobian,
     vector_jacobian,
 )
 
@@ -53,7 +52,6 @@ __all__ = [
     "row_blocks",
     "second_derivative_along",
     "sensitivities",
-    "term_jacobian",
     "vector_jacobian",
     "with_constant",
 ]

@@ -4,8 +4,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skbayesnn.network._network import Network, Trace
-
 
 def transposed(network, weights, layer):
     """Transposed weights ``W^T`` without the biases, for back-propagation to the units below."""
@@ -101,21 +99,6 @@ def jacobian(trace):
         block = trace.inputs[layer][..., None, :, None] * delta[..., None, :]
         result[..., trace.network.slices[layer]] = block.reshape(*lead, n_rows, n_outputs, -1)
     return result
-
-
-def term_jacobian(trace):
-    """Derivatives of the terms of outputs by the weights, ``(n, width + n_outputs, k)``.
-
-    These terms are the summed inputs of the last hidden units, then the outputs of given units. The
-    trace is that of one network.
-    """
-    below = Network(trace.network.layer_sizes[:-1], trace.network.activation)
-    parts = trace.layers[:-1], trace.inputs[:-1], trace.slopes[:-1], trace.bends[:-1]
-    summed = jacobian(Trace(below, *parts, trace.inputs[-2] @ trace.layers[-2]))
-    own = jacobian(trace)
-    own[..., : below.n_weights] = 0.0
-    rest = own.shape[-1] - below.n_weights
-    return np.concatenate([np.pad(summed, ((0, 0), (0, 0), (0, rest))), own], axis=1)
 
 
 def sensitivities(trace):

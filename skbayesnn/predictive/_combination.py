@@ -134,8 +134,7 @@ def combined(fit, combine):
     if of_all_models:
         shares = _shared_by_noise_models(shares, minima)
     if combine == "posterior":
-        varying = np.array([minimum.noise is not None for minimum in minima])
-        shares = _with_linear_share(shares, minima, varying, fit.problem.linear_share)
+        shares = _with_linear_share(shares, minima, fit.problem.linear_share)
     used = np.flatnonzero(shares)
     mixed = LeftOut.mixed([left_out_of(i) for i in used], shares[used])
     parts = _pooled(fit, minima, used, member, densities)
@@ -233,14 +232,9 @@ def _shared_by_noise_models(shares, minima):
     return shares * factors[model]
 
 
-def _with_linear_share(shares, models, varying, linear_share):
-    """Give linear networks their share, if there are any beside others with a share.
-
-    Those whose noise is not ``varying`` with the inputs have it, if there are any: the others
-    hardly follow large targets where noise is large.
-    """
+def _with_linear_share(shares, models, linear_share):
+    """Give linear networks their share, if there are any beside others with a share."""
     linear = np.array([not model.network.hidden_layer_sizes for model in models])
-    linear = linear & ~varying if np.any(linear & ~varying) else linear
     others = np.where(linear, 0.0, shares)
     if not (linear_share and linear.any() and others.any()):
         return shares
@@ -367,8 +361,7 @@ def ensemble_of_models(fit):
     if stacked.any():
         weights = stacking_weights(log_densities[stacked], problem.sample_weight, PSEUDO_COUNT)
         shares[stacked] = probabilities[-1] * weights
-    varying = np.array([model.noise == "input_dependent" for model in drawn])
-    shares = _with_linear_share(shares, parts, varying, problem.linear_share)
+    shares = _with_linear_share(shares, parts, problem.linear_share)
     kept = np.flatnonzero(shares >= NEGLIGIBLE_MODEL)
     shares = shares[kept] / shares[kept].sum()
     most = max(part.size for part in parts)

@@ -20,7 +20,6 @@ from skbayesnn.network import (
     of_networks,
     outputs,
     row_blocks,
-    term_jacobian,
 )
 from skbayesnn.posterior import OutputLayer
 from skbayesnn.predictive._mixture import Components
@@ -175,16 +174,21 @@ class Member(Part):
         (Popoviciu 1935). The standard deviation of an output is at most the sum of those of its
         terms (Minkowski's inequality). Error bars up to the spread of the targets stay.
         """
-        factors, half = np.ones(covariance.shape[:2]), self.network.phi.half_range
-        if self.noise is None or not np.isfinite(half) or not self.network.hidden_layer_sizes:
+        network, half = self.network, self.network.phi.half_range
+        factors, (width, n_outputs) = np.ones(covariance.shape[:2]), network.layer_sizes[-2:]
+        if self.noise is None or not np.isfinite(half) or not network.hidden_layer_sizes:
             return factors
         sd = np.sqrt(np.maximum(np.diagonal(covariance, axis1=1, axis2=2), 0.0))
-        wide, width = np.flatnonzero(np.any(sd > 1.0, axis=1)), self.network.layer_sizes[-2]
-        for block in row_blocks(len(wide), (width + sd.shape[1]) * self.network.n_weights):
+        wide, start = np.flatnonzero(np.any(sd > 1.0, axis=1)), network.slices[-1].start
+        below = Network(network.layer_sizes[:-1], network.activation)
+        for block in row_blocks(len(wide), (width + n_outputs) * network.n_weights):
             rows = wide[block]
-            trace = forward(self.network, self.theta, X[rows], order=1)
-            variances = self.precision.project(term_jacobian(trace))
-            terms = np.sqrt(np.maximum(np.diagonal(variances, axis1=1, axis2=2), 0.0))
+            trace = forward(network, self.theta, X[rows], order=1)
+            J = np.zeros((len(rows), width + n_outputs, network.n_weights))
+            J[:, :width, :start] = jacobian(forward(below, self.theta[:start], X[rows], order=1))
+            J[:, width:, start:] = jacobian(trace)[..., start:]
+            variances = np.diagonal(self.precision.project(J), axis1=1, axis2=2)
+            terms = np.sqrt(np.maximum(variances, 0.0))
             units = np.minimum(terms[:, :width] * trace.slopes[-1], half)
             most = units @ np.abs(trace.layers[-1][:width]) + terms[:, width:]
             factors[rows] = np.minimum(1.0, np.maximum(most, 1.0) / sd[rows])

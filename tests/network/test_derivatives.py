@@ -17,7 +17,6 @@ from skbayesnn.network import (
     output_covariances,
     outputs,
     second_derivative_along,
-    term_jacobian,
     vector_jacobian,
 )
 from tests.tools import DEPTHS, assert_near, difference, draw_weights
@@ -116,11 +115,6 @@ def test_output_covariances(activation, hidden):
     trace = forward(network, theta, X, 1)
     root, J = rng.standard_normal((network.n_weights, network.n_weights)), jacobian(trace)
     assert_near(output_covariances(trace, root @ root.T), (J @ root) @ (J @ root).swapaxes(1, 2))
-    if hidden:  # the terms of outputs vary by the summed inputs of their units, and by themselves
-        width, terms = hidden[-1], term_jacobian(trace)
-        chain = trace.slopes[-1][:, :, None] * trace.layers[-1][:width]
-        assert_near(chain.swapaxes(1, 2) @ terms[:, :width] + terms[:, width:], J)
-        assert not terms[:, width:, : network.slices[-1].start].any()
 
 
 @each_activation

@@ -8,7 +8,6 @@ from scipy.stats import norm
 from skbayesnn.posterior import Gaussian, StudentT
 from skbayesnn.predictive._combination import (
     _shared_by_noise_models,
-    _with_linear_share,
     stacking_weights,
     tempered_weights,
 )
@@ -58,14 +57,3 @@ def test_noise_models_that_have_a_share_divide_a_part_equally():
     minima = [SimpleNamespace(likelihood=law, noise=noise) for law, noise in kinds]
     shares = _shared_by_noise_models(np.array([0.0, 0.6, 0.3, 0.1, 0.0]), minima)
     assert shares == pytest.approx([0.0, 0.52, 0.26, 0.22, 0.0])
-
-
-def test_linear_models_of_constant_noise_have_the_linear_share():
-    """Under noise of inputs a linear model hardly follows large targets."""
-    layers = [(), (), (4,), (4,)]
-    models = [SimpleNamespace(network=SimpleNamespace(hidden_layer_sizes=h)) for h in layers]
-    shares, varying = np.array([0.0, 0.5, 0.3, 0.2]), np.array([False, True, True, False])
-    found = _with_linear_share(shares, models, varying, 0.4)
-    assert found == pytest.approx([0.4, 0.3, 0.18, 0.12])
-    found = _with_linear_share(shares[1:], models[1:], varying[1:], 0.4)
-    assert found == pytest.approx([0.4, 0.36, 0.24])

@@ -5,13 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from skbayesnn.estimators.inputs._outliers import MOST_TARGETS, gross_outliers
-from skbayesnn.estimators.inputs._spikes import (
-    FEWEST_ROWS,
-    HEAVY,
-    LINEAR_ANYWHERE,
-    Spike,
-    kurtosis,
-)
+from skbayesnn.estimators.inputs._spikes import FEWEST_ROWS, HEAVY, LINEAR_ANYWHERE, Spike, kurtosis
 
 MANY_DECADES = 3.0  # for a warning
 ROWS_PER_VALUE = 5.0  # least mean number of rows with the same target, for rounded targets
@@ -27,7 +21,7 @@ class FirstLook(NamedTuple):
     constant: np.ndarray
     rounding: np.ndarray  # (n_outputs,), see `rounding_error`
     decades: np.ndarray  # (n_outputs,), see `decades`
-    counts: np.ndarray  # (n_outputs,), see `are_dispersed_counts`
+    counts: np.ndarray  # (n_outputs,), see `are_counts`
 
     @classmethod
     def of(cls, rows, may_repeat=False):
@@ -44,7 +38,7 @@ class FirstLook(NamedTuple):
             (len(rows.y) > 1 and rows.known is None) & (np.ptp(rows.y, axis=0) == 0),
             np.array([rounding_error(y, weight) for y in columns]),
             np.array([decades(y, weight) for y in columns]),
-            ~np.any(outliers, axis=1) & [are_dispersed_counts(y, weight) for y in columns],
+            ~np.any(outliers, axis=1) & [are_counts(y, weight) for y in columns],
         )
 
     @property
@@ -122,8 +116,8 @@ class FirstLook(NamedTuple):
         return None
 
 
-def are_dispersed_counts(y, weight):
-    """Return True if targets ``(n,)`` are small whole numbers, of which few large ones decide."""
+def are_counts(y, weight):
+    """Return True if targets ``(n,)`` are whole numbers from 0 or 1, and few large ones decide."""
     whole = y.min() in (0.0, 1.0) and np.all(y == np.floor(y))
     return bool(whole and weight.sum() >= FEWEST_ROWS and kurtosis(y, weight) > HEAVY)
 
