@@ -22,6 +22,7 @@ class Activation(NamedTuple):
     odd: bool = False
     # whether ``phi`` is linear: then hidden units can be rotated into each other freely
     linear: bool = False
+    half_range: float = np.inf  # half the distance between the lowest and the highest value
 
     def derivatives(self, a, order):
         """Values ``phi(a)`` and derivatives up to ``order``, each of the shape of ``a``."""
@@ -76,8 +77,8 @@ def _gelu(a):
 
 ACTIVATIONS = {
     "identity": Activation(_identity, odd=True, linear=True),
-    "tanh": Activation(_tanh, odd=True),
-    "logistic": Activation(_logistic),
+    "tanh": Activation(_tanh, odd=True, half_range=1.0),
+    "logistic": Activation(_logistic, half_range=0.5),
     "relu": Activation(_relu),
     "silu": Activation(_silu),
     "gelu": Activation(_gelu),

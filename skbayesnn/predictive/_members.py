@@ -146,7 +146,8 @@ class Member(Part):
                 covariance[rows] = self.precision.rough_output_covariances(trace)
             else:
                 covariance[rows] = self.precision.output_covariances(trace, self._free)
-        return mean[None], covariance[None]
+        factors = self._within_range(X, covariance)
+        return mean[None], (factors[..., None] * covariance * factors[:, None])[None]
 
     def relative_variances(self, X):
         """Mean activations, and their variances relative to the mean over classes, (n, p)."""
@@ -163,7 +164,35 @@ class Member(Part):
     def linearised(self, X):
         """Mean outputs ``(n, n_outputs)`` and derivatives ``(n, n_outputs, k)`` by free weights."""
         trace = forward(self.network, self.theta, X, order=1)
-        return self._mean(trace), np.ascontiguousarray(jacobian(trace)[..., self._free])
+        J = np.ascontiguousarray(jacobian(trace)[..., self._free])
+        return self._mean(trace), J * self._within_range(X, self.precision.project(J))[..., None]
+
+    def _within_range(self, X, covariance):
+        """Factors ``(n, n_outputs)`` that keep error bars of regressions within what units allow.
+
+        A linearised unit varies without limit, one of bounded range by half of it at most
+        (Popoviciu 1935). The standard deviation of an output is at most the sum of those of its
+        terms (Minkowski's inequality). Error bars up to the spread of the targets stay.
+        """
+        network, half = self.network, self.network.phi.half_range
+        factors, (width, n_outputs) = np.ones(covariance.shape[:2]), network.layer_sizes[-2:]
+        if self.noise is None or not np.isfinite(half) or not network.hidden_layer_sizes:
+            return factors
+        sd = np.sqrt(np.maximum(np.diagonal(covariance, axis1=1, axis2=2), 0.0))
+        wide, start = np.flatnonzero(np.any(sd > 1.0, axis=1)), network.slices[-1].start
+        below = Network(network.layer_sizes[:-1], network.activation)
+        for block in row_blocks(len(wide), (width + n_outputs) * network.n_weights):
+            rows = wide[block]
+            trace = forward(network, self.theta, X[rows], order=1)
+            J = np.zeros((len(rows), width + n_outputs, network.n_weights))
+            J[:, :width, :start] = jacobian(forward(below, self.theta[:start], X[rows], order=1))
+            J[:, width:, start:] = jacobian(trace)[..., start:]
+            variances = np.diagonal(self.precision.project(J), axis1=1, axis2=2)
+            terms = np.sqrt(np.maximum(variances, 0.0))
+            units = np.minimum(terms[:, :width] * trace.slopes[-1], half)
+            most = units @ np.abs(trace.layers[-1][:width]) + terms[:, width:]
+            factors[rows] = np.minimum(1.0, np.maximum(most, 1.0) / sd[rows])
+        return factors
 
     def _mean(self, trace):
         """Mean outputs ``(n, n_outputs)``."""

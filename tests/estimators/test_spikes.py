@@ -118,6 +118,24 @@ def test_noise_of_two_values_has_bounds_where_inputs_tell():
     assert np.max(high - low) < 3  # 1,900 without
 
 
+@pytest.mark.filterwarnings("ignore:y has only two values")
+def test_classes_that_inputs_separate():
+    """Left-out rows would lower the noise, and linearised units vary far beyond their range."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(660, 3))
+    y = (X[:, 0] + 0.5 * X[:, 2] ** 2 > 1.0).astype(float)
+    options = {"n_restarts": 2, "measure_evidence": False, "random_state": 0}
+    model = EvidenceMLPRegressor((4,), **options).fit(X[:60], y[:60])
+    new, values = X[60:], y[60:]
+    assert model.score(new, values) > 0.7
+    assert np.min(model.log_predictive_density(new, values)) > -12  # -24
+    assert np.max(np.diff(model.predict_interval(new))) < 3.1  # 267
+    wide = np.argsort(model.predict_std(new))[-20:]
+    draws = model.sample_y(new[wide], 4000)  # with the same error bars
+    sd = model.predict_std(new[wide], kind="epistemic")
+    np.testing.assert_allclose(draws.std(axis=1), sd, rtol=4 / np.sqrt(2 * 4000))
+
+
 def test_noise_that_varies_has_a_bound_where_inputs_tell():
     """It would shrink on the rows with zeros: the means then need not be right anywhere else."""
     rng = np.random.default_rng(41)
@@ -214,6 +232,19 @@ def test_counts_are_pointed_to_their_laws():
     assert fit(counts)[1][0].endswith("noise='poisson' or 'negative_binomial'.")
     for y in (counts + 1, counts / 2, np.minimum(counts, 1), np.clip(np.round(SMOOTH) + 3, 1, 5)):
         assert not any("poisson" in words for words in fit(y)[1])
+
+
+def test_dispersed_counts_are_pointed_to_their_laws():
+    """Without a common value, but with few large ones that decide: linear models have a share."""
+    rng = np.random.default_rng(0)
+    y = rng.poisson(np.exp(2.0 + 0.5 * X[:, 0]) * rng.exponential(size=len(X))).astype(float)
+    code = np.where(rng.random(len(y)) < 0.02, 9999.0, y)
+    for targets, named in ((y, True), (y + 2, False), (y + 0.5, False), (code, False)):
+        found = FirstLook.of(canonical_rows(X, targets[:, None], np.ones(len(y))))
+        words = str(found.warning(targets[:, None]))
+        assert words.endswith("noise='poisson' or 'negative_binomial'.") == named
+        assert found.linear_share == 0.5 * named
+    assert not FirstLook.of(canonical_rows(X, np.round(y[:, None] ** 0.5), np.ones(len(y)))).counts
 
 
 def test_limits_at_both_ends_are_named():

@@ -76,7 +76,11 @@ def test_activation_flags_and_extremes(name):
         name == "relu"
     )
     with np.errstate(all="raise", under="ignore"):
-        assert np.all(np.isfinite(activation.derivatives(np.array([-800.0, 800.0]), 2)))
+        ends = activation.derivatives(np.array([-800.0, 800.0]), 2)
+        assert np.all(np.isfinite(ends))
+    assert activation.half_range == (
+        np.ptp(ends[0]) / 2 if name in ("tanh", "logistic") else np.inf
+    )
 
 
 def test_forward_is_the_plain_formula():

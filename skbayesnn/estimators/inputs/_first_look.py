@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from skbayesnn.estimators.inputs._outliers import MOST_TARGETS, gross_outliers
-from skbayesnn.estimators.inputs._spikes import FEWEST_ROWS, HEAVY, Spike, kurtosis
+from skbayesnn.estimators.inputs._spikes import FEWEST_ROWS, HEAVY, LINEAR_ANYWHERE, Spike, kurtosis
 
 MANY_DECADES = 3.0  # for a warning
 ROWS_PER_VALUE = 5.0  # least mean number of rows with the same target, for rounded targets
@@ -21,6 +21,7 @@ class FirstLook(NamedTuple):
     constant: np.ndarray
     rounding: np.ndarray  # (n_outputs,), see `rounding_error`
     decades: np.ndarray  # (n_outputs,), see `decades`
+    counts: np.ndarray  # (n_outputs,), see `are_counts`
 
     @classmethod
     def of(cls, rows, may_repeat=False):
@@ -28,7 +29,7 @@ class FirstLook(NamedTuple):
         if may_repeat:
             none = np.zeros(rows.y.shape[1])
             outliers, spikes = np.zeros(rows.y.shape, dtype=bool), [None] * len(none)
-            return cls(outliers, spikes, none > 0, none, none)
+            return cls(outliers, spikes, none > 0, none, none, none > 0)
         columns, weight = rows.y.T, rows.weight
         outliers = [gross_outliers(rows.X, y, weight) for y in columns]
         return cls(
@@ -37,6 +38,7 @@ class FirstLook(NamedTuple):
             (len(rows.y) > 1 and rows.known is None) & (np.ptp(rows.y, axis=0) == 0),
             np.array([rounding_error(y, weight) for y in columns]),
             np.array([decades(y, weight) for y in columns]),
+            ~np.any(outliers, axis=1) & [are_counts(y, weight) for y in columns],
         )
 
     @property
@@ -53,7 +55,8 @@ class FirstLook(NamedTuple):
     @property
     def linear_share(self):
         """Share of linear models; networks predict all outputs, some of which may need none."""
-        return min(0.0 if spike is None else spike.linear_share for spike in self.spikes)
+        pairs = zip(self.spikes, LINEAR_ANYWHERE * self.counts, strict=True)
+        return min(share if spike is None else spike.linear_share for spike, share in pairs)
 
     def noise_bounds(self, y, scale, varying=False):
         """Least and largest noise of every output in units of its ``scale``, ``(2, n_outputs)``.
@@ -102,6 +105,8 @@ class FirstLook(NamedTuple):
             counts = zeros and np.all(y == np.floor(y))
             words = spike.words(*chosen)
             return f"{words} {IF_COUNTS}" if counts else words
+        if self.counts[output]:
+            return f"y has whole numbers, of which the few largest decide the fit. {IF_COUNTS}"
         if self.decades[output] >= MANY_DECADES:
             return (
                 f"Most targets span {self.decades[output]:.1f} decades, so the few largest decide "
@@ -109,6 +114,12 @@ class FirstLook(NamedTuple):
                 "model, func=np.log, inverse_func=np.exp) of skbayesnn.compose."
             )
         return None
+
+
+def are_counts(y, weight):
+    """Return True if targets ``(n,)`` are whole numbers from 0 or 1, and few large ones decide."""
+    whole = y.min() in (0.0, 1.0) and np.all(y == np.floor(y))
+    return bool(whole and weight.sum() >= FEWEST_ROWS and kurtosis(y, weight) > HEAVY)
 
 
 def decades(y, weight):

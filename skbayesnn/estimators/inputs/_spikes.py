@@ -90,7 +90,7 @@ class Spike(NamedTuple):
         common = self.two_values or self.share >= MOST_ROWS
         least = LEAST_NOISE if common else self.scatter
         least *= np.sqrt(1.0 - max(self.agreement, 0.0))
-        return least if self.error >= least else LEAST_NOISE * self.error
+        return least if self.two_values or self.error >= least else LEAST_NOISE * self.error
 
     def least_level(self, varying=False):
         """Smallest noise level, in standard deviations of the targets.
