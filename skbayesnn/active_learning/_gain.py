@@ -84,10 +84,8 @@ def information_gain(
         c_u^2`` for two classes (5.22); with more classes, averages over quasi-random activations
         take the place of ``kappa f'``. It is too small where activations are uncertain and strongly
         correlated. ``"exact"`` is the mutual information of classes under jointly Gaussian
-        activations (5.15-5.17), for two classes with errors of joint probabilities below 1e-4 if
-        the standard deviations of the activations are below 10; for more by 1024 quasi-random
-        points for every pair of candidate and point (three classes: some 0.2 ms each, errors up to
-        0.001 nats at standard deviations of 2, 0.005 at 5).
+        activations (5.15-5.17); with more than two classes by 1024 quasi-random points for every
+        pair of candidate and point (three classes: some 0.2 ms each, errors up to 0.005 nats).
 
     Returns
     -------
@@ -101,11 +99,9 @@ def information_gain(
     is the gain about the weights given which minimum is right. The gain about the choice of the
     minimum is not included.
 
-    *Samplers.* Gains are the mutual information between the prediction and the drawn networks.
-    Classification: from the joint class probabilities over the draws. Regression: the total gain of
-    one output by quadrature of the mixture of the draws' predictive densities (some milliseconds
-    per candidate); for several outputs, and for all gains about points of interest, outputs of
-    drawn networks are represented by their means and covariances. With ``m`` independent draws a
+    *Samplers.* Gains are the mutual information between the prediction and the drawn networks. In
+    regression, for several outputs and for gains about points of interest, outputs of drawn
+    networks are represented by their means and covariances. With ``m`` independent draws a
     total gain cannot exceed ``log m``, and chance correlation adds some ``1/(2m)`` to each marginal
     gain.
 
