@@ -350,6 +350,9 @@ class CountEnsemble(Ensemble):
         mean, spread, within = self._moments_of(laws)
         end = int(np.max(np.minimum(mean + 5.0 * np.sqrt(spread + within) + 8.0, N_VALUES)))
         p = laws.table(end, self.member_weights)
+        while end < N_VALUES and np.any(np.sum(p, axis=0) < 1.0 - omitted):
+            end = min(2 * end, N_VALUES)
+            p = laws.table(end, self.member_weights)
         edges, p, highest = np.arange(end + 1.0), [p], np.max(laws.moments()[0])
         left = 1.0 - np.sum(p[0], axis=0)
         while end < LARGEST and (np.any(left > omitted) or end < highest):
