@@ -45,21 +45,20 @@ def suggest(
 
     The acquisition function is evaluated at all candidates. Within bounds, the best of 1,024
     quasi-random candidates, and that of the largest mean of the function, are improved by a local
-    optimiser. If several experiments are to run
-    together, each is chosen as if those chosen before had given their expected values: these keep
-    the mean, and reduce the standard deviation of all that is correlated with them ("Kriging
-    believer", Ginsbourger, Le Riche & Carraro 2010). For counts the function is the log rate. Where
-    there may be no noise, rows next to measured or chosen ones are not suggested, unless no others
-    are left.
+    optimiser. If several experiments are to run together, each is chosen as if those before had
+    given their expected values, which keep the mean, and reduce the standard deviations of
+    correlated rows ("Kriging believer", Ginsbourger, Le Riche & Carraro 2010). For counts the
+    function is the log rate. Without noise, rows next to measured or chosen ones are suggested only
+    if no others are left.
 
     Parameters
     ----------
     estimator : estimator or Pipeline
         Fitted regressor of this package with one output, or a pipeline or search that ends in one.
     candidates : array-like of shape (n_candidates, n_features), list of pairs or Bounds
-        Inputs of possible experiments, also a data frame; or limits of every input: a list of
-        pairs ``(low, high)``, or `scipy.optimize.Bounds`. A list of ``n_features`` pairs is always
-        taken for limits; give rows as an array.
+        Inputs of possible experiments, also a data frame; or, if all inputs are numbers, their
+        limits: a list of pairs ``(low, high)``, or `scipy.optimize.Bounds`. A list of
+        ``n_features`` pairs always means limits; give rows as an array.
     n : int, default=1
         Number of experiments.
     acquisition : str or callable, default="log_expected_improvement"

@@ -123,7 +123,10 @@ class PredictiveDisplay(Display):
             Number of values of the input.
         """
         if not is_regressor(estimator):
-            raise TypeError(f"This display needs a regressor; got {estimator!r}.")
+            raise TypeError(
+                "This display needs a regressor; for classifiers there is "
+                f"sklearn.inspection.DecisionBoundaryDisplay. Got {estimator!r}."
+            )
         X = X if hasattr(X, "columns") else check_array(X, ensure_all_finite="allow-nan")
         names = feature_names(estimator, X)
         index = feature_index(feature, names)

@@ -94,15 +94,13 @@ hidden_layer_sizes : tuple of int or "auto", default="auto"
       is doubled while the evidence rises by more than 1 nat and ``n_samples * n_weights**2`` stays
       below 1e9.
     * No network has more weights than there are targets (classifiers: rows times (number of
-      classes - 1)).
-    * Each network is trained from two starts, with constant noise. If there is a narrower network
-      of the same depth, one start is that network with random units added.
+      classes - 1)). Each is trained from two starts, with constant noise.
 
     From 5,000 rows on, or from 1,000 with many inputs (three or more classes: if a network of 16
-    units has less than two rows per weight), networks are compared by the log density of held-out
-    rows (a tenth of them, at most 5,000): no hidden layer, one layer of 4, 8, 16 and 32 units, two
-    layers of 16, doubled widths while the density rises by 0.01 nats per row, and a third layer.
-    Each has one start; the network of highest density is chosen.
+    units has less than two rows per weight), the log density of held-out rows (a tenth, at most
+    5,000) decides among no hidden layer, one layer of 4, 8, 16 and 32 units, two layers of 16,
+    doubled widths while the density rises by 0.01 nats per row, and a third layer, with one start
+    each.
 n_restarts : int, default=5
     Number of random starts of searches for minima.
 combine : str, default="posterior"
@@ -115,8 +113,7 @@ combine : str, default="posterior"
       tried (unless the noise is ``"input_dependent"`` or ``"student_t"``) and of the noise models
       that ``noise="auto"`` has tried. Their shares fall by a factor ``e`` for every 0.05 nats of
       log evidence per row; for regressors of the mean of this and the leave-one-out log density
-      per row (which counts at most as much as that of the minimum of highest evidence). Noise
-      models that have a share divide 30 % of the weight equally.
+      per row. Noise models that have a share divide 30 % of the weight equally.
     * ``"best"``: the minimum of highest evidence.
     * ``"evidence"``: the minima of the chosen network and noise model, weighted by their evidence.
     * ``"equal"``: these minima with equal weights.

@@ -47,8 +47,8 @@ def predictive_distribution(estimator: Estimator, X: ArrayLike, **kwargs: Any) -
     Parameters
     ----------
     estimator : estimator or Pipeline
-        Fitted model of this package, also with transformed targets, or a pipeline or search that
-        ends in one.
+        Fitted model of this package, also its `TransformedTargetRegressor`, or a pipeline or search
+        that ends in one.
     X : array-like of shape (n_samples, n_features)
         Inputs of the whole pipeline.
     **kwargs
@@ -72,4 +72,9 @@ def predictive_distribution(estimator: Estimator, X: ArrayLike, **kwargs: Any) -
     (20, 2)
     """
     model, X = predictor(estimator, X)
+    if not hasattr(model, "predict_distribution"):
+        raise TypeError(
+            f"{type(model).__name__} has no predictive distribution. Give an estimator or pipeline "
+            "of this package; transform targets by skbayesnn.compose.TransformedTargetRegressor."
+        )
     return model.predict_distribution(X, **kwargs)

@@ -67,7 +67,8 @@ class EvidenceSearch(LinkToSite, Delegating, MetaEstimatorMixin, BaseEstimator):
         Parameter names (``step__name`` in a pipeline) with lists of values to try, or a list of
         such grids.
     combine : {"best", "evidence", "equal", "stacking", "tempered"}, default="best"
-        Way to combine predictions.
+        Way to combine predictions. An average has no derivatives and no ``novelty``: use those of
+        ``best_estimator_``.
 
         * ``"best"``: the candidate of highest evidence.
         * ``"evidence"``: all candidates that have an evidence, weighted by their posterior

@@ -8,11 +8,10 @@ nearly normal, and are mixed as such.
 """
 
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import betainc, entr, logsumexp, pdtr
+from scipy.special import betainc, betaln, entr, gammaln, logsumexp, pdtr
 
 from skbayesnn.posterior import Poisson, log_count_probability
 from skbayesnn.predictive._ensemble import Ensemble
@@ -36,6 +35,7 @@ OMITTED, OMITTED_LOGS = 1e-9, 1e-6
 LARGE_MEAN, SMALL_DISPERSION = 64.0, 0.5
 SKEWED = 2.0  # nodes per unit of one over the root of the curvature: tails are steeper
 FINE = 0.3  # spacing of nodes, in the log rate, of these normal laws
+FARTHEST = 5.0  # sd of a log rate that they cover
 
 
 class CountLaws(NamedTuple):
@@ -72,18 +72,44 @@ class CountLaws(NamedTuple):
 
         All networks are mixed with the given ``weights`` ``(m,)``.
         """
-        table, r = np.zeros((size, *self.log_means.shape[1:])), self._sizes
-        for log_mean, share in self._nodes(float(size)):
-            mean = np.exp(log_mean)
-            p, odds = np.exp(-mean), mean
-            if r is not None:
-                p, odds = (r / (r + mean)) ** r, mean / (r + mean)
-            p = p * share
-            for k in range(size):
-                table[k] += np.tensordot(weights, p, 1)
-                p *= odds if r is None else odds * (k + r)
-                p /= k + 1.0
-        return table
+        k, r = np.arange(size - 1.0)[:, None], self._sizes
+        # P(k + 1) / P(k) = odds (k + r) / (k + 1), so divided that no power exceeds a double
+        growth = 1.0 if r is None else 1.0 + r[:, 0, 0]
+        ratios = (1.0 if r is None else (k + r[:, 0, 0]) / growth) / (k + 1.0)
+        ratios = np.broadcast_to(ratios, (len(k), len(weights)))
+        factors = np.cumprod(np.vstack([np.ones(len(weights)), ratios]), axis=0) * weights
+        table = np.zeros((size, self.log_means.shape[1]))
+        for share, log_none, log_odds in self._powers(float(size)):
+            p, odds = share * np.exp(log_none), np.exp(log_odds) * np.reshape(growth, (-1, 1))
+            for row, factor in zip(table, factors, strict=True):
+                row += factor @ p
+                p *= odds
+        return table[..., None]
+
+    def mixed_probabilities(self, t, weights):
+        """Probabilities ``(k, n, 1)`` of counts ``t`` ``(k,)``, networks mixed as in `table`."""
+        r, k, total = self._sizes, t[:, None], np.zeros((len(t), self.log_means.shape[1]))
+        constants = -gammaln(k + 1.0)
+        if r is not None:
+            constants = -betaln(k + 1.0, r[:, 0, 0]) - np.log(k + r[:, 0, 0])
+        for share, log_none, log_odds in self._powers(t.max()):
+            for own, count, constant in zip(total, t, constants, strict=True):
+                own += (share * weights) @ np.exp(log_none + count * log_odds + constant[:, None])
+        return total[..., None]
+
+    def _powers(self, t):
+        """Yield shares of nodes, and logs ``(m, n)`` of ``P(0)`` and of the odds of another event.
+
+        The probability of a count ``k`` is proportional to ``P(0) odds^k``.
+        """
+        r = self._sizes
+        for log_mean, share in self._nodes(t):
+            log_mean, mean = log_mean[..., 0], np.exp(log_mean[..., 0])
+            if r is None:
+                yield share, -mean, log_mean
+            else:
+                log_total = np.log1p(mean / r[:, 0])
+                yield share, -r[:, 0] * log_total, log_mean - np.log(r[:, 0]) - log_total
 
     def roots(self, weights):
         """`Mixture` of normal laws of the cube roots of the counts.
@@ -95,7 +121,7 @@ class CountLaws(NamedTuple):
         z, step = np.zeros(1), 1.0
         if np.any(self.variances > 0.0):
             step = np.clip(FINE / np.sqrt(self.variances.max()), 2.0 * REACH / MOST_NODES, 0.5)
-            z = np.linspace(-REACH, REACH, 2 * int(REACH / step) + 1)
+            z = np.linspace(-FARTHEST, FARTHEST, 2 * int(FARTHEST / step) + 1)
         shares, z = np.exp(-0.5 * z * z), z[:, None, None, None]
         between, within = (1.0 - step**2) * self.variances, step**2 * self.variances
         log_means = self.log_means + z * np.sqrt(between) + 0.5 * within
@@ -205,7 +231,20 @@ class CountEnsemble(Ensemble):
 
     def cdf(self, X, y, errors=None):
         """Probability of counts no larger than ``y``, ``(n, 1)``."""
-        mixed = self._over_laws(lambda laws, y: self._mixed(laws.cdf(y)), X, errors, y)
+
+        def cdf(laws, y):
+            below = np.zeros_like(y)
+            for rows in _octaves(y):
+                some, t = laws.of_rows(rows), np.maximum(np.floor(y[rows]), 0.0)
+                if t.max() < N_VALUES:
+                    table = some.table(int(t.max()) + 1, self.member_weights)
+                    sums = np.cumsum(table, axis=0)
+                    below[rows] = np.take_along_axis(sums, t.astype(int)[None], 0)[0]
+                else:
+                    below[rows] = self._mixed(some.cdf(t))
+            return np.where(y < 0.0, 0.0, below)
+
+        mixed = self._over_laws(cdf, X, errors, y)
         return np.minimum(mixed, 1.0)  # sums of rounded shares may exceed it
 
     def log_density(self, X, y, errors=None):
@@ -246,7 +285,7 @@ class CountEnsemble(Ensemble):
         """Mean and variance of a function of counts, ``(n, 1)``."""
 
         def of_groups(t, width, p):
-            values = function(np.broadcast_to(t[:, None, None], p.shape))
+            values = function(t[:, None, None])
             mean = np.sum(p * values, axis=0)
             yield mean
             yield np.sum(p * (values - mean) ** 2, axis=0)
@@ -289,14 +328,15 @@ class CountEnsemble(Ensemble):
             mean, spread, within = self._moments_of(laws)
             large = (mean >= LARGE_MEAN) & (mean + 5.0 * np.sqrt(spread + within) > N_VALUES)
             large &= self._mixed(laws.dispersions) <= SMALL_DISPERSION
-            small, large = np.flatnonzero(~large), np.flatnonzero(large)
-            results = []
-            if len(small):
-                results.append(list(of_groups(*self._groups(laws.of_rows(small), omitted))))
-            if len(large):
-                roots = laws.of_rows(large).roots(self.member_weights)
-                results.append(list(of_roots(roots)))
-            order = np.argsort(np.concatenate([small, large]))
+            reach = np.where(large, np.inf, mean + 5.0 * np.sqrt(spread + within))
+            parts, results = list(_octaves(reach)), []
+            for rows in parts:
+                some = laws.of_rows(rows)
+                if large[rows[0]]:
+                    results.append(list(of_roots(some.roots(self.member_weights))))
+                else:
+                    results.append(list(of_groups(*self._groups(some, omitted))))
+            order = np.argsort(np.concatenate(parts))
             return tuple(np.concatenate(some)[order] for some in zip(*results, strict=True))
 
         return self._over_laws(by_size, X, errors)
@@ -317,11 +357,10 @@ class CountEnsemble(Ensemble):
         left = 1.0 - np.sum(p[0], axis=0)
         while end < LARGEST and (np.any(left > omitted) or end < highest):
             more = np.rint(end * 2.0 ** (np.arange(PER_OCTAVE + 1) / PER_OCTAVE))
-            for low, high in pairwise(more):
-                logs = laws.log_probability(np.full_like(mean, 0.5 * (low + high - 1.0)))
-                p.append(self._mixed(np.exp(logs))[None] * (high - low))
-            left = np.sum(p[-PER_OCTAVE:], axis=0)[0]  # still larger counts are less probable
-            edges, end = np.append(edges, more[1:]), 2 * end
+            centres, sizes = 0.5 * (more[:-1] + more[1:] - 1.0), np.diff(more)
+            own = laws.mixed_probabilities(centres, self.member_weights) * sizes[:, None, None]
+            left = np.sum(own, axis=0)  # still larger counts are less probable
+            p, edges, end = [*p, own], np.append(edges, more[1:]), 2 * end
         return 0.5 * (edges[:-1] + edges[1:] - 1.0), np.diff(edges), np.concatenate(p)
 
     def _over_laws(self, function, X, exposures, *arrays):
@@ -334,3 +373,10 @@ class CountEnsemble(Ensemble):
             return function(noise.laws_at(means, covariances, exposures), *arrays)
 
         return self._by_rows(of_rows, X, exposures, *arrays, width=MOST_NODES // 16)
+
+
+def _octaves(values):
+    """Yield the indices of rows whose values ``(n, 1)`` have the same power of two."""
+    octave = np.frexp(np.clip(values[:, 0], 4.0, 2.0 * LARGEST))[1]
+    for some in np.unique(octave):
+        yield np.flatnonzero(octave == some)

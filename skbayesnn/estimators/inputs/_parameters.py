@@ -85,8 +85,8 @@ REFUSALS = {
     f"it adds to Gaussian noise of a constant level. {LEVELS}, or leave measurement_std out": [
         ({MEASUREMENTS}, WITHOUT_LEVEL)
     ],
-    "limits are for Gaussian or Student-t noise of a constant level. "
-    f"{LEVELS}, or leave censored out": [
+    "limits are for Gaussian or Student-t noise of a constant level. Use noise='constant', "
+    "'shared' or 'student_t', or leave censored out": [
         ({CENSORED}, noise_is("input_dependent", "correlated") | COUNTED)
     ],
     "it adds to Gaussian noise. Leave measurement_std out": [({MEASUREMENTS}, COUNTED)],

@@ -148,7 +148,9 @@ class Regression(Predictions, RegressorMixin):
             distribution = self.predict_distribution(X, exposure=exposure)
             return distribution._mean_and_std() if return_std else distribution.mean()
         if self._counts:
-            raise ValueError("return_cov is not supported for counts.")
+            raise ValueError(
+                "No return_cov for counts: use np.cov(predict_distribution(X).rvs(1000).T)."
+            )
         X, scaling = self._check_X(X), self._y_scaling
         check_memory(
             COPIES * 8.0 * self.n_outputs_ * len(X) ** 2,
@@ -210,7 +212,7 @@ class Regression(Predictions, RegressorMixin):
             scaling = Scaling.none(1)
             return CountDistribution(ensemble, X, scaling, self._y_is_1d, exposure, left_out)
         if exposure is not None:
-            raise ValueError("exposure is for counts; this model was fitted to other targets.")
+            raise ValueError("exposure is for counts; leave it out for this model.")
         errors = self._variances(X, measurement_std)
         return PredictiveDistribution(
             self._ensemble, X, self._y_scaling, self._y_is_1d, errors, self._noise_is_measured

@@ -93,7 +93,7 @@ class RegressionFit(Regression):
         X, y, sample_weight = super()._check_rows(X, y, sample_weight)
         self._has_limits, self._has_exposures = censored is not None, exposure is not None
         if exposure is not None and not self._noise._is_of_counts:
-            raise ValueError("exposure is for counts, noise='poisson' or 'negative_binomial'.")
+            raise ValueError("exposure is for counts: set noise='poisson' or leave exposure out.")
         if censored is not None:
             check_combinations(self, CENSORED)
             if measurement_std is not None:
@@ -247,7 +247,7 @@ class RegressionFit(Regression):
         """Noise standard deviation in units of y: typical of networks, or at the best minimum."""
         check_is_fitted(self)
         if self._counts:
-            raise AttributeError("noise_std_ does not exist for counts.")
+            raise AttributeError("Counts have no noise_std_: use predict_std(X, 'aleatoric').")
         noise = self._levels_in_units_of_y(self._noise_of_networks)
         return float(noise[0]) if self._y_is_1d else noise
 
