@@ -10,14 +10,9 @@ import numpy as np
 
 from skbayesnn.inference._drawn_fit import fit_by_drawing, sampled_sizes
 from skbayesnn.inference._short_chains import seconds_of_short_chains, short_chains
-from skbayesnn.inference.choice._growth import (
-    BY_EVIDENCE,
-    OF_MANY_ROWS,
-    HeldOut,
-    best_of,
-    grown,
-)
+from skbayesnn.inference.choice._growth import BY_EVIDENCE, OF_MANY_ROWS, HeldOut, best_of, grown
 from skbayesnn.inference.choice._noise_choice import (
+    SECONDS_OF_NOISE,
     continuing,
     p_values_of,
     search_under_noise,
@@ -26,12 +21,7 @@ from skbayesnn.inference.choice._noise_choice import (
 )
 from skbayesnn.inference.curvature._method import Method
 from skbayesnn.inference.minima._minimum import total_log_evidence
-from skbayesnn.inference.minima._search import (
-    ALONE,
-    distinct,
-    find_minima,
-    is_repeated,
-)
+from skbayesnn.inference.minima._search import ALONE, distinct, find_minima, is_repeated
 from skbayesnn.inference.noise._constant_noise import NOISE_MINIMA
 from skbayesnn.inference.noise._noise_models import NOISE_MODELS
 from skbayesnn.inference.task._problem import Fit
@@ -136,14 +126,25 @@ def fit_evidence(
         noise, growth, previous = on_part.noise, on_part.growth, previous or on_part
         if not NOISE_MODELS[noise].plain:
             n_restarts = min(n_restarts, NOISE_MINIMA)
+
+    def later(sizes, minima):
+        """Predict the seconds of noise models and chains, from minima under constant noise."""
+        seconds = seconds_of_short_chains(problem) if with_chains else 0.0
+        if noise == "auto" and minima:
+            fit = EvidenceFit(problem=problem, posed=problem.posed(sizes), minima=minima)
+            n_models = len(suspected(problem, p_values_of(fit)))
+            seconds += SECONDS_OF_NOISE * n_models * workers.progress.elapsed
+        return seconds
+
     if hidden_layer_sizes == "auto":
         seeds = seeds_of(entropy, "auto", min(N_GROWTH_STARTS, n_restarts))
-        with workers.progress.before(lambda: with_chains * seconds_of_short_chains(problem)):
-            growth, tried = grown(problem, seeds, workers)
+        growth, tried = grown(problem, seeds, workers, seconds_after=later)
         hidden_layer_sizes = best_of(growth).hidden_layer_sizes
 
     def fit_of(sizes, models=None):
-        fit = _under_constant_noise(problem, sizes, tried, entropy, n_restarts, previous, workers)
+        search = problem, sizes, tried, entropy, n_restarts, previous, workers
+        with workers.progress.before(lambda: later(sizes, tried.get(sizes))):
+            fit = _under_constant_noise(*search)
         return _with_noise(replace(fit, growth=growth), noise, previous, workers, models)
 
     fit = fit_of(hidden_layer_sizes)
@@ -249,7 +250,7 @@ def chosen_with_many_rows(problem, hidden_layer_sizes, noise, entropy, workers=A
     """
     held, growth, seeds = HeldOut.of(problem), (), seeds_of(entropy, "auto", 1)
     if hidden_layer_sizes == "auto":
-        growth, tried = grown(held.kept, seeds, workers, held)
+        growth, tried = grown(held.kept, seeds, workers, held, held.seconds_after)
         hidden_layer_sizes = best_of(growth).hidden_layer_sizes
         minima = tried[hidden_layer_sizes]
     else:

@@ -164,10 +164,14 @@ def kronecker_factors(trace, curvature, sample_weight):
     z_n^T`` and ``sum_n D_n^T L_n D_n`` for every layer, where ``D_n`` are the derivatives of the
     outputs by its summed inputs; the matrix is their product over ``sum_n s_n``.
     """
-    factors = [None] * len(trace.layers)
+    factors, top = [None] * len(trace.layers), len(trace.layers) - 1
     for layer, delta in sensitivities(trace):
-        bent = curvature_product(curvature, delta)
-        G = bent.reshape(-1, bent.shape[-1]).T @ delta.reshape(-1, delta.shape[-1])
+        if layer == top:  # ``D_n`` is the identity
+            G = curvature.sum(axis=0)
+            G = np.diag(G) if G.ndim == 1 else G
+        else:
+            bent = curvature_product(curvature, delta)
+            G = bent.reshape(-1, bent.shape[-1]).T @ delta.reshape(-1, delta.shape[-1])
         z = trace.inputs[layer]
         factors[layer] = (z.T * sample_weight) @ z, 0.5 * (G + G.T)
     return factors

@@ -42,11 +42,10 @@ class HeldOut(NamedTuple):
         # thresholds fall with the number of rows, so that the kept ones are fitted by the method of
         # all rows, but with early stopping (fewer than ``n`` rows per weight), as no evidence is
         # needed. ``-(-a // b)`` rounds up
-        limits, share = problem.limits, len(kept.X) / n
-        limits = limits._replace(
-            batch_rows=-(-limits.batch_rows * len(kept.X) // n),
-            wide_rows=-(-limits.wide_rows * len(kept.X) // n),
-            cheap_work=share * limits.cheap_work,
+        limits = problem.limits._replace(
+            batch_rows=-(-problem.limits.batch_rows * len(kept.X) // n),
+            wide_rows=-(-problem.limits.wide_rows * len(kept.X) // n),
+            cheap_work=0.0,
             batch_rows_per_weight=n,
         )
         return cls(replace(kept, limits=limits), rest, problem)
@@ -56,8 +55,8 @@ class HeldOut(NamedTuple):
         posterior, settings = self.kept.posed(sizes)
         return Posed(posterior, settings._replace(held_out=self.rest.posed(sizes).posterior))
 
-    def seconds_after(self, sizes):
-        """Predict the seconds of all that follows the choice of hidden layers."""
+    def seconds_after(self, sizes, minima=()):
+        """Predict the seconds of all that follows the choice of hidden layers, see `grown`."""
         return AFTER * seconds_of_start(*self.whole.posed(sizes))
 
     def log_density(self, minima):
@@ -199,14 +198,15 @@ def best_of(path):
     return max(path, key=lambda candidate: candidate.value)
 
 
-def grown(problem, seeds, workers=ALONE, held=None):
+def grown(problem, seeds, workers=ALONE, held=None, seconds_after=lambda sizes, minima: 0.0):
     """Choose the architecture for a problem by `grow`, under constant noise.
 
     Every network with hidden layers starts from each of the ``seeds``. Except for the first network
     of each depth, the last start is the narrower network with random units added. If the problem
     has the training rows of a split `HeldOut`, the criterion is the held-out log density, by which
     training also ends, and every network has the one random start: a second one would take as long
-    as a larger network.
+    as a larger network. ``seconds_after`` predicts the time after growth from the hidden layers and
+    minima of the best network so far.
 
     Returns the path, a tuple of `Candidate`, and the minima by hidden layer sizes.
     """
@@ -236,8 +236,8 @@ def grown(problem, seeds, workers=ALONE, held=None):
 
     def later():
         """Predict the seconds after growth, if no further network is better."""
-        known = held is not None and found
-        return held.seconds_after(best_of(found).hidden_layer_sizes) if known else 0.0
+        sizes = best_of(found).hidden_layer_sizes if found else None
+        return seconds_after(sizes, tried[sizes]) if found else 0.0
 
     works = []
     if workers.progress.listens:

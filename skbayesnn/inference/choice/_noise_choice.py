@@ -18,6 +18,9 @@ CLEARLY = 1.0  # nats by which another noise model must exceed the evidence of c
 # nats by which a fit must be better that outliers influence little, as its noise has no variance
 DECISIVE = 10.0
 RANDOM_STARTS = 2  # of such fits: minima under constant noise follow the outliers
+# time of a noise model, larger networks under it included, as a multiple of all before (measured
+# 2.3 for 2,000 rows of 6 inputs, 2.9 for 777 rows of 17 inputs)
+SECONDS_OF_NOISE = 2.0
 CLOSELY_FITTED = 0.01  # least residual degrees of freedom of a row; below, rounding dominates
 
 
@@ -31,7 +34,8 @@ def with_chosen_noise(fit, previous=None, workers=ALONE, models=None):
     comparable = np.isfinite(fit.best.log_evidence)
     names = models or suspected(fit.problem, p_values) if comparable else []
     found = {"constant": (fit.posed, fit.minima)}
-    with workers.progress.stage("noise models", np.ones(len(names))) as step:
+    seconds = np.nan if models else SECONDS_OF_NOISE * len(names) * workers.progress.elapsed
+    with workers.progress.stage("noise models", np.ones(len(names)), seconds=seconds) as step:
         for noise in names:
             if fit.problem.deadline.passed:
                 break

@@ -75,6 +75,11 @@ class Progress:
         self._verbose, self._deadline, self._begun = int(verbose or 0), deadline, monotonic()
         self._logged, self._later = False, []
 
+    @property
+    def elapsed(self):
+        """Seconds since the fit began."""
+        return monotonic() - self._begun
+
     @contextmanager
     def before(self, later):
         """Add to forecasts what ``later()`` expects for all that follows, in seconds."""
@@ -110,7 +115,7 @@ class Progress:
                 announced = self._announce(name, spent, left, is_open)
             if text is None or depth > self._verbose:
                 return
-            line = f"{text}; {monotonic() - self._begun:.0f} s so far"
+            line = f"{text}; {self.elapsed:.0f} s so far"
             left = min(left, self._deadline.left)  # may be nan
             if left >= 1.0:
                 line += f", about {left:.0f} s left for {name}"
@@ -133,7 +138,7 @@ class Progress:
             return False
         is_part = is_open or self.depth > 1
         if not self._verbose:
-            name, spent = "fit", monotonic() - self._begun
+            name, spent = "fit", self.elapsed
             if is_part and spent < LONG:  # its time depends on the size that is to be chosen
                 return False
             left += sum(later() for later in self._later)

@@ -5,8 +5,9 @@ import pytest
 
 from skbayesnn import EvidenceMLPRegressor, HMCMLPRegressor, Sampler
 from skbayesnn.inference import Problem, Progress
-from skbayesnn.inference._evidence_fit import chosen_with_many_rows
+from skbayesnn.inference._evidence_fit import chosen_with_many_rows, fit_evidence
 from skbayesnn.inference.choice._growth import AFTER, HeldOut
+from skbayesnn.inference.choice._noise_choice import SECONDS_OF_NOISE
 from skbayesnn.inference.minima._search import Workers, seconds_of_start
 from skbayesnn.inference.minima._training import EARLY, LEAST
 from skbayesnn.inference.sampling._sampling import run_chains
@@ -231,3 +232,14 @@ def test_fits_of_many_rows_are_forecast_when_their_size_is_known(monkeypatch, ca
     chosen_with_many_rows(problem, "auto", "auto", 0, Workers(progress=Progress(0)))
     (message,) = caplog.messages
     assert message.startswith(f"fit: this will take about {4.0 * AFTER:.0f} s (")
+
+
+def test_noise_models_are_forecast_by_the_time_before_them(monkeypatch, caplog):
+    clock, progress = Clock(monkeypatch), Progress(0)
+    clock.now += 9.0
+    rows = X[:30], X[:30, :1] ** 5, np.ones(30), Gaussian.per_output(1)
+    problem = Problem(*rows, laws=("student_t",))
+    fit = fit_evidence(problem, (), 0, 1, "auto", workers=Workers(progress=progress))
+    seconds = 9.0 * (1.0 + SECONDS_OF_NOISE * (len(fit.noise_log_evidences) - 1))
+    (message,) = caplog.messages
+    assert message.startswith(f"fit: this will take about {seconds:.0f} s (")
