@@ -151,8 +151,8 @@ batch_log_evidences_ : tuple of float
     After `partial_fit`: the log evidence of every batch, given the earlier ones. ``log_evidence_``
     is their sum. Batches that were fitted together count as one.
 log_evidence_std_ : float
-    Standard error of ``log_evidence_``, in nats; ``nan`` if it was not measured, or if populations
-    of networks have missed a narrow mode. ``log_evidence_`` is then Laplace's approximation.
+    Standard error of ``log_evidence_``, in nats; ``nan`` if it was not measured, or if
+    populations have missed a narrow mode. ``log_evidence_`` is then Laplace's approximation.
 evidence_report_ : EvidenceReport
     Predictions of left-out rows, accuracy of the evidence, and every term of Laplace's
     approximation for each minimum.
@@ -229,7 +229,7 @@ log_evidence_ : float
     sequential Monte Carlo (Del Moral et al. 2006; Dau & Chopin 2022). ``nan`` with
     ``measure_evidence=False``, and if R-hat exceeds 1.5.
 log_evidence_std_ : float
-    Standard error of ``log_evidence_``, from independent populations.
+    Standard error of ``log_evidence_``, from the genealogy of the population.
 candidates_ : tuple of Candidate
     Networks of ``hidden_layer_sizes="auto"`` that were tried, as in evidence estimators.
 diagnostics_ : Diagnostics

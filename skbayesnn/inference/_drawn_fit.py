@@ -254,7 +254,6 @@ def _draw_all(trials, more=1):
     if _best(trials).by_stacking:
         for trial in trials:
             trial.sample_near_trained(at_once)
-        _best(trials).refine()
     if at_once < more:
         _best(trials).sample(more)
     drawn = [trial.drawn() for trial in trials]

@@ -182,11 +182,11 @@ def fit_by_sampling(
 def _begun(chosen, recipe, settings, seeds, workers):
     """Run new chains, from draws of a population if there is one, and else from near minima.
 
-    A chain that starts from draws consists of short chains from different draws, most of them from
-    one of the independent populations. R-hat thus compares populations (Margossian et al.
-    2024), and regions between which chains hardly move have the probability that populations give
-    them. Returns the settings, `Sampled`, and the log evidence with its standard error, ``nan``
-    without a population.
+    A chain that starts from draws consists of short chains from different draws, most of them with
+    the same ancestors. R-hat thus compares descendants of different particles (Margossian et al.
+    2024), and regions between which chains hardly move have the probability that the population
+    gives them. Returns the settings, `Sampled`, and the log evidence with its standard error,
+    ``nan`` without a population.
     """
     problem, chain_seeds = chosen.problem, seeds[0].spawn(recipe.n_chains)
     if not (chosen.drawn and recipe.populated):
@@ -252,8 +252,8 @@ def _chosen(problem, hidden_layer_sizes, noise, entropy, init, previous, workers
     """
     kept, growth, minima = init or previous, (), []
     if kept is None and (populated or "auto" in (hidden_layer_sizes, noise)):
-        # chains in the coordinates of wide layers would run in NumPy; `MORE` refines the evidence
-        limits = problem.limits._replace(wide_units_per_row=np.inf, precise_evidence=np.inf)
+        # chains in the coordinates of wide layers would run in NumPy
+        limits = problem.limits._replace(wide_units_per_row=np.inf)
         narrow = replace(problem, limits=limits)
         sizes = sampled_sizes(narrow, hidden_layer_sizes, noise)
         drawn = None

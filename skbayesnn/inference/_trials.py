@@ -25,8 +25,6 @@ N_TRAINED = 16  # networks that are trained briefly
 # nats below trained networks at which a population near the best of these is drawn; measured with
 # `NEEDED` (doc/contributing/ablation.md)
 DOUBTFUL = 10.0
-LEAST_MORE, MOST_MORE = 2.0, 8.0  # factors of the number of particles for an inaccurate evidence
-SECONDS_OF_MORE = 3.0  # predicted seconds that determine the factor
 MOSTLY_EXPLAINED = 0.5  # left-out mean square error, in variances of targets, without noise
 # prior log odds of wide networks, and of targets without noise; one nat more gains on exact rows
 # what it loses on noisy ones (doc/contributing/ablation.md)
@@ -214,13 +212,6 @@ class Trial:
         other = sample_population(joint, eta, self.rng, deadline, more, near_trained=True)
         if other is not None and other.log_evidence > found.log_evidence:
             self.particles = other
-
-    def refine(self):
-        """Draw a population of more particles if the evidence is inaccurate and they are cheap."""
-        limits = self.problem.limits
-        factor = SECONDS_OF_MORE / seconds_of_population(self.posed.posterior, limits)
-        if factor >= LEAST_MORE and self.particles.log_evidence_std > limits.precise_evidence:
-            self.sample(int(min(factor, MOST_MORE)))
 
     def drawn(self):
         """Collect drawn networks."""

@@ -23,7 +23,6 @@ from skbayesnn.samplers._population import (
     Schedule,
     Stage,
     anneal,
-    combine,
     length_scales,
     log_sum_exp,
 )
@@ -42,7 +41,6 @@ __all__ = [
     "advance",
     "anneal",
     "bulk_ess",
-    "combine",
     "effective_sample_size",
     "leapfrog",
     "length_scales",

@@ -1,12 +1,11 @@
 """Sequential Monte Carlo against densities whose integrals are known, and sums of exponentials."""
 
 import numpy as np
-import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import logsumexp
 from scipy.stats import norm
 
-from skbayesnn.samplers import Schedule, Stage, anneal, combine, length_scales, log_sum_exp
+from skbayesnn.samplers import Schedule, Stage, anneal, length_scales, log_sum_exp
 from skbayesnn.samplers._population import _next_exponent, _systematic
 
 PLACES = np.array([-4.0, 4.0])  # of two peaks of the likelihood, far apart
@@ -76,11 +75,11 @@ class WithCondition(OneMeasurement):
 
 
 def test_evidence_and_draws_of_one_measurement():
-    schedule = Schedule(n_populations=8, n_chains=100)
+    schedule = Schedule(n_chains=800)
     found = anneal(OneMeasurement(), np.random.default_rng(0), schedule)
-    estimate, error = combine(found.log_evidences)
-    assert error < 0.03
-    assert_allclose(estimate, norm.logpdf(1.0, 0.0, np.sqrt(2.0)), atol=4 * error)
+    assert found.log_evidence_std < 0.05
+    exact = norm.logpdf(1.0, 0.0, np.sqrt(2.0))
+    assert_allclose(found.log_evidence, exact, atol=4 * found.log_evidence_std)
     assert found.position.shape == (800, schedule.n_last_moves, 1)
     last = found.position[:, -1, 0]
     assert_allclose(last.mean(), 0.5, atol=4 * np.sqrt(0.5 / 800))
@@ -88,26 +87,35 @@ def test_evidence_and_draws_of_one_measurement():
 
 
 def test_peaks_have_their_shares():
-    schedule = Schedule(n_populations=8, n_chains=100, effective=0.9)
+    schedule = Schedule(n_chains=200, n_moves=2, n_steps=4, effective=0.9)
     found = anneal(TwoPeaks(), np.random.default_rng(1), schedule)
-    estimate, error = combine(found.log_evidences)
     exact = SHARES * norm.pdf(PLACES, 0.0, np.hypot(TwoPeaks.sd, 0.5))
-    assert error < 0.1
-    assert_allclose(estimate, np.log(exact.sum()), atol=4 * error)
+    assert found.log_evidence_std < 0.2
+    assert_allclose(found.log_evidence, np.log(exact.sum()), atol=4 * found.log_evidence_std)
     right = np.mean(found.position > 0, axis=1)
-    assert_allclose(right.mean(), exact[1] / exact.sum(), atol=0.06)  # 4 errors of 800 ancestors
+    assert_allclose(right.mean(), exact[1] / exact.sum(), atol=0.12)  # 4 errors of 200 chains
 
 
 def test_conditions_are_renewed_at_every_exponent():
-    schedule = Schedule(n_chains=20, n_moves=2, n_last_moves=3)
+    schedule = Schedule(n_chains=80, n_moves=2, n_last_moves=3)
     found = anneal(WithCondition(), np.random.default_rng(0), schedule)
     assert found.position.shape == (80, 3, 2)
     assert_array_equal(found.position[..., 1], 1.0)  # of the last exponent
 
 
-def test_populations_count_by_their_evidence():
+def test_standard_error_is_the_spread_between_runs():
+    """Also for particles that are trapped at one of the peaks."""
+    schedule = Schedule(n_chains=16, n_moves=2, n_steps=4, n_last_moves=1, n_last_steps=1)
+    runs = [anneal(TwoPeaks(), np.random.default_rng(seed), schedule) for seed in range(40)]
+    spread = np.std([found.log_evidence for found in runs])
+    error = np.sqrt(np.mean([found.log_evidence_std**2 for found in runs]))
+    # 1.2 in 200 runs, as terms are left out; the spread of 40 runs is accurate to 11 %
+    assert 0.9 < error / spread < 1.6
+
+
+def test_only_particles_near_the_measurement_have_descendants():
     class Apart(OneMeasurement):
-        """The first population begins far from the measurement, and nothing moves."""
+        """A quarter of the particles begin far from the measurement, and nothing moves."""
 
         def draw(self, rng, size):
             q = super().draw(rng, size)
@@ -117,34 +125,22 @@ def test_populations_count_by_their_evidence():
         def stage(self, exponent, q, rngs):
             return Stage(q, lambda q: (np.full(len(q), np.inf), np.zeros_like(q)))
 
-    found = anneal(Apart(), np.random.default_rng(0), Schedule(n_chains=10))
-    assert found.log_evidences[0] < found.log_evidences[1:].min() - 100
+    found = anneal(Apart(), np.random.default_rng(0), Schedule(n_chains=40))
     assert np.all(found.position > -40)
 
 
 def test_exponents_leave_a_share_of_the_particles_effective():
-    misfit = np.random.default_rng(0).exponential(50.0, (4, 200))
+    misfit = np.random.default_rng(0).exponential(50.0, 800)
     following = _next_exponent(misfit, 0.2, 0.7)
-    weights = np.exp(-(following - 0.2) * (misfit - misfit.min(axis=1, keepdims=True)))
-    sizes = weights.sum(axis=1) ** 2 / np.sum(weights**2, axis=1)
-    assert_allclose(sizes.mean() / 200, 0.7, rtol=2e-3)
+    weights = np.exp(-(following - 0.2) * (misfit - misfit.min()))
+    assert_allclose(weights.sum() ** 2 / np.sum(weights**2) / 800, 0.7, rtol=2e-3)
     assert _next_exponent(1e-3 * misfit, 0.2, 0.7) == 1.0
 
 
 def test_particles_are_kept_in_proportion():
-    weights = np.array([[0.5, 0.25, 0.25, 0.0], [0.0, 0.0, 0.0, 1.0]])
-    kept = _systematic(weights, 8, np.random.default_rng(0)).reshape(2, 8)
-    assert_array_equal(np.bincount(kept[0], minlength=4), [4, 2, 2, 0])
-    assert_array_equal(kept[1], 7)
-
-
-@pytest.mark.parametrize("n", [4, 9])
-def test_standard_error_of_a_mean(n):
-    logs = np.random.default_rng(n).normal(-10.0, 0.01, n)
-    estimate, error = combine(logs)
-    assert_allclose(estimate, logsumexp(logs) - np.log(n), rtol=1e-12)
-    usual = np.std(np.exp(logs - estimate), ddof=1) / np.sqrt(n)
-    assert_allclose(error, usual * np.sqrt((n - 1) / (n - 3)), rtol=1e-9)
+    for weights, numbers in (([0.5, 0.25, 0.25, 0.0], [4, 2, 2, 0]), ([0.0, 0.0, 1.0], [0, 0, 8])):
+        kept = _systematic(np.array(weights), 8, np.random.default_rng(0))
+        assert_array_equal(np.bincount(kept, minlength=len(weights)), numbers)
 
 
 def test_length_scales_are_those_of_most_particles():

@@ -19,16 +19,15 @@ from skbayesnn._threads import blas_threads
 from skbayesnn.inference.sampling._moves import extra_moves
 from skbayesnn.inference.task._progress import NEVER, Deadline, OutOfTime
 from skbayesnn.posterior import JointPosterior
-from skbayesnn.samplers import Schedule, Stage, anneal, combine
+from skbayesnn.samplers import Schedule, Stage, anneal
 
 # schedules of pilot populations and of larger ones
-PILOT = Schedule(n_chains=16, n_moves=2, n_steps=10, effective=0.5, n_last_moves=4, n_last_steps=10)
-# many small populations, as the spread of four hardly shows their error
-MAIN = Schedule(n_populations=8, n_moves=2, effective=0.6, n_last_steps=32)
-CHAIN_ROWS = 2**10  # target for chains of a population times rows, within the following limits
-FEWEST_CHAINS, MOST_CHAINS = 8, 16
-N_DRAWS = 1024  # target for the states of all chains at the posterior; limits for each chain follow
-FEWEST_MOVES, MOST_MOVES = 4, 16
+PILOT = Schedule(n_chains=64, n_moves=2, n_steps=10, n_last_moves=4, n_last_steps=10)
+MAIN = Schedule(n_last_steps=32)
+CHAIN_ROWS = 2**12  # target for the number of chains times rows, within the following limits
+FEWEST_CHAINS, MOST_CHAINS = 32, 64
+N_DRAWS = 1024  # target for the states of all chains at the posterior
+FEWEST_MOVES = 4  # of each chain there
 SPREAD = 0.7  # sd of the first coordinates of precisions, which cover most of their intervals
 LEAST_SPREAD = 0.1  # least sd about those that a pilot population has found
 NARROW = 0.02  # sd of a narrow density
@@ -169,9 +168,8 @@ def annealed(path, rng, schedule):
             found = anneal(path, rng, schedule)
         except OutOfTime:
             return None
-    log_evidence, standard_error = combine(found.log_evidences)
-    error = float(np.hypot(standard_error, SYSTEMATIC if joint.dimension else 0.0))
-    return Particles(joint, log_evidence, error, found.position)
+    error = float(np.hypot(found.log_evidence_std, SYSTEMATIC)) if joint.dimension else 0.0
+    return Particles(joint, found.log_evidence, error, found.position)
 
 
 def pilot_population(joint, rng, deadline=NEVER, near=None):
@@ -206,8 +204,8 @@ def sample_population(joint, eta, rng, deadline=NEVER, more=1, near_trained=Fals
     )
     path = PathFromPrior.about(joint, eta.mean(axis=0), sd, deadline)
     n_chains = more * int(np.clip(CHAIN_ROWS // len(joint.posterior.X), FEWEST_CHAINS, MOST_CHAINS))
-    n_moves = int(np.clip(N_DRAWS // (MAIN.n_populations * n_chains), FEWEST_MOVES, MOST_MOVES))
-    found = annealed(path, rng, MAIN._replace(n_chains=n_chains, n_last_moves=n_moves))
+    schedule = MAIN._replace(n_chains=n_chains, n_last_moves=max(N_DRAWS // n_chains, FEWEST_MOVES))
+    found = annealed(path, rng, schedule)
     return None if found is None else found._replace(near_trained=near_trained)
 
 

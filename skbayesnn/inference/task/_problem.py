@@ -77,9 +77,6 @@ class Limits(NamedTuple):
     # then right (measured on 15 to 30 rows of Branin's and Hartmann's functions). It is infinite
     # for chains, as their energy takes long with so many units
     wide_units_per_row: float = 3.0
-    # standard error of an evidence, in nats, that needs no more particles. It is infinite for
-    # chains, which draw a larger population of the chosen model anyway
-    precise_evidence: float = 0.4
     # rows from which networks without dense matrices are trained on batches, and from which
     # networks are compared by held-out log density
     batch_rows: int = 5000
