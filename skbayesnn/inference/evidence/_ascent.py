@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skbayesnn.inference.curvature._precision import DensePrecision
 from skbayesnn.inference.evidence._evidence import (
     level_derivatives,
     level_information,
@@ -27,8 +28,11 @@ from skbayesnn.posterior import Hyperparameters
 ENOUGH = 0.5  # nats: an ascent that stops this close to the maximum has converged
 IDLE = 1e-2  # effective number of parameters below which a group has no effect
 MAX_STEP = 1.0  # largest change of any ln alpha or ln beta in one step
+LEAST_REACH = 1e-3  # largest change below which no shorter step is tried
+STALLED = 0.2  # fraction of the tolerance that a step must gain for the ascent to continue
 TRIALS = 40  # trial steps to the minimum after each change of the precisions
 NEAR_MINIMUM = 1e-4  # fraction of the tolerance by which M may exceed its minimum
+LEAST_EIGENVALUE = 0.1  # least eigenvalue of A, in units of the smallest alpha
 
 
 class Derivatives(NamedTuple):
@@ -166,12 +170,14 @@ def ascend(posterior, method, search, free, manner, tol, max_iter=20):
     and ``2 beta E_D = N - gamma`` (MacKay 1992, equations 2.22-2.24, 3.18).
 
     With the exact log determinant (`WARY`), ``-1/2 log det A`` is unbounded where an eigenvalue of
-    ``A`` vanishes, which often occurs far from the start. The ascent therefore continues only while
-    its steps get shorter. In either case the exact ``A`` must stay positive definite.
+    ``A`` vanishes, which often occurs far from the start. The ascent therefore stays in the basin
+    of its minimum and continues only while its steps get shorter. In either case the
+    smallest eigenvalue of the exact ``A`` must stay above a tenth of the smallest weight precision.
 
     The search starts at a minimum, with a positive definite Hessian for an exact ascent. It ends if
-    the squared Newton decrement (nats) is below ``tol``. It is not settled if the evidence is not
-    defined at the starting point or time is up.
+    the squared Newton decrement (nats) is below ``tol``, or after a step that was not shortened and
+    gained less than a fifth of it. It is not settled if the evidence is not defined at the starting
+    point or time is up.
     """
     derivatives = evidence_derivatives(posterior, method, search.point, free.prior, manner.exact)
     if derivatives is None:
@@ -181,7 +187,7 @@ def ascend(posterior, method, search, free, manner, tol, max_iter=20):
         active = _active(posterior, search.point.hyper, free, derivatives.gradient)
         full = _newton_step(derivatives, active)
         step = full * min(1.0, reach / np.max(np.abs(full), initial=1e-300))
-        converged = derivatives.gradient[active] @ full < tol
+        converged = derivatives.gradient[active] @ full < tol or reach < LEAST_REACH
         far = cuts == 0 and np.linalg.norm(step) > manner.shorter * length
         if converged or far or cuts > manner.cuts or method.deadline.passed:
             break
@@ -196,8 +202,11 @@ def ascend(posterior, method, search, free, manner, tol, max_iter=20):
         if new is None:
             reach, cuts = manner.shrink * min(reach, np.max(np.abs(step))), cuts + 1
             continue
-        reach, cuts = min(manner.regrow * reach, MAX_STEP), 0
+        gain, reach, cuts = new.value - derivatives.value, min(manner.regrow * reach, MAX_STEP), 0
         search, derivatives = found, new
+        if gain < STALLED * tol and np.max(np.abs(step), initial=0.0) < MAX_STEP:
+            converged = True
+            break
     active = _active(posterior, search.point.hyper, free, derivatives.gradient)
     left = 0.5 * derivatives.gradient[active] @ _newton_step(derivatives, active)
     return Ascended(search, bool(converged or left < ENOUGH), derivatives.gamma)
@@ -206,9 +215,9 @@ def ascend(posterior, method, search, free, manner, tol, max_iter=20):
 def _followed(posterior, method, search, hyper, prior, manner, tol, value):
     """Find the minimum at other precisions, with derivatives there if the evidence is higher."""
     near, exact = 1e-12 if manner.exact else NEAR_MINIMUM * tol, manner.exact
-    found = find_mode(posterior, method, search.point.theta, hyper, TRIALS, near)
+    found = find_mode(posterior, method, search.point.theta, hyper, TRIALS, near, confined=exact)
     lost = exact and not found.converged
-    if lost or not found.point.precision.definite:
+    if lost or not _well_conditioned(posterior.groups, found.point):
         return found, None
     least = value - 1e-11 * abs(value)
     return found, evidence_derivatives(posterior, method, found.point, prior, exact, least)
@@ -242,3 +251,11 @@ def _newton_step(derivatives, active):
     gradient = derivatives.gradient[active]
     values, vectors = np.linalg.eigh(derivatives.curvature[np.ix_(active, active)])
     return vectors @ ((vectors.T @ gradient) / np.maximum(np.abs(values), 1e-3))
+
+
+def _well_conditioned(groups, point):
+    """Return True if no eigenvalue of ``A`` is far below the smallest one of the prior."""
+    # less the bound, A has a Cholesky factor only if all eigenvalues exceed it
+    matrix = point.precision.dense()
+    matrix[np.diag_indices(len(matrix))] -= LEAST_EIGENVALUE * groups.least(point.hyper.alpha)
+    return DensePrecision(matrix).definite

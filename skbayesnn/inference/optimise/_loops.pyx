@@ -61,7 +61,7 @@ cdef struct Task:  # constants of a search
     const double *sizes  # weights of every group
     const double *counts  # targets of every noise level
     const Prior *priors  # of groups, then of noise levels
-    int exact, reestimates, by_rounding
+    int exact, confined, reestimates, by_rounding
     double tol
     double *alpha  # working memory: prior precision of every weight
     double *metric
@@ -253,6 +253,7 @@ cdef int fixed_precisions(const Task *task, Place *after, Way *way) noexcept nog
     accept(way, after.definite)
     way.done = way.promise < ending
     if not after.definite:
+        way.done |= task.confined
         return 1
     memcpy(task.force, after.gradient, sizeof(double) * task.k)
     solve(task.k, after.factor, task.force)
@@ -377,7 +378,7 @@ cdef class Loop:
         task.bends, task.solves_outputs = hidden, hidden and L > 0
         task.exact, task.reestimates = rule.exact, free is not None
         task.by_rounding = Method.loses_definiteness(posterior, rule.exact)
-        task.tol = rule.tol
+        task.tol, task.confined = rule.tol, rule.confined
         task.label = integers(self.kept, groups.labels)
         task.sizes = doubles(self.kept, groups.sizes)
         task.counts = doubles(self.kept, posterior.level_counts)

@@ -116,6 +116,7 @@ class FixedPrecisions(NamedTuple):
     method: Method
     tol: float  # bound on the Newton decrement (nats)
     exact: bool = True  # Hessian
+    confined: bool = False  # give up outside the basin of the minimum, where A is not definite
 
     free = None  # no precisions are re-estimated
 
@@ -144,7 +145,7 @@ class FixedPrecisions(NamedTuple):
     def _assessed(self, search):
         """Mark the search as done if the Newton decrement is small."""
         if not search.point.precision.definite:
-            return search
+            return search._replace(done=self.confined)
         point = search.point
         # Newton decrement: the height of M above the minimum of its expansion (nats)
         decrement = 0.5 * point.gradient @ point.precision.solve(point.gradient)
@@ -158,7 +159,7 @@ STEP_SHARE = 1e-3  # of these decreases, by one quasi-Newton step, that ends a d
 MOST_DESCENTS = 10
 
 
-def find_mode(posterior, method, theta, hyper, max_iter=200, tol=1e-12):
+def find_mode(posterior, method, theta, hyper, max_iter=200, tol=1e-12, confined=False):
     """Find a mode of the posterior: minimise ``M(w)`` at fixed precisions.
 
     Levenberg-Marquardt steps use the exact Hessian where it is formed: the Gauss-Newton
@@ -185,7 +186,7 @@ def find_mode(posterior, method, theta, hyper, max_iter=200, tol=1e-12):
         if not method.dense:
             return search._replace(point=method.point(posterior, theta, hyper))
     tol = tol if method.dense else max(tol, LOW)
-    rule = FixedPrecisions(posterior, method, tol, method.dense)
+    rule = FixedPrecisions(posterior, method, tol, method.dense, confined)
     search = rule.begun(theta, hyper)
     return lower(posterior, DampedSteps(), rule, search, max_iter, deadline)
 

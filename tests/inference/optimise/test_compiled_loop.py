@@ -19,7 +19,7 @@ if instructions() is None:
     pytest.skip("the compiled core is switched off or missing", allow_module_level=True)
 
 KINDS = [*LIKELIHOODS, "squares", "no_intercept"]
-RULES = ["reestimation", "gamma", "exact", "gauss_newton"]
+RULES = ["reestimation", "gamma", "exact", "gauss_newton", "confined"]
 FINE, ROUGH = 1e-10, 1e-6  # of the largest entry; of traces by differences, which rounding blurs
 each_kind = pytest.mark.parametrize("kind", KINDS)
 each_depth = pytest.mark.parametrize(
@@ -43,7 +43,8 @@ def rule_and_search(posterior, theta, hyper, name):
             free = replace(free, prior=Hyperpriors.of(priors))
         rule = Reestimation(posterior, method, free, 1e-3)
         return rule, Search(method.point(posterior, theta, hyper), damping=1e-2)
-    rule = FixedPrecisions(posterior, method, 1e-9, exact=name != "gauss_newton")
+    options = {"exact": name != "gauss_newton", "confined": name == "confined"}
+    rule = FixedPrecisions(posterior, method, 1e-9, **options)
     return rule, rule.begun(theta, hyper)
 
 
