@@ -20,6 +20,7 @@ from skbayesnn.inference.minima._training import (
     Trained,
     random_starts,
     train,
+    train_linear,
     widened,
 )
 from skbayesnn.inference.optimise._batches import BATCH, SAMPLE, STAGES, WARM, steps_per_stage
@@ -200,9 +201,10 @@ def _trained(posterior, start, settings):
     """Train a network, then complete it."""
     method = Method.choose(posterior, settings)
     with method.threads():
-        if posterior.is_quadratic:  # for the same weights whatever the seed
-            start = start._replace(theta=np.zeros_like(start.theta))
-        trained = train(posterior, start, settings)
+        if posterior.is_quadratic and not method.by_gradients:
+            trained = train_linear(posterior, start, settings)
+        else:
+            trained = train(posterior, start, settings)
         minimum = complete(posterior, trained.theta, trained.hyper, settings)
         return replace(minimum, n_iter=int(trained.n_iter))
 

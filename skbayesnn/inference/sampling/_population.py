@@ -168,7 +168,7 @@ def annealed(path, rng, schedule):
             found = anneal(path, rng, schedule)
         except OutOfTime:
             return None
-    error = float(np.hypot(found.log_evidence_std, SYSTEMATIC)) if joint.dimension else 0.0
+    error = float(np.hypot(found.log_evidence_std, SYSTEMATIC if joint.dimension else 0.0))
     return Particles(joint, found.log_evidence, error, found.position)
 
 

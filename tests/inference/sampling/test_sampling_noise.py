@@ -99,7 +99,7 @@ def test_student_t_evidence_of_a_known_level():
     sampled = sample(X, y, "student_t", True, 4.0, 2, 5, 4)  # draws play no role
     assert sampled.joint.dimension == 0
     value, error = population_evidence(sampled)
-    assert 0.0 < error < 0.5  # of four populations, 0.2 of it systematic
+    assert 0.0 < error < 0.5
     assert abs(value - exact) < 3.0 * error
 
 
