@@ -121,7 +121,7 @@ def steepness(posterior, theta):
 
 
 def train_linear(posterior, start, settings):
-    """Train a linear model with Gaussian noise from the precisions of a start and from a weak prior.
+    """Train a linear model with Gaussian noise from the precisions of a start, and from weak ones.
 
     The minimum is unique at given precisions, but the evidence may have several maxima: from a
     strong prior re-estimation may attribute all variation of the targets to noise, from a weak one
