@@ -28,7 +28,7 @@ def test_joint_distribution_in_short(name):
 @pytest.mark.parametrize("name", LAWS)
 def test_every_law(name):
     step = 0.5 if name in LINEAR_CASES else 0.3  # so that some proposals are rejected
-    assert_prior(name, 300, 40, 0, step_size=step, n_steps=(1, 12), persistence=0.8, **ALL)
+    assert_prior(name, 300, 40, 1, step_size=step, n_steps=(1, 12), persistence=0.8, **ALL)
 
 
 # --- mistakes that have to be noticed ------------------------------------------------------------
