@@ -24,10 +24,9 @@ from skbayesnn.samplers import Schedule, Stage, anneal
 # schedules of pilot populations and of larger ones
 PILOT = Schedule(n_chains=64, n_moves=2, n_steps=10, n_last_moves=4, n_last_steps=10)
 MAIN = Schedule(n_last_steps=32)
-CHAIN_ROWS = 2**12  # target for the number of chains times rows, within the following limits
-FEWEST_CHAINS, MOST_CHAINS = 32, 64
+MOVE_ROWS = 640  # target for the moves of a particle at each exponent times rows
 N_DRAWS = 1024  # target for the states of all chains at the posterior
-FEWEST_MOVES = 4  # of each chain there
+FEWEST_MOVES = 4  # of a particle, at every exponent
 SPREAD = 0.7  # sd of the first coordinates of precisions, which cover most of their intervals
 LEAST_SPREAD = 0.1  # least sd about those that a pilot population has found
 NARROW = 0.02  # sd of a narrow density
@@ -203,8 +202,12 @@ def sample_population(joint, eta, rng, deadline=NEVER, more=1, near_trained=Fals
         np.full(joint.n_free, NARROW) if near_trained else np.maximum(eta.std(axis=0), LEAST_SPREAD)
     )
     path = PathFromPrior.about(joint, eta.mean(axis=0), sd, deadline)
-    n_chains = more * int(np.clip(CHAIN_ROWS // len(joint.posterior.X), FEWEST_CHAINS, MOST_CHAINS))
-    schedule = MAIN._replace(n_chains=n_chains, n_last_moves=max(N_DRAWS // n_chains, FEWEST_MOVES))
+    n_chains = more * MAIN.n_chains
+    schedule = MAIN._replace(
+        n_chains=n_chains,
+        n_moves=int(np.clip(MOVE_ROWS // len(joint.posterior.X), FEWEST_MOVES, MAIN.n_moves)),
+        n_last_moves=max(N_DRAWS // n_chains, FEWEST_MOVES),
+    )
     found = annealed(path, rng, schedule)
     return None if found is None else found._replace(near_trained=near_trained)
 
