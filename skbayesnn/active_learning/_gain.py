@@ -166,7 +166,8 @@ def information_gain(
         take the place of ``kappa f'``. It is too small where activations are uncertain and strongly
         correlated. ``"exact"`` is the mutual information of classes under jointly Gaussian
         activations (5.15-5.17), by 1024 quasi-random points for every pair of candidate and point
-        (some 0.1 to 0.2 ms each, errors up to 0.001 nats at standard deviations of 2, 0.005 at 5).
+        (some 0.1 to 0.2 ms each, errors up to 0.001 nats at standard deviations of 2, 0.005 at 5:
+        smaller gains are not ranked).
 
     Returns
     -------

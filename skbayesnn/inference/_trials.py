@@ -22,7 +22,6 @@ from skbayesnn.posterior import JointPosterior
 MOST_NETWORKS = 512  # most networks kept of a model
 MOST_AVERAGED = 128  # the same if output layers are averaged over in closed form
 N_TRAINED = 16  # networks that are trained briefly
-N_LINEAR = 2  # starts of linear models, with high and with low noise
 # nats below trained networks at which a population near the best of these is drawn; measured with
 # `NEEDED` (doc/contributing/ablation.md)
 DOUBTFUL = 10.0
@@ -113,8 +112,7 @@ class Trial:
     @cached_property
     def _trained(self):
         """Briefly trained networks, and their log evidences by Laplace's approximation."""
-        n_starts = N_TRAINED if self.posed.hidden_layer_sizes else N_LINEAR
-        rngs = [np.random.default_rng(seed) for seed in self.seed.spawn(n_starts)]
+        rngs = [np.random.default_rng(seed) for seed in self.seed.spawn(N_TRAINED)]
         return trained_starts(*self.posed, rngs)
 
     @property

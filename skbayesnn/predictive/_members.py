@@ -22,6 +22,7 @@ from skbayesnn.network import (
     row_blocks,
 )
 from skbayesnn.posterior import OutputLayer
+from skbayesnn.predictive._bounded_units import largest_deviations
 from skbayesnn.predictive._mixture import Components
 from skbayesnn.predictive._moderation import (
     MANY_CLASSES,
@@ -170,27 +171,17 @@ class Member(Part):
     def _within_range(self, X, covariance):
         """Factors ``(n, n_outputs)`` that keep error bars of regressions within what units allow.
 
-        A linearised unit varies without limit, one of bounded range by half of it at most
-        (Popoviciu 1935). The standard deviation of an output is at most the sum of those of its
-        terms (Minkowski's inequality). Error bars up to the spread of the targets stay.
+        Error bars up to the spread of the targets stay.
         """
-        network, half = self.network, self.network.phi.half_range
-        factors, (width, n_outputs) = np.ones(covariance.shape[:2]), network.layer_sizes[-2:]
-        if self.noise is None or not np.isfinite(half) or not network.hidden_layer_sizes:
+        network, factors = self.network, np.ones(covariance.shape[:2])
+        bounded = network.hidden_layer_sizes and np.isfinite(network.phi.half_range)
+        if self.noise is None or not bounded:
             return factors
         sd = np.sqrt(np.maximum(np.diagonal(covariance, axis1=1, axis2=2), 0.0))
-        wide, start = np.flatnonzero(np.any(sd > 1.0, axis=1)), network.slices[-1].start
-        below = Network(network.layer_sizes[:-1], network.activation)
-        for block in row_blocks(len(wide), (width + n_outputs) * network.n_weights):
+        wide = np.flatnonzero(np.any(sd > 1.0, axis=1))
+        for block in row_blocks(len(wide), sum(network.layer_sizes[-2:]) * network.n_weights):
             rows = wide[block]
-            trace = forward(network, self.theta, X[rows], order=1)
-            J = np.zeros((len(rows), width + n_outputs, network.n_weights))
-            J[:, :width, :start] = jacobian(forward(below, self.theta[:start], X[rows], order=1))
-            J[:, width:, start:] = jacobian(trace)[..., start:]
-            variances = np.diagonal(self.precision.project(J), axis1=1, axis2=2)
-            terms = np.sqrt(np.maximum(variances, 0.0))
-            units = np.minimum(terms[:, :width] * trace.slopes[-1], half)
-            most = units @ np.abs(trace.layers[-1][:width]) + terms[:, width:]
+            most = largest_deviations(network, self.theta, self.precision, X[rows])
             factors[rows] = np.minimum(1.0, np.maximum(most, 1.0) / sd[rows])
         return factors
 

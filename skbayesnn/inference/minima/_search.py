@@ -202,7 +202,7 @@ def _trained(posterior, start, settings):
     method = Method.choose(posterior, settings)
     with method.threads():
         if posterior.is_quadratic and not method.by_gradients:
-            trained = train_linear(posterior, start, settings)
+            trained = train_linear(posterior, settings)
         else:
             trained = train(posterior, start, settings)
         minimum = complete(posterior, trained.theta, trained.hyper, settings)

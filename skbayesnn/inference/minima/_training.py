@@ -27,7 +27,7 @@ STEEPER = 4.0, 16.0  # factors of hidden weights of starts for targets that vary
 STEEPLY = 10.0  # nats by which features with such weights must fit better
 UNEXPLAINED = 0.5  # least share of the squared targets unexplained by features of usual weights
 COMPARED_ROWS = 500  # rows on which features are compared
-WEAK = 0.2  # prior from which linear models start, as a share of the range of ln alpha
+MODERATE, WEAK = 0.5, 0.2  # priors of linear models, as shares of the range of ln alpha
 FIRST_DAMPING = 1e-2
 EARLY, FURTHER_STEPS = 60, 10  # steps with early stopping, from a random start and when resumed
 LEAST = 16  # steps before training ends if held-out rows are predicted worse: it fits noise
@@ -120,17 +120,18 @@ def steepness(posterior, theta):
     return (1.0, *STEEPER)[best] if missed and gains[best] > STEEPLY else 1.0
 
 
-def train_linear(posterior, start, settings):
-    """Train a linear model with Gaussian noise from the precisions of a start, and from weak ones.
+def train_linear(posterior, settings):
+    """Train a linear model with Gaussian noise from a moderate and from a weak prior.
 
-    The minimum is unique at given precisions, but the evidence may have several maxima: from a
-    strong prior re-estimation may attribute all variation of the targets to noise, from a weak one
-    it may fit noise. The one of higher evidence is returned.
+    Their minima are unique, but the evidence may have several maxima: from a strong prior
+    re-estimation may attribute all variation of the targets to noise, from a weak one it may fit
+    noise. The one of higher evidence is returned.
     """
-    theta, prior = np.zeros_like(start.theta), settings.free.alpha_prior
-    weak = np.exp(prior.low + WEAK * (prior.high - prior.low))
-    starts = start.hyper, start.hyper._replace(alpha=weak)
-    found = [train(posterior, Trained(theta, hyper), settings) for hyper in starts]
+    theta, prior = np.zeros(posterior.network.n_weights), settings.free.alpha_prior
+    beta, found = np.ones(posterior.likelihood.n_levels), []
+    for share in (MODERATE, WEAK):
+        alpha = np.exp(prior.low + share * (prior.high - prior.low))
+        found.append(train(posterior, Trained(theta, Hyperparameters(alpha, beta)), settings))
     return max(found, key=lambda trained: laplace(posterior, trained, settings))
 
 

@@ -34,7 +34,7 @@ NARROW = 0.02  # sd of a narrow density
 # tests/benchmarks/narrow_densities.py
 NEEDED = 5.0
 LOGISTIC_SD = np.pi / np.sqrt(3.0)  # sd of the standard logistic distribution
-# nats of error common to all populations, by tests/benchmarks/evidence_truth.py
+# nats of error by what all particles miss, by tests/benchmarks/evidence_truth.py
 SYSTEMATIC = 0.2
 
 
