@@ -265,13 +265,9 @@ class Member(Part):
 
     def probabilities(self, X, moderated):
         """Class probabilities of Gaussian activations; ``moderated=False``: at the mode."""
-        if moderated not in (True, False, "closed_form"):
-            raise ValueError(f"moderated must be True, False or 'closed_form', got {moderated!r}.")
         if not moderated:
             p = class_probabilities(self.outputs(X)[0])
             return p, np.zeros_like(p)
-        if self.network.n_outputs > 1 and moderated == "closed_form":
-            raise ValueError("moderated='closed_form' exists for two classes only.")
         if self.network.n_outputs > MANY_CLASSES:
             p, sd = independent_softmax(*self.relative_variances(X))
             return p, sd**2
@@ -280,8 +276,7 @@ class Member(Part):
             p, sd = moderated_softmax(mean, covariance)
             return p, sd**2
         a, variance = mean[:, 0], np.maximum(covariance[:, 0, 0], 0.0)
-        method = "closed_form" if moderated == "closed_form" else "quadrature"
-        p = np.stack([moderated_sigmoid(sign * a, variance, method) for sign in (-1.0, 1.0)], 1)
+        p = np.stack([moderated_sigmoid(sign * a, variance) for sign in (-1.0, 1.0)], axis=1)
         return p, np.broadcast_to(sigmoid_variance(a, variance)[:, None], p.shape)
 
     def whitened(self, X):
@@ -369,11 +364,6 @@ class Draws(Part):
 
     def probabilities(self, X, moderated):
         """Mean class probabilities; ``moderated=False``: those of the draw of highest density."""
-        if moderated not in (True, False):
-            raise ValueError(
-                f"moderated must be True or False, got {moderated!r}: averages over drawn networks "
-                "have no closed form."
-            )
         if not moderated:
             p = class_probabilities(outputs(self.network, self.theta[self.best].astype(float), X))
             return p, np.zeros_like(p)

@@ -22,15 +22,11 @@ MANY_CLASSES, FEW_POINTS = 50, 64  # beyond: independent activations, mirrored p
 SOFTMAX_CACHE = 8  # fraction of a block of rows whose points fit into the processor's cache
 
 
-def moderated_sigmoid(mean, variance, method="quadrature"):
+def moderated_sigmoid(mean, variance):
     """Moderated output ``int sigmoid(x) N(x; a, s^2) dx`` (MacKay 1992, equation 5.7).
 
-    Quadrature is exact to about 1e-12. The closed form ``sigmoid(kappa a)`` with
-    ``kappa = (1 + pi s^2 / 8)^(-1/2)`` (equation 5.8; Bishop 4.153) is within 0.02 of it, with the
-    largest relative errors for ``|a| >> s``.
+    Quadrature is exact to about 1e-12.
     """
-    if method == "closed_form":
-        return expit(mean / np.sqrt(1.0 + np.pi * variance / 8.0))
     return _average(expit, mean, variance, wide=_wide_sigmoid)
 
 

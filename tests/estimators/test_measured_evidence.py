@@ -218,10 +218,6 @@ def test_classes(classifier):
     )  # a draw near the mode
     assert 0.0 < np.mean(np.abs(p - most_probable)) < 0.1
     assert np.all(classifier.predict_std(X) > 0.0)
-    closed = classifier.predict_proba(X, moderated="closed_form")
-    assert_allclose(
-        closed, best.predict_proba(X, moderated="closed_form"), atol=0.1
-    )  # draws, Laplace
 
 
 def test_comparison_names_both_errors_and_the_rule(regressor):

@@ -86,22 +86,22 @@ class Classification(ClassifierMixin):
         """
         return CategoricalDistribution(self.predict_proba(X), self.classes_)
 
-    def predict_proba(self, X: ArrayLike, moderated: bool | str = True) -> Array:
+    def predict_proba(self, X: ArrayLike, moderated: bool = True) -> Array:
         """Class probabilities.
 
         Parameters
         ----------
-        moderated : bool or "closed_form", default=True
+        moderated : bool, default=True
             ``True``: averaged over the posterior. Samplers: the mean over the drawn networks.
             Evidence estimators: over Gaussian activations (MacKay 1992, equation 5.7), by
             quadrature for two classes (exact to 1e-12) and by 1024 fixed quasi-random points for
-            more (errors of the order of 0.001); ``"closed_form"`` is the approximation of equation
-            5.8, for two classes. ``False``: outputs of the most probable weights, or of the draw of
-            highest density.
+            more (errors of the order of 0.001). ``False``: outputs of the most probable weights, or
+            of the draw of highest density.
         """
         X = self._check_X(X)
-        averaged = moderated and not isinstance(moderated, str)
-        ensemble = self._ensemble if averaged else self._gaussians
+        if moderated not in (True, False):
+            raise ValueError(f"moderated must be True or False, got {moderated!r}.")
+        ensemble = self._ensemble if moderated else self._gaussians
         probabilities = ensemble.probabilities(X, moderated)
         return np.minimum(probabilities, 1.0)  # averages may round to more
 
