@@ -68,9 +68,6 @@ noise_model_ : str
 noise_log_evidences_ : dict
     Log evidence of each noise model that was fitted (samplers: of a Gaussian approximation); only
     with ``noise="auto"``.
-noise_correlation_ : ndarray of shape (n_outputs, n_outputs)
-    Correlation of the noise between outputs: mean over drawn networks, or at the best minimum; with
-    correlated noise.
 dispersion_ : float
     Dispersion of negative binomial counts: mean over drawn networks, or at the best minimum.
 degrees_of_freedom_ : float

@@ -30,6 +30,11 @@ class EvidenceMLPRegressor(RegressionFit, EvidenceMLP):
     approximates it. Predictions have error bars, and ``log_evidence_`` compares this model with
     others of the same targets. Most fits need no more than the first six parameters.
 
+    Attributes
+    ----------
+    noise_correlation_ : ndarray of shape (n_outputs, n_outputs)
+        Correlation of the noise between outputs at the best minimum; with correlated noise.
+
     References
     ----------
     D. J. C. MacKay (1992), Bayesian Methods for Adaptive Models, PhD thesis, California Institute
@@ -99,6 +104,12 @@ class EvidenceMLPRegressor(RegressionFit, EvidenceMLP):
             Exposures of the counts of this batch, as for `fit`.
         """
         return self._learn(X, y, sample_weight, measurement_std, exposure, batch={})
+
+    @property
+    def noise_correlation_(self):
+        """Correlation of the noise between outputs at the best minimum."""
+        self._check_noise_model("correlated", "noise_correlation_")
+        return self._best.likelihood.correlation.copy()
 
     @property
     def _noise_of_networks(self):

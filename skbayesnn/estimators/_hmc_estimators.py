@@ -32,8 +32,7 @@ class HMCMLPRegressor(RegressionFit, HMCMLP):
     Attributes
     ----------
     weight_group_names_ : list of str
-        Groups of a noise network come last, or ``"noise_correlation"``, the standard normal
-        coordinates of correlations, whose precision is 1.
+        Groups of a noise network come last.
 
     Examples
     --------
@@ -67,20 +66,6 @@ class HMCMLPRegressor(RegressionFit, HMCMLP):
     verbose: int = 0
     warm_start: bool = False
 
-    def _pose(self, rows, hidden_layer_sizes, earlier=None):
-        problem = super()._pose(rows, hidden_layer_sizes, earlier)
-        labels = not isinstance(self._prior.kind, str)
-        if self._noise.kind == "correlated" and labels:
-            posterior = problem.posed(hidden_layer_sizes).posterior
-            last = posterior.network.layers(posterior.groups.labels)[-1]
-            if np.any(last != last[:, :1]):
-                raise ValueError(
-                    "noise='correlated' can be sampled only if the weights from a unit to all "
-                    "outputs are in one group; prior has several. Use EvidenceMLPRegressor, or "
-                    "another prior."
-                )
-        return problem
-
     @property
     def _noise_of_networks(self):
         return self._draws.noise
@@ -96,8 +81,6 @@ class HMCMLPRegressor(RegressionFit, HMCMLP):
             named["degrees_of_freedom"] = draws.noise[..., 0]
         elif self.noise_model_ == "input_dependent":
             named["noise_weights"] = draws.noise
-        elif self.noise_model_ == "correlated":
-            named["noise_correlation"] = draws.noise
         return named
 
     def _rows_to_inference_data(self, f, X, y, rng):

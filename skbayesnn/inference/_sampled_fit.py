@@ -283,7 +283,8 @@ def _chosen(problem, hidden_layer_sizes, noise, entropy, init, previous, workers
     if noise == "auto":
         noise = "constant" if problem.noise_is_given else None
         if kept is not None and noise is None:
-            noise = "constant" if NOISE_MODELS[kept.noise].plain else kept.noise
+            model = NOISE_MODELS[kept.noise]
+            noise = kept.noise if model.sampled and not model.plain else "constant"
     if noise is not None:
         return replace(fit, posed=NOISE_MODELS[noise].pose(posed), noise=noise)
     seeds = seeds_of(entropy, hidden_layer_sizes, N_GROWTH_STARTS)

@@ -2,14 +2,6 @@
 
 from skbayesnn.posterior._posterior import Energies, Expansion, Hyperparameters, Posterior
 from skbayesnn.posterior.joint._joint import JointPosterior
-from skbayesnn.posterior.joint._joint_correlated import (
-    CorrelatedGaussian,
-    CorrelatedJoint,
-    correlation_coordinates,
-    correlation_matrix,
-    correlation_of,
-    log_prior_of_correlations,
-)
 from skbayesnn.posterior.joint._joint_factors import (
     InputDependentJoint,
     MeasuredJoint,
@@ -17,6 +9,11 @@ from skbayesnn.posterior.joint._joint_factors import (
 )
 from skbayesnn.posterior.kernels._compiled import instructions
 from skbayesnn.posterior.likelihoods._censored import CensoredGaussian, CensoredStudentT
+from skbayesnn.posterior.likelihoods._correlated import (
+    CorrelatedGaussian,
+    correlation_of,
+    log_prior_of_correlations,
+)
 from skbayesnn.posterior.likelihoods._counts import (
     NegativeBinomial,
     Poisson,
@@ -45,7 +42,6 @@ __all__ = [
     "CensoredGaussian",
     "CensoredStudentT",
     "CorrelatedGaussian",
-    "CorrelatedJoint",
     "Energies",
     "Expansion",
     "Gamma",
@@ -69,8 +65,6 @@ __all__ = [
     "StudentTJoint",
     "Targets",
     "WeightGroups",
-    "correlation_coordinates",
-    "correlation_matrix",
     "correlation_of",
     "instructions",
     "log_count_probability",

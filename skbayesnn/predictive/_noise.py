@@ -219,13 +219,7 @@ class CorrelatedNoise(GaussianNoise):
 
     @classmethod
     def of_networks(cls, likelihood, beta, state=None):
-        correlation = np.tile(np.eye(beta.shape[-1]), (len(beta), 1, 1))
-        if state is None:
-            correlation[:] = likelihood.correlation
-        else:
-            rows, columns = np.tril_indices(beta.shape[-1], -1)
-            correlation[:, rows, columns] = correlation[:, columns, rows] = state
-        return cls(1.0 / likelihood.precisions(beta), correlation)
+        return cls(1.0 / likelihood.precisions(beta), likelihood.correlation[None])
 
     def covariances(self, X):
         sd = np.sqrt(self.typical_variances)

@@ -1,4 +1,4 @@
-"""Noise that is correlated between outputs: closed forms, both engines, and bad input."""
+"""Noise that is correlated between outputs: closed forms, and bad input."""
 
 from functools import cache
 
@@ -8,9 +8,11 @@ from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
+from sklearn.frozen import FrozenEstimator
 
 from skbayesnn import EvidenceMLPRegressor, HMCMLPRegressor, Noise, Prior, Sampler, Solver
 from skbayesnn.inference import Limits
+from skbayesnn.posterior import log_prior_of_correlations
 from tests.tools import BRIEF, set_limits
 
 pytestmark = [
@@ -18,12 +20,8 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
 ]
 
-REGRESSORS = EvidenceMLPRegressor, HMCMLPRegressor
 SD = np.array([0.3, 4.0])
-FEW = BRIEF | {"sampler": Sampler(thin=1)}
 BOUND = 2.0 * np.log(1e3)
-
-each_regressor = pytest.mark.parametrize("kind", REGRESSORS)
 
 
 def make_rows(n=80, correlation=0.9, seed=0):
@@ -41,10 +39,9 @@ def make_linear_rows(n=50, correlation=0.7, seed=1):
     return X, X @ [[0.5, -1.0], [0.2, 0.4]] + [0.4, 0.8] * (rng.standard_normal((n, 2)) @ root.T)
 
 
-def fit(kind, rows, hidden=(), weight=None, **options):
-    few = FEW if kind is HMCMLPRegressor else {"n_restarts": 2}
-    options = few | {"random_state": 0, "noise": "correlated"} | options
-    return kind(hidden, **options).fit(*rows, sample_weight=weight)
+def fit(rows, hidden=(), **options):
+    options = {"n_restarts": 2, "random_state": 0, "noise": "correlated"} | options
+    return EvidenceMLPRegressor(hidden, **options).fit(*rows)
 
 
 FIXED = {"prior": Prior("single", precision=0.7), "standardize": False}
@@ -77,7 +74,7 @@ def highest():
 
 def test_covariance_of_highest_evidence():
     rows, (sigma, value) = make_linear_rows(), highest()
-    model = fit(EvidenceMLPRegressor, rows, **FIXED)
+    model = fit(rows, **FIXED)
     found = model.predict_output_cov(rows[0][:1], kind="aleatoric")[0]
     assert_allclose(found, sigma, rtol=1e-4)
     assert_allclose(model.noise_std_, np.sqrt(np.diag(sigma)), rtol=1e-4)
@@ -89,7 +86,7 @@ def test_covariance_of_highest_evidence():
 
 def test_predictions_in_closed_form():
     (X, y), (sigma, _) = make_linear_rows(), highest()
-    model = fit(EvidenceMLPRegressor, (X, y), **FIXED)
+    model = fit((X, y), **FIXED)
     Z, z = np.column_stack([X, np.ones(len(X))]), np.array([0.3, -1.0, 1.0])
     inverse = np.linalg.inv(sigma)
     A = np.kron(Z.T @ Z, inverse) + 0.7 * np.eye(6)
@@ -134,7 +131,7 @@ def log_evidence_on_grid(n=61, n_rho=121):
 
 def test_evidence_by_quadrature():
     rows = make_linear_rows()
-    model = fit(EvidenceMLPRegressor, rows, **FIXED)
+    model = fit(rows, **FIXED)
     assert model.log_evidence_ == pytest.approx(log_evidence_on_grid(), abs=0.05)
 
 
@@ -149,9 +146,7 @@ def test_evidence_prefers_correlated_noise_where_it_is(n_outputs):
         )
         noise = rng.multivariate_normal(np.zeros(n_outputs), covariance, 100)
         rows = X, X @ rng.standard_normal((2, n_outputs)) + 0.5 * noise
-        own, other = (
-            fit(EvidenceMLPRegressor, rows, noise=noise) for noise in ("correlated", "constant")
-        )
+        own, other = (fit(rows, noise=noise) for noise in ("correlated", "constant"))
         gains.append(own.log_evidence_ - other.log_evidence_)
         off = own.noise_correlation_[np.tril_indices(n_outputs, -1)]
         assert np.max(np.abs(off - correlation)) < 4.0 * (1 - correlation**2) / 10.0
@@ -159,16 +154,17 @@ def test_evidence_prefers_correlated_noise_where_it_is(n_outputs):
     assert gains[1] < -1.0
 
 
+def test_prior_is_uniform_over_correlation_matrices():
+    """The volume of all of three outputs (Joe 2006, Journal of Multivariate Analysis 97)."""
+    assert_allclose(np.exp(-log_prior_of_correlations(3)), 0.5 * np.pi**2)
+
+
 # --- networks ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "kind", [EvidenceMLPRegressor, pytest.param(HMCMLPRegressor, marks=pytest.mark.slow)]
-)
-def test_recovers_the_covariance(kind):
+def test_recovers_the_covariance():
     X, _ = make_rows()
-    options = {"n_warmup": 30, "n_draws": 25} if kind is HMCMLPRegressor else {}
-    model = fit(kind, make_rows(), (3,), **options)
+    model = fit(make_rows(), (3,))
     assert model.noise_model_ == "correlated"
     assert model.noise_correlation_[0, 1] == pytest.approx(0.9, abs=0.06)
     assert_allclose(model.noise_std_, SD, rtol=0.25)  # 3 errors of 80 rows
@@ -185,7 +181,7 @@ def test_without_an_evidence_there_are_correlations(monkeypatch):
     assert Limits().batch_rows > 100
     set_limits(monkeypatch, dense=0, batch_rows=100, batch_steps=3000)
     X, y = make_rows(n=1500)
-    model = fit(EvidenceMLPRegressor, (X, y), (6,), n_restarts=1, solver=Solver(max_iter=60))
+    model = fit((X, y), (6,), n_restarts=1, solver=Solver(max_iter=60))
     assert np.isnan(model.log_evidence_)
     assert model.noise_correlation_[0, 1] > 0.6
 
@@ -196,32 +192,33 @@ def test_without_an_evidence_there_are_correlations(monkeypatch):
 def test_exact_copies_of_an_output():
     """Their noise is perfectly correlated; everything stays finite."""
     X, y = make_rows()
-    model = fit(EvidenceMLPRegressor, (X, y[:, [0, 0]]), (2,))
+    model = fit((X, y[:, [0, 0]]), (2,))
     assert model.noise_correlation_[0, 1] > 0.999
     assert np.all(np.isfinite(model.predict_output_cov(X)))
 
 
-@each_regressor
-def test_bad_input(kind):
+def test_bad_input():
     X, y = make_rows()
     with pytest.raises(ValueError, match="for several outputs"):
-        fit(kind, (X, y[:, 0]))
+        fit((X, y[:, 0]))
     with pytest.raises(ValueError, match="infers the whole covariance"):
-        fit(kind, (X, y), noise=Noise("correlated", std=0.1))
+        fit((X, y), noise=Noise("correlated", std=0.1))
     with pytest.raises(ValueError, match="not possible with noise='correlated'"):
-        kind((), noise="correlated").fit(X, y, measurement_std=0.1)
+        EvidenceMLPRegressor((), noise="correlated").fit(X, y, measurement_std=0.1)
 
 
-def test_outputs_with_priors_of_their_own_are_not_sampled():
+def test_samplers_refuse():
     X, y = make_rows()
-    labels = np.arange(4) % 2  # layer (2, 2) of one input and a bias: by output
-    assert fit(EvidenceMLPRegressor, (X, y), prior=labels).noise_model_ == "correlated"
-    with pytest.raises(ValueError, match="in one group"):
-        fit(HMCMLPRegressor, (X, y), prior=labels)
+    with pytest.raises(ValueError, match="not possible with HMCMLPRegressor: it is not sampled"):
+        HMCMLPRegressor((), noise="correlated").fit(X, y)
+    fitted = fit((X, y))
+    with pytest.raises(ValueError, match="it is not sampled"):
+        HMCMLPRegressor.from_evidence(fitted).fit(X, y)
+    sampler = HMCMLPRegressor((), sampler=Sampler(init=FrozenEstimator(fitted)), **BRIEF)
+    assert sampler.fit(X, y).noise_model_ == "constant"
 
 
-@each_regressor
-def test_correlation_is_told_of_this_noise_only(kind):
-    model = fit(kind, make_rows(), noise="constant")
+def test_correlation_is_told_of_this_noise_only():
+    model = fit(make_rows(), noise="constant")
     with pytest.raises(AttributeError, match="only with noise='correlated'"):
         _ = model.noise_correlation_

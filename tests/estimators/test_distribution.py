@@ -48,8 +48,8 @@ def engine(request):
 @pytest.fixture(scope="module", params=LAWS)
 def model(request, engine):
     model = clone(engine).set_params(noise=request.param)
-    if engine is SAMPLER and request.param == "correlated":  # whose energy is not compiled
-        model.set_params(sampler=Sampler("langevin", init="prior"))
+    if engine is SAMPLER and request.param == "correlated":
+        pytest.skip("not sampled")
     return model.fit(X, Y)
 
 

@@ -67,7 +67,6 @@ VARIANTS = [
     *((kind, {"sampler": s}) for kind, s in zip(KINDS, ["auto", "langevin"] * 2, strict=True)),
     ("one output", {"sampler": "auto", "noise": "student_t"}),
     ("one output", {"sampler": "langevin", "noise": "input_dependent"}),
-    ("two outputs", {"sampler": "auto", "noise": "correlated", "hidden_layer_sizes": ()}),
     ("one output", {"hidden_layer_sizes": "auto", "limits": CHAINED}),  # chains beside minima
     # trained by gradients with dense matrices, by those of all rows, and by batches of rows
     ("three classes", {"limits": {"softmax_work": 0}}),

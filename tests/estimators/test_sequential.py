@@ -415,8 +415,6 @@ def test_samplers_refuse():
     batches = EvidenceMLPRegressor((), **FIXED).partial_fit(X[:9], y[:9]).partial_fit(X[9:], y[9:])
     with pytest.raises(ValueError, match="learnt in batches"):
         HMCMLPRegressor.from_evidence(batches)
-    with pytest.raises(ValueError, match="it is for priors of mean zero"):
-        HMCMLPRegressor((), prior=Prior(mean=0.0), noise="correlated").fit(X, Y)
 
 
 # --- samplers -------------------------------------------------------------------------------------

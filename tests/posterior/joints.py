@@ -7,7 +7,6 @@ import numpy as np
 from skbayesnn.inference.noise._input_dependent_noise import NoisePlan
 from skbayesnn.inference.task._problem import FreeHyperparameters
 from skbayesnn.posterior import (
-    CorrelatedJoint,
     Gamma,
     Gaussian,
     Hyperpriors,
@@ -23,9 +22,8 @@ RANGE = LogUniform(0.05, 20.0)
 MIXED = RANGE, Gamma(1.5, 0.7, 0.02, 30.0)  # hyperpriors of both kinds
 DEGREES = (2.5, 5.0, 20.0)
 MEASURED = ["measured", "measured_shared"]
-CORRELATED = ["correlated", "correlated_shared"]  # the output layer is always integrated out
 INDEPENDENT = ["student_t", "student_t_shared", "input_dependent", "input_dependent_two", *MEASURED]
-ALL_JOINTS = [*LIKELIHOODS, *INDEPENDENT, *CORRELATED]
+ALL_JOINTS = [*LIKELIHOODS, *INDEPENDENT]
 
 
 def make_joint(
@@ -61,12 +59,7 @@ def make_joint(
         hyper = hyper._replace(alpha=np.append(hyper.alpha, further))
     if name in MEASURED:
         kind = MeasuredJoint
-    if name in CORRELATED:  # the group of the correlations has precision 1
-        kind, alpha = CorrelatedJoint, np.append(alpha, False)
-        hyper = hyper._replace(alpha=np.append(hyper.alpha, 1.0))
     information = np.exp(rng.normal(0.0, 2.0, len(alpha))) if known else np.zeros(len(alpha))
-    if name in CORRELATED:
-        information[-1] = 0.0
     n_free = len(alpha) + len(beta)
     priors = Hyperpriors.of((n_free * [*hyperpriors])[:n_free])  # in turns
     free = FreeHyperparameters(alpha, beta, priors)

@@ -122,8 +122,8 @@ class Noise(Setting):
 
         * ``"constant"``: Gaussian, one level per output.
         * ``"shared"``: Gaussian, one level for all outputs, equal in units of y.
-        * ``"correlated"``: Gaussian, with a covariance matrix between several outputs. A priori all
-          correlation matrices are equally probable.
+        * ``"correlated"``: Gaussian, with a covariance matrix between several outputs, of evidence
+          estimators. A priori all correlation matrices are equally probable.
         * ``"input_dependent"``: Gaussian; a second network learns the logarithm of the level as a
           function of the inputs (MacKay 1992, chapter 6).
         * ``"student_t"``: Student-t noise, for data with outliers. The degrees of freedom are

@@ -252,12 +252,6 @@ class RegressionFit(Regression):
         return float(noise[0]) if self._y_is_1d else noise
 
     @property
-    def noise_correlation_(self):
-        """Correlation of correlated noise between outputs: mean, or at the best minimum."""
-        self._check_noise_model("correlated", "noise_correlation_")
-        return np.mean(self._noise_of_networks.correlation, axis=0)
-
-    @property
     def degrees_of_freedom_(self):
         """Degrees of freedom of Student-t noise: geometric mean, or at the best minimum."""
         self._check_noise_model("student_t", "degrees_of_freedom_")

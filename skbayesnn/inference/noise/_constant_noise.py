@@ -13,7 +13,7 @@ class ConstantNoise:
     """Gaussian noise with a level per output or shared by outputs; or classes, without noise."""
 
     plain = True  # whether modes under constant noise are modes of this model
-    sampled = True  # whether the posterior under this noise is sampled by default
+    sampled = True  # whether the posterior under this noise can be sampled
 
     def pose(self, posed):
         """Convert posterior and settings under constant noise to those under this noise."""

@@ -15,20 +15,8 @@ from skbayesnn.inference.curvature._method import Method
 from skbayesnn.inference.evidence._evidence import integrated
 from skbayesnn.inference.minima._minimum import polish
 from skbayesnn.inference.minima._search import ALONE, distinct, own_posterior, trained_further
-from skbayesnn.inference.noise._constant_noise import (
-    ConstantNoise,
-    residuals_and_covariances,
-    stacked,
-)
-from skbayesnn.network import outputs
-from skbayesnn.posterior import (
-    CorrelatedGaussian,
-    CorrelatedJoint,
-    LogUniform,
-    correlation_coordinates,
-    correlation_of,
-    log_prior_of_correlations,
-)
+from skbayesnn.inference.noise._constant_noise import ConstantNoise, residuals_and_covariances
+from skbayesnn.posterior import CorrelatedGaussian, correlation_of, log_prior_of_correlations
 
 ROUNDS, EARLY_ROUNDS = 40, 3  # of expectation maximisation; with early stopping
 REFINING_ROUNDS = 4  # first rounds, in which weight precisions are refined as well
@@ -52,28 +40,6 @@ class CorrelatedNoise(ConstantNoise):
         tasks, deadline = [(posed, old) for old in previous], posed.settings.deadline
         with workers.searching(*posed, len(previous)) as report:
             return distinct(workers.collect(report, with_correlations, tasks, deadline))
-
-    def joint(self, problem, posed, integrate_outputs):
-        """Joint posterior of `ConstantNoise` extended by coordinates of the correlations."""
-        plain = super().joint(problem, posed, integrate_outputs)
-        return CorrelatedJoint(
-            plain.posterior,
-            plain.free.with_groups(np.zeros(1, dtype=bool), LogUniform()),
-            plain.fixed._replace(alpha=np.append(plain.fixed.alpha, 1.0)),
-            np.append(plain.information, 0.0),
-        )
-
-    def starts(self, problem, posed, joint, starts, minima, seeds, from_prior):
-        """Starting points, see `ConstantNoise`, with the correlations of the residuals."""
-        theta, hyper = stacked(starts)
-        posterior = posed.posterior
-        residuals = outputs(posterior.network, theta, posterior.X) - posterior.y
-        weighted = posterior.sample_weight[:, None] * residuals
-        moments = np.swapaxes(residuals, -1, -2) @ weighted / posterior.n_rows
-        floor = np.diag(np.exp(-posed.settings.free.beta_prior.high))
-        z = correlation_coordinates(correlation_of(moments + floor))
-        alpha = np.hstack([hyper.alpha, np.ones((len(z), 1))])
-        return joint.merged(theta, z), hyper._replace(alpha=alpha)
 
 
 def with_correlations(posed, old):

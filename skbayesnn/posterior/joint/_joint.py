@@ -54,7 +54,6 @@ class JointPosterior(Coordinates):
     noise_network = None  # `Network` of input-dependent noise
     further_directions = ()  # for rescaling groups, besides those of the network of the means
     state_names = ()  # of the entries of `noise_state` that are positive parameters
-    separate_outputs = True  # False if the output layers of different outputs depend on each other
 
     @cached_property
     def compiled(self):
@@ -165,10 +164,9 @@ class JointPosterior(Coordinates):
     def output_layers(self, q):
         """Posteriors of the output layers given the positions ``(m, d)``, as `OutputLayer`.
 
-        ``None`` unless the output layer is integrated out for each output separately.
+        ``None`` unless the output layer is integrated out.
         """
-        separate = self.integrated and self.separate_outputs
-        return self._output_layer(self.place(q)) if separate else None
+        return self._output_layer(self.place(q)) if self.integrated else None
 
     def left_out_outputs(self, q):
         """Mean and variance of the output of every row given the targets of the other rows.
@@ -176,7 +174,7 @@ class JointPosterior(Coordinates):
         Hidden weights and precisions are those of positions ``(m, d)``; both results are of shape
         ``(m, n, n_outputs)``. ``None`` as for `output_layers`.
         """
-        if not (self.integrated and self.separate_outputs):
+        if not self.integrated:
             return None
         width, found = self._output_labels.size, []
         for positions in row_blocks(len(q), 4 * len(self.posterior.X) * width):
