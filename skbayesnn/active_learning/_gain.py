@@ -233,7 +233,6 @@ def log_rate(model):
 
 
 def _gains_by_draws(model, question, X):
-    """Mutual information between classes and drawn networks."""
     (draws,) = model._ensemble.parts
     points, gains = X[:0] if question.X_interest is None else question.X_interest, []
     blocks = row_blocks(len(points), draws.doubles_per_row)

@@ -56,8 +56,6 @@ class Delegating:
 
 
 def _attribute(name, summary):
-    """Delegate an attribute to the last step."""
-
     def get(pipeline):
         return getattr(final_step(pipeline), name)
 

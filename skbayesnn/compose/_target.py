@@ -245,11 +245,9 @@ class TransformedTargetRegressor(
 
     @property
     def _wrapped(self):
-        """Regressor before the fit."""
         return EvidenceMLPRegressor() if self.regressor is None else self.regressor
 
     def _fitted_transformer(self, y, weight):
-        """Fit the transformer to the targets."""
         if self.transformer is None:
             functions = self.func, self.inverse_func
             return FunctionTransformer(*functions, check_inverse=False).fit(y)
@@ -261,7 +259,6 @@ class TransformedTargetRegressor(
         return transformer.fit(y[weight > 0])
 
     def _keep(self, log_slopes, weight):
-        """Set the fitted attributes, in units of y."""
         inner, counts = final_step(self.regressor_), weight > 0
         self.log_slopes_ = log_slopes
         total = float(weight[counts] @ log_slopes[counts])
@@ -295,7 +292,6 @@ class TransformedTargetRegressor(
         return model._report(log_slopes + self._total_log_slope)
 
     def __sklearn_tags__(self):
-        """Return the tags of the regressor."""
         tags = super().__sklearn_tags__()
         inner = get_tags(self._wrapped)
         for name in ("input_tags", "regressor_tags", "target_tags", "non_deterministic"):

@@ -164,7 +164,6 @@ class EvidenceDisplay(Display):
         return self
 
     def _draw(self, axes, quantity, line_kw):
-        """Draw a line per hill."""
         lines = []
         for i, hill in enumerate(self.hills):
             style = {"color": COLORS[i % len(COLORS)], "marker": MARKERS[i % len(MARKERS)]}
@@ -213,7 +212,6 @@ class EvidenceDisplay(Display):
         return np.concatenate([getattr(hill, name) for hill in self.hills])
 
     def _label(self, axes):
-        """Label the axis of the parameter."""
         axes.set_xlabel(self.param_name)
         if self.log_scale:
             axes.set_xscale("log")
@@ -236,8 +234,6 @@ def _varied_parameter(params):
 
 
 def _hill(name, position, rows, results, errors):
-    """Make one line of the display from rows of the results."""
-
     def pick(column, default):
         return np.asarray(results.get(column, np.full(len(results["params"]), default)))[rows]
 
@@ -270,7 +266,6 @@ def _short_value(value):
 
 
 def _varying(params):
-    """Names of the parameters that differ between candidates."""
     names = sorted({name for p in params for name in p})
     return [name for name in names if len({_short_value(p.get(name, "")) for p in params}) > 1]
 

@@ -57,17 +57,6 @@ TOO_FEW = (
 )
 
 
-# fitted attributes that few fits have, and which
-CONDITIONS = {
-    "feature_relevance_": "after fits with prior='ard'",
-    "noise_log_evidences_": "after fits with noise='auto'",
-    "candidates_": "after fits with hidden_layer_sizes='auto'",
-    "comparison_": "for samplers made by from_evidence(fitted), with equal noise models",
-    "diagnostics_": "for samplers. Evidence estimators have an evidence_report_",
-    "evidence_report_": "for evidence estimators. Samplers have diagnostics_",
-}
-
-
 @contextmanager
 def _all_or_nothing(estimator):
     """Put an estimator back as it was if anything interrupts the block, Ctrl-C included.
@@ -109,16 +98,8 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
     _gamma = None  # well-determined weights of every group, as far as they are known
     _outliers = None  # which rows of the problem have grossly wrong targets, if that was asked
 
-    def __getattr__(self, name):
-        """Say which fits have an attribute that this fit lacks."""
-        if name in CONDITIONS and not hasattr(type(self), name):
-            check_is_fitted(self)
-            raise AttributeError(f"This fit has no {name}: it exists only {CONDITIONS[name]}.")
-        return object.__getattribute__(self, name)  # raises the error again
-
     @property
     def _prior(self):
-        """Parameters of the prior."""
         return Prior._of(self.prior)
 
     @property
@@ -221,7 +202,6 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
         return self
 
     def _infer_and_keep(self, problem, rows, hidden_layer_sizes, previous, is_batch):
-        """Run the inference, and set the fitted attributes."""
         result = self._infer(problem, hidden_layer_sizes, previous, is_batch)
         with blas_threads(result.posed.posterior.network.n_weights):
             self._keep(result, rows)
@@ -250,7 +230,6 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
         super().__setstate__(state)
 
     def __sklearn_is_fitted__(self):
-        """Return True if `fit` was completed."""
         return hasattr(self, "_ensemble")
 
     def _forget(self):
@@ -311,7 +290,6 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
 
     @property
     def _entropy(self):
-        """Entropy of the seeds of all random numbers of a fit."""
         return check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
 
     def _workers(self, problem):
@@ -328,7 +306,6 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
         return f"{plan}; about {readable(n_bytes)} of memory"
 
     def _warn_of_memory(self, n_bytes, what, remedies):
-        """Warn if the machine has less memory."""
         if n_bytes > machine_memory():
             warnings.warn(
                 f"{what} needs about {readable(n_bytes)} of memory, and the machine has "
@@ -338,7 +315,6 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
             )
 
     def _keep_common(self, result):
-        """Set the attributes that all estimators have."""
         self.log_evidence_, self.log_evidence_std_ = result.log_evidence, result.log_evidence_std
         self.hidden_layer_sizes_ = result.posed.posterior.network.hidden_layer_sizes
         if result.growth:
@@ -388,7 +364,6 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
         )
 
     def _warning_of_predictions(self):
-        """Warning that left-out rows are predicted badly, or ``None``."""
         return None
 
     def _units(self, network):
@@ -406,7 +381,6 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
         return FittedNetwork(coefs, intercepts, weight, log_evidence, network.activation)
 
     def _weight_names(self, network):
-        """Names of all weights of a network, see `weight_names`."""
         inputs = getattr(self, "feature_names_in_", None)
         if inputs is None:
             inputs = [f"x{i}" for i in range(self.n_features_in_)]

@@ -59,7 +59,6 @@ class EvidenceMLP(BayesianMLP):
 
     @property
     def _solver(self):
-        """Parameters of the training."""
         return Solver._of(self.solver)
 
     def _infer(self, problem, hidden_layer_sizes, previous, in_batches=False):
@@ -120,7 +119,6 @@ class EvidenceMLP(BayesianMLP):
         self.log_evidence_ = float(np.sum(self.batch_log_evidences_))
 
     def _keep(self, result, rows):
-        """Set the fitted attributes."""
         self._keep_common(result)
         self._predicts_by_draws = bool(result.drawn) and self.combine == "posterior"
         if self._predicts_by_draws:
@@ -170,7 +168,6 @@ class EvidenceMLP(BayesianMLP):
 
     @property
     def _best(self):
-        """Minimum of highest evidence."""
         return self._laplace.fit.best
 
     @property
@@ -298,7 +295,6 @@ class EvidenceMLP(BayesianMLP):
         )
 
     def _warning(self):
-        """Warning about the fit, or ``None``."""
         if self._predicts_by_draws:
             return None
         best = self._best

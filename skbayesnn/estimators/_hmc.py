@@ -84,7 +84,6 @@ class HMCMLP(BayesianMLP):
 
     @property
     def _sampler(self):
-        """Parameters of the chains."""
         return Sampler._of(self.sampler)
 
     def _check_engine_parameters(self):
@@ -104,7 +103,6 @@ class HMCMLP(BayesianMLP):
         return isinstance(init, EvidenceMLP) and is_classifier(init) == is_classifier(self)
 
     def _infer(self, problem, hidden_layer_sizes, previous, in_batches=False):
-        """Draw samples, and estimate the evidence."""
         sizes = LARGEST_GROWN if hidden_layer_sizes == "auto" else hidden_layer_sizes
         numbers = self.n_chains * self.n_draws * problem.network(sizes).n_weights
         n_bytes = float(np.dtype(self._sampler.dtype).itemsize) * numbers
@@ -149,7 +147,6 @@ class HMCMLP(BayesianMLP):
         return fit
 
     def _keep(self, result, rows):
-        """Set the fitted attributes."""
         self._result, draws = result, result.draws
         self._row_index, self._row_numbers = rows.index, rows.numbers
         self._keep_common(result)
@@ -173,7 +170,6 @@ class HMCMLP(BayesianMLP):
 
     @property
     def _draws(self):
-        """Drawn networks with their noise parameters."""
         return self._ensemble.parts[0]
 
     @property
@@ -218,7 +214,6 @@ class HMCMLP(BayesianMLP):
         return hurried or super()._was_cut_short()
 
     def _warning(self):
-        """Warning about the chains, or ``None``."""
         diagnostics, sampled = self.diagnostics_, self._result.sampled
         if sampled.interrupted:
             message = f"Interrupted: the {diagnostics.n_draws} draws of each chain so far are kept"

@@ -97,17 +97,6 @@ def fit_evidence(
     ``measured``, networks are drawn from the posterior instead, which also estimates the evidence;
     ``"auto"`` draws them where this takes seconds, see `Limits`. Returns an `EvidenceFit` or a
     `DrawnFit`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.inference import Problem, fit_evidence
-    >>> from skbayesnn.posterior import Gaussian
-    >>> X = np.linspace(-1, 1, 20)[:, None]
-    >>> y = np.sin(3 * X) + 0.1 * np.random.default_rng(0).standard_normal((20, 1))
-    >>> fit = fit_evidence(Problem(X, y, np.ones(20), Gaussian.per_output(1)), (3,), entropy=0)
-    >>> print((fit.best.hyper.beta ** -0.5).round(1))  # the noise level
-    [0.1]
     """
     sizes = sampled_sizes(problem, hidden_layer_sizes, noise, measured)
     if sizes is not None:

@@ -324,7 +324,6 @@ def probability_integral(at, y):
 
 
 def _crps(at, y):
-    """Continuous ranked probability score of every target."""
     mean, std = at.mean(), at.std()
     y = np.asarray(y, dtype=float).reshape(mean.shape)
 

@@ -98,7 +98,6 @@ def results_table(params, fits):
 
 
 def _row(fit):
-    """Make the row of ``results_`` of one candidate."""
     if fit.model is None:
         verdict = f"failed: {type(fit.error).__name__}: {fit.error}"
         return {"fit_time": fit.seconds, "verdict": verdict}

@@ -257,7 +257,6 @@ class EvidenceSearch(LinkToSite, Delegating, MetaEstimatorMixin, BaseEstimator):
                 setattr(self, name, getattr(self.best_estimator_, name))
 
     def _shares(self, known, fit_params):
-        """Share of every candidate in the predictions."""
         weights, evidences = np.zeros(len(self.estimators_)), self.results_["log_evidence"]
         if self.combine == "best":
             weights[self.best_index_] = 1.0
@@ -295,11 +294,9 @@ class EvidenceSearch(LinkToSite, Delegating, MetaEstimatorMixin, BaseEstimator):
         return final_step(self.best_estimator_).evidence_report_
 
     def __sklearn_is_fitted__(self):
-        """Return True if `fit` was completed."""
         return hasattr(self, "weights_")
 
     def __sklearn_tags__(self):
-        """Return the tags of the estimator searched over."""
         tags = super().__sklearn_tags__()
         inner = get_tags(self.estimator)
         for name in ("estimator_type", "classifier_tags", "regressor_tags", "target_tags"):

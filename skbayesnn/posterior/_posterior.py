@@ -276,7 +276,6 @@ class Posterior:
         ]
 
     def _traces(self, theta, order, doubles_per_row):
-        """Iterate over `Targets` and traces, block by block."""
         for rows in row_blocks(len(self.X), doubles_per_row):
             yield self.targets(rows), forward(self.network, theta, self.X[rows], order)
 

@@ -194,7 +194,6 @@ def _left_out(posterior, minimum, settings, member):
 
 
 def _shares(combine, posterior, minima, densities):
-    """Shares of the minima in the predictions."""
     evidences = np.array([m.log_evidence for m in minima])
     known = ~np.isnan(evidences)
     if any(m.trouble in OF_SIZE for m in minima):
@@ -412,7 +411,6 @@ def _networks_of(drawn):
 
 
 def _draws_of(joint, theta, beta, state, best=0):
-    """Networks drawn from the posterior of one model."""
     likelihood, log_range = joint.posterior.likelihood, joint.free.beta_prior.log_range
     noise = noise_of(likelihood, beta, state, joint.noise_network, log_range)
     return Draws(joint.posterior.network, theta, noise, best)

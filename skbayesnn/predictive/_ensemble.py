@@ -203,7 +203,6 @@ class Ensemble:
         return np.sqrt(self._class_moments(X, True)[1])
 
     def _class_moments(self, X, moderated):
-        """Mean and variance of the class probabilities."""
         totals = np.array([weights.sum() for weights in self.weights])
         with self._threads():
             moments = [part.probabilities(X, moderated) for part in self.parts]
@@ -212,7 +211,6 @@ class Ensemble:
         return mean, np.tensordot(totals, variances + (means - mean) ** 2, 1)
 
     def _mixed(self, values):
-        """Weighted mean over the networks, the first axis."""
         return np.tensordot(self.member_weights, values, 1)
 
     def _over_mixtures(self, function, X, errors, *arrays):

@@ -186,7 +186,6 @@ class Member(Part):
         return factors
 
     def _mean(self, trace):
-        """Mean outputs ``(n, n_outputs)``."""
         if self.shift is None:
             return trace.outputs
         shift = np.zeros_like(self.theta)
@@ -195,7 +194,6 @@ class Member(Part):
 
     @property
     def _free(self):
-        """Slice of the weights with a Gaussian posterior."""
         return slice(None) if self.free is None else self.free
 
     def outputs(self, X):
@@ -356,7 +354,6 @@ class Draws(Part):
         return self._slopes(self._drawn_weights(chosen, rng), X)
 
     def _drawn_weights(self, chosen, rng):
-        """Weights of some networks, ``(len(chosen), k)``."""
         return self.theta[chosen].astype(float)
 
     def _slopes(self, theta, X):
@@ -426,7 +423,6 @@ class GivenHidden(Draws):
         return self.noise.widened(y, *self._moments(X), X, errors)[0]
 
     def _drawn_weights(self, chosen, rng):
-        """Weights of some networks with drawn output layers, ``(len(chosen), k)``."""
         theta = self.theta[chosen]
         for block in row_blocks(len(chosen), self.layers.known[0].size):
             layers = self.layers.at(chosen[block])

@@ -92,7 +92,6 @@ class Mixture(NamedTuple):
 
     @property
     def _shape(self):
-        """Shape of the targets."""
         return self.components[0].means.shape[1:]
 
     def _blocks(self):

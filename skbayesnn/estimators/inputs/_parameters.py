@@ -216,7 +216,6 @@ def check_transitions(sampler):
 
 
 def _given(sampler):
-    """Given parameters of the transitions, by name."""
     given = {}
     for name in ("step_size", *OF_THE_DYNAMICS):
         value = getattr(sampler, name)

@@ -189,7 +189,6 @@ class Noise(Setting):
 
     @property
     def _is_of_counts(self):
-        """True if the targets are counts."""
         return self.kind in COUNTS
 
     @property
@@ -332,7 +331,6 @@ class Sampler(Setting):
 
     @property
     def _thins_itself(self):
-        """True if the fit chooses ``thin``."""
         return isinstance(self.thin, str) and self.thin == "auto"
 
 

@@ -257,5 +257,4 @@ class Classification(ClassifierMixin):
         return y, Scaling.none(len(self.classes_)), Categorical()
 
     def _noise_options(self, y_scaling, likelihood, rows):
-        """Classes have no noise."""
         return {}

@@ -263,12 +263,10 @@ class Regression(Predictions, RegressorMixin):
 
     @property
     def _counts(self):
-        """True if the targets are counts."""
         return bool(self._noise_models & set(COUNTS))
 
     @property
     def _noise_models(self):
-        """Names of the noise models that predict."""
         return {getattr(self, "noise_model_", None)}
 
     @property

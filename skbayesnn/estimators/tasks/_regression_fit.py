@@ -161,7 +161,6 @@ class RegressionFit(Regression):
 
     @property
     def _noise(self):
-        """Parameters of the noise."""
         return Noise._of(self.noise)
 
     def _noise_options(self, y_scaling, likelihood, rows):
@@ -277,7 +276,6 @@ class RegressionFit(Regression):
         return np.where(nothing, 0.0, typical * self._y_scaling.scale)
 
     def _keep_common(self, result):
-        """Set the attributes that all regressors have."""
         super()._keep_common(result)
         kind = self._noise.kind
         self.noise_model_ = "shared" if kind == "shared" else result.noise

@@ -63,18 +63,7 @@ class Point(NamedTuple):
 
 @dataclass(frozen=True)
 class Method:
-    """Numerical method of a search: curvature, training algorithm, exactness of the evidence.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn.inference import Method, Problem
-    >>> from skbayesnn.posterior import Gaussian
-    >>> X = np.zeros((50, 1))
-    >>> problem = Problem(X, X, np.ones(50), Gaussian.per_output(1))
-    >>> print(Method.choose(*problem.posed((2,))))
-    50 rows, 7 weights: training by steps with Gauss-Newton curvature, exact Hessian at the minima
-    """
+    """Numerical method of a search: curvature, training algorithm, exactness of the evidence."""
 
     curvature: Curvature  # form of the curvature in training steps
     dense: bool  # whether the exact Hessian is formed at the minimum

@@ -1,13 +1,7 @@
 """Evidence (type-II) maximisation by Newton steps in the log hyperparameters.
 
-The minimum of the energy is found anew after every step. Order of calls, first with the
-Gauss-Newton approximation of the log determinant and then with the exact Hessian::
-
-    derivatives = evidence_derivatives(at the minimum)
-    while not converged:
-        hyper = a Newton step in (ln alpha, ln beta)
-        search = find_mode(from the last minimum, at hyper)
-        derivatives = evidence_derivatives(there), or a shorter step if the evidence fell
+The minimum of the energy is found anew after every step: first with the Gauss-Newton approximation
+of the log determinant, then with the exact Hessian.
 """
 
 from typing import NamedTuple

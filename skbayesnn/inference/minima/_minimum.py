@@ -143,7 +143,6 @@ def _converged(posterior, method, search, settings, refine):
 
 
 def _max_trials(posterior, method):
-    """Maximum number of trial steps to a minimum."""
     if not method.cheap:
         return FEW_TRIALS
     return TRIALS_BENT if posterior.likelihood.bends else TRIALS
@@ -200,7 +199,6 @@ def evaluate(posterior, method, search, settings, pruned, settled=True):
 
 
 def _trouble(method, search, terms, determined):
-    """Reason why there is no evidence, or ``None``."""
     if np.isnan(terms.symmetry):
         return Trouble.ROTATION
     if not method.has_evidence:

@@ -76,7 +76,6 @@ def _followed(posterior, minimum, settings, refine):
 
 
 def _noise_covariance(posterior, theta, precision):
-    """Noise covariance ``S / N``; see the module docstring."""
     residuals, covariances = residuals_and_covariances(posterior, theta, precision)
     weight = posterior.sample_weight
     total = (residuals.T * weight) @ residuals + np.tensordot(weight, covariances, 1)

@@ -1,15 +1,5 @@
 """Minimisation loop of the energy ``M(w)``: trial steps, acceptance, and rules after them.
 
-The order of calls::
-
-    search = Search(point)                         # a Point: weights, precisions, M to second order
-    while not search.done and search.n_iter < max_iter:
-        trial = steps.trial(posterior, search)     # DampedSteps or Descents
-        if search.accepts(trial):
-            search = rule.after(search, trial)     # FixedPrecisions, Reestimation, ...
-        else:
-            search = rule.stuck(search.rejected(trial))
-
 Training, convergence to a minimum and its polish are this loop with different steps, rules and
 tolerances. `_loops`, built from ``_loops.pyx``, is the loop in the compiled core. It supports fixed
 and re-estimated precisions, priors of mean zero and matrices that the core forms. Steps that need
@@ -91,7 +81,7 @@ class Descents(NamedTuple):
 
 
 def lower(posterior, steps, rule, search, max_iter, deadline=NEVER):
-    """Run the loop of the module's docstring, by the rule's `compiled_loop` if there is one."""
+    """Run the loop of trial steps and rules, by the rule's `compiled_loop` if there is one."""
     loop = compiled_loop(posterior, rule) if steps.compiled and not search.done else None
     work = len(posterior.X) * posterior.network.n_weights**2
     at_once = int(np.clip(WORK / work, 1, AT_ONCE))

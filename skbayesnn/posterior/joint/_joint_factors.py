@@ -50,7 +50,6 @@ class MeasuredJoint(JointPosterior):
         return Derivatives(value, found.theta, found.log_alpha, by_beta)
 
     def _rows(self, place):
-        """Targets with individual precisions, as `Rows`."""
         tau = self.posterior.likelihood.precisions(place.hyper.beta)[..., None, :]
         return _rows_of(self.posterior, tau * self._shares(place))
 

@@ -279,5 +279,4 @@ class SquaredResiduals(Likelihood):
 
 
 def _without_level(value):
-    """`Misfit` of a likelihood without noise levels."""
     return Misfit(value, np.zeros((*value.shape, 0)))
