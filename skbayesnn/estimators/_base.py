@@ -386,12 +386,6 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
             inputs = [f"x{i}" for i in range(self.n_features_in_)]
         return weight_names(network, inputs, self._output_names(network.n_outputs))
 
-    def _noise_units(self, network):
-        """Units of the weights of a noise network, whose outputs are log precisions."""
-        scale = self._y_scaling.scale
-        log_precisions = Scaling(-2.0 * np.log(scale), np.ones_like(scale))
-        return WeightUnits(network, self._X_scaling, log_precisions)
-
     def _check_X(self, X):
         """Rows to predict, standardised."""
         check_is_fitted(self)

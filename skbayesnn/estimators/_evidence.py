@@ -32,7 +32,6 @@ from skbayesnn.inference import (
     Trouble,
     fit_evidence,
     gaussian_around,
-    noise_posterior,
     own_posterior,
 )
 from skbayesnn.predictive import Draws, combined, ensemble_of_models, with_chains
@@ -268,29 +267,17 @@ class EvidenceMLP(BayesianMLP):
 
     def _posterior_of(self, index):
         fit = self._laplace.fit
-        (posterior, minimum), settings = fit.pool[index], fit.posed.settings
-        share = float(self._laplace.shares[index])
-        own, noise = own_posterior(posterior, minimum), None
-        if minimum.noise is not None:
-            units = self._noise_units(minimum.noise.network)
-            above = noise_posterior(own, minimum, settings)
-            noise = self._gaussian_posterior(above, minimum.noise, units, share, np.nan)
-        log_evidence = minimum.log_evidence + self._result.problem.log_scale
-        units = self._units(minimum.network)
-        return self._gaussian_posterior(own, minimum, units, share, log_evidence, noise)
-
-    def _gaussian_posterior(self, own, minimum, units, share, log_evidence, noise=None):
-        precision, exact = gaussian_around(own, minimum, self._laplace.fit.posed.settings)
-        groups, alpha = minimum.groups, minimum.hyper.alpha
+        posterior, minimum = fit.pool[index]
+        own, groups = own_posterior(posterior, minimum), minimum.groups
+        precision, exact = gaussian_around(own, minimum, fit.posed.settings)
         return GaussianPosterior(
             self._weight_names(minimum.network),
-            weight=share,
-            log_evidence=log_evidence,
-            noise=noise,
-            user_units=units,
+            weight=float(self._laplace.shares[index]),
+            log_evidence=minimum.log_evidence + self._result.problem.log_scale,
+            user_units=self._units(minimum.network),
             theta=minimum.theta,
             gaussian=precision,
-            prior=None if groups.coupled else groups.diagonal(alpha),
+            prior=None if groups.coupled else groups.diagonal(minimum.hyper.alpha),
             exact=exact,
         )
 

@@ -25,7 +25,7 @@ from skbayesnn.estimators.reports._comparison import compare_classifiers, compar
 from skbayesnn.estimators.reports._diagnostics import diagnose, spread_rows
 from skbayesnn.inference import Recipe, fit_by_sampling, fits
 from skbayesnn.network import row_blocks
-from skbayesnn.predictive import LeftOut, NoiseNetworks, ensemble_of_draws
+from skbayesnn.predictive import LeftOut, ensemble_of_draws
 
 OF_THE_ENGINE = {"measure_evidence", "verbose", "warm_start"}  # not taken from a fit
 ASTRAY = 1.5  # R-hat above which the evidence, measured from the draws, is left out
@@ -194,16 +194,9 @@ class HMCMLP(BayesianMLP):
     def posterior_(self):
         """Drawn weights with their mean and covariance, as the only item of a list."""
         check_is_fitted(self)
-        noise, networks = None, self._draws.noise
-        if isinstance(networks, NoiseNetworks):
-            units = self._noise_units(networks.network)
-            noise = self._drawn_posterior(networks, units, np.nan, None)
-        units = self._units(self._draws.network)
-        return [self._drawn_posterior(self._draws, units, self.log_evidence_, noise)]
-
-    def _drawn_posterior(self, draws, units, log_evidence, noise):
-        names = self._weight_names(draws.network)
-        return DrawnPosterior(names, 1.0, log_evidence, noise, units, draws.theta)
+        draws, network = self._draws, self._draws.network
+        names, units = self._weight_names(network), self._units(network)
+        return [DrawnPosterior(names, 1.0, self.log_evidence_, units, draws.theta)]
 
     def _was_cut_short(self):
         """True if time ran out, also during the warm-up alone."""

@@ -36,9 +36,6 @@ weight : float
     Share in the predictions.
 log_evidence : float
     Log evidence in nats, targets in their own units; ``nan`` where it is not available.
-noise : WeightPosterior or None
-    Posterior of the noise network, with input-dependent noise; its output is the logarithm of one
-    over the noise variance.
 user_units : WeightUnits
     Map from standardised units to those of X and y.
 """
@@ -196,7 +193,6 @@ class WeightPosterior:
     names: tuple
     weight: float
     log_evidence: float
-    noise: Any
     user_units: WeightUnits
     _draw: ClassVar[Callable[..., Any]]  # weights ``(size, k)`` in standardised units
 

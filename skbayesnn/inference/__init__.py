@@ -17,7 +17,6 @@ from skbayesnn.inference.curvature._precision_dual import DualPrecision
 from skbayesnn.inference.evidence._evidence import well_determined
 from skbayesnn.inference.minima._minimum import OF_SIZE, Trouble, gaussian_around
 from skbayesnn.inference.minima._search import Workers, fits, in_order, own_posterior
-from skbayesnn.inference.noise._input_dependent_noise import noise_posterior
 from skbayesnn.inference.noise._noise_models import NOISE_MODELS
 from skbayesnn.inference.noise._student_t_noise import FOR_OUTLIERS
 from skbayesnn.inference.task._problem import Limits, Problem
@@ -49,7 +48,6 @@ __all__ = [
     "learnt",
     "machine_memory",
     "memory_of_search",
-    "noise_posterior",
     "own_posterior",
     "readable",
     "sampled_sizes",

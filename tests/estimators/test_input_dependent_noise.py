@@ -6,7 +6,6 @@ from numpy.testing import assert_allclose
 from sklearn.base import clone
 
 from skbayesnn import EvidenceMLPRegressor, Noise, Prior
-from tests.tools import parts_of, standardised
 
 pytestmark = pytest.mark.usefixtures("laplace")
 
@@ -54,25 +53,12 @@ def test_noise_level_of_every_row(model):
     assert gain.mean() > 4 * gain.std() / np.sqrt(500)
 
 
-def test_noise_network_in_the_users_units():
-    scaled = fit(*(1e3 * part + 7.0 for part in make_rows()), combine="best")
-    x = 1e3 * GRID + 7.0
-    noise = scaled.posterior_[0].noise
-    coefs, intercepts = noise.user_units.split(noise.mean)
-    log_precision = np.tanh(x @ coefs[0] + intercepts[0]) @ coefs[1] + intercepts[1]
-    scales = parts_of(scaled)[0].noise.scales(standardised(scaled, x))
-    expected = scales[0, :, 0] * scaled._y_scaling.scale
-    assert_allclose(np.exp(-0.5 * log_precision[:, 0]), expected, rtol=1e-9)
-    assert fit(*make_rows(40), noise="constant", hidden=()).posterior_[0].noise is None
-
-
 def test_linear_networks_far_away():
     """A log-linear noise level stays inside the range of its hyperprior."""
     model = fit(*make_rows(), noise__hidden_layer_sizes=())
     std = model.predict_std(FAR[:2], kind="aleatoric")
     scale = np.std(make_rows()[1])
     assert_allclose(np.sort(std), [1e-3 * scale, 1e3 * scale], rtol=1e-12)
-    assert model.posterior_[0].noise.names == ("output[x0]", "output[bias]")
 
 
 def test_several_outputs():
@@ -96,8 +82,7 @@ def test_report(model):
     assert "depends on the inputs" in repr(report)
     assert "Weight groups of the noise network" in report.full()
     network = best.noise_network
-    noise_network = model.posterior_[0].noise.user_units.network
-    assert network.hidden_layer_sizes == noise_network.hidden_layer_sizes
+    assert network.hidden_layer_sizes == model._best.noise.network.hidden_layer_sizes
     assert list(network.gamma)[-1] == "level"
     assert abs(network.gamma["level"] - 1.0) < 0.1  # of one parameter, nearly determined
 
@@ -141,7 +126,7 @@ def test_choice_by_evidence(truth):
     assert not hasattr(again, "noise_log_evidences_")
     assert again.log_evidence_ < model.log_evidence_ + 1e-6
     assert hasattr(model, "degrees_of_freedom_") == (truth == "student_t")
-    assert (model.posterior_[0].noise is not None) == (truth == "input_dependent")
+    assert (model._best.noise is not None) == (truth == "input_dependent")
 
 
 # --- promises ------------------------------------------------------------------------------------

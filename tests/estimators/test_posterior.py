@@ -13,7 +13,6 @@ from skbayesnn import (
     EvidenceMLPRegressor,
     HMCMLPClassifier,
     HMCMLPRegressor,
-    Noise,
     Prior,
     Sampler,
 )
@@ -188,22 +187,6 @@ def test_one_posterior_for_every_network():
     again = pickle.loads(pickle.dumps(posteriors[0]))
     assert isinstance(again, GaussianPosterior)
     assert_array_equal(again.covariance, posteriors[0].covariance)
-
-
-def test_posterior_of_a_noise_network():
-    """In units of y: adding ``ln 4`` to all log precisions is what halving y does."""
-    X, y = make_rows(80)
-    options = {"noise": Noise("input_dependent", hidden_layer_sizes=()), "n_restarts": 1}
-    options |= {"combine": "best", "random_state": 0}
-    model = EvidenceMLPRegressor((2,), **options).fit(X, y[:, 0])
-    half = EvidenceMLPRegressor((2,), **options).fit(X, 0.5 * y[:, 0])
-    noise, other = model.posterior_[0].noise, half.posterior_[0].noise
-    assert noise.names == ("output[x0]", "output[x1]", "output[bias]")
-    assert_allclose(other.mean - noise.mean, [0, 0, np.log(4)], atol=1e-4)
-    assert_allclose(other.std, noise.std, rtol=1e-4)
-    # as the noise of predictions has it
-    kept = model._gaussians.parts[0].noise.precision.covariance()
-    assert_allclose(noise.gaussian.covariance(), kept, rtol=0.02)
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])

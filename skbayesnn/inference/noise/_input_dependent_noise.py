@@ -131,18 +131,6 @@ def expected_noise_posterior(posterior, network, groups):
     return Posterior(network, SquaredResiduals(), groups, posterior.X, y, posterior.sample_weight)
 
 
-def noise_posterior(posterior, minimum, settings):
-    """Posterior of the noise network of a minimum, given the residuals of its means (`Pair.round`).
-
-    The given posterior is that of the means, see `gaussian_around`.
-    """
-    noise = minimum.noise
-    with Method.choose(posterior, settings).threads():
-        y, factors = squared_residuals(posterior, minimum.theta, minimum.hyper, settings)
-    expected = expected_noise_posterior(posterior, noise.network, noise.groups)
-    return replace(expected, y=y, factors=factors)
-
-
 @dataclass(frozen=True, repr=False)
 class NoiseNetworkTerms(EvidenceTerms):
     """Terms of the log evidence with a noise network; the others are those of `EvidenceTerms`."""
