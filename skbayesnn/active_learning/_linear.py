@@ -25,7 +25,6 @@ from skbayesnn.predictive import (
     Part,
     class_probabilities,
     normal_points,
-    sigmoid_information,
     softmax_information,
     softmax_slopes,
 )
@@ -84,8 +83,8 @@ def classification_gain(question, mean, S, C, interest):
     if question.method == "exact":
         if question.kind != "total":
             return averaged(_exact_marginal(mean, S, C, interest), question)
-        if mean.shape[1] == 1:
-            return sigmoid_information(mean[:, 0], S[:, 0, 0])
+        if mean.shape[1] == 1:  # the activation of the second class relative to the first
+            mean, S = np.pad(mean, ((0, 0), (1, 0))), np.pad(S, ((0, 0), (1, 0), (1, 0)))
         return softmax_information(mean, S)
     left = slopes(mean, S)
     if question.kind == "total":  # (5.22) with activations in place of a class

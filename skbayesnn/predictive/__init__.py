@@ -18,7 +18,6 @@ from skbayesnn.predictive._moderation import (
     moderated_sigmoid,
     moderated_softmax,
     normal_points,
-    sigmoid_information,
     softmax_information,
     softmax_slopes,
 )
@@ -50,7 +49,6 @@ __all__ = [
     "noise_of",
     "noise_of_drawn",
     "normal_points",
-    "sigmoid_information",
     "softmax_information",
     "softmax_slopes",
     "with_chains",

@@ -36,17 +36,6 @@ def sigmoid_variance(mean, variance):
     return np.maximum(first - slope - first**2, 0.0)  # sigmoid^2 = sigmoid - sigmoid'
 
 
-def sigmoid_information(mean, variance):
-    """Mutual information between a binary target and its activation, in nats.
-
-    ``h(E p) - E h(p)`` with the binary entropy ``h``, ``p = sigmoid(x)`` and ``x ~ N(mean,
-    variance)`` (Lindley 1956; Houlsby et al. 2011, equation 2); exact to about 1e-12.
-    """
-    entropy = _average(_binary_entropy, mean, variance)
-    p, q = moderated_sigmoid(mean, variance), moderated_sigmoid(-mean, variance)
-    return np.maximum(entr(p) + entr(q) - entropy, 0.0)
-
-
 def _average(function, mean, variance, wide=None):
     """Expectation of a function under Gaussians, in blocks, by a rule for narrow and wide ones."""
     shape = np.shape(mean)
@@ -84,11 +73,6 @@ def _wide_sigmoid(_, mean, sd):
 
 def _slope(activation):
     return expit(activation) * expit(-activation)
-
-
-def _binary_entropy(activation):
-    size = np.abs(activation)
-    return np.log1p(np.exp(-size)) + size * expit(-size)
 
 
 def moderated_softmax(mean, covariance):

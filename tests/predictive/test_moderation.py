@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.integrate import quad
 from scipy.special import entr, expit, softmax
 
-from skbayesnn.predictive import sigmoid_information, softmax_information, softmax_slopes
+from skbayesnn.predictive import softmax_information, softmax_slopes
 from skbayesnn.predictive._moderation import (
     independent_softmax,
     moderated_sigmoid,
@@ -34,29 +34,30 @@ def expectation(function, mean, variance):
 
 @pytest.mark.parametrize("variance", VARIANCES)
 def test_sigmoid(variance):
-    """Its mean and variance, and the mutual information of the activation and a binary target."""
+    moments = []
+    for mean in MEANS:
+        p = expectation(expit, mean, variance)
+        moments.append((p, expectation(lambda x, p=p: (expit(x) - p) ** 2, mean, variance)))
+    given = np.array(MEANS), np.full(len(MEANS), variance)
+    actual = np.column_stack([moderated_sigmoid(*given), sigmoid_variance(*given)])
+    assert_allclose(actual, moments, rtol=0, atol=1e-10)
+
+
+def test_softmax_of_two_classes_tells_as_much_as_the_sigmoid():
+    """Moments, and the mutual information of the activation and a binary target."""
 
     def entropy(x):
         return entr(expit(x)) + entr(expit(-x))
 
-    moments, information = [], []
-    for mean in MEANS:
-        p, q = (expectation(expit, sign * mean, variance) for sign in (1.0, -1.0))
-        moments.append((p, expectation(lambda x, p=p: (expit(x) - p) ** 2, mean, variance)))
-        information.append(entr(p) + entr(q) - expectation(entropy, mean, variance))
-    given = np.array(MEANS), np.full(len(MEANS), variance)
-    actual = np.column_stack([moderated_sigmoid(*given), sigmoid_variance(*given)])
-    assert_allclose(actual, moments, rtol=0, atol=1e-10)
-    assert_allclose(sigmoid_information(*given), information, rtol=0, atol=1e-10)
-
-
-def test_softmax_of_two_classes_tells_as_much_as_the_sigmoid():
     mean, variance = np.array([0.3, -2.0, 4.0]), np.array([0.5, 3.0, 20.0])
     means = np.column_stack([np.zeros(3), mean])
     covariances = np.zeros((3, 2, 2))
     covariances[:, 1, 1] = variance
-    information = softmax_information(means, covariances)
-    assert_allclose(information, sigmoid_information(mean, variance), rtol=0, atol=1e-3)
+    expected = []
+    for case in zip(mean, variance, strict=True):
+        p = expectation(expit, *case)
+        expected.append(entr(p) + entr(1.0 - p) - expectation(entropy, *case))
+    assert_allclose(softmax_information(means, covariances), expected, rtol=0, atol=1e-3)
     p, slopes = softmax_slopes(means, covariances)
     assert_allclose(p[:, 1], moderated_sigmoid(mean, variance), rtol=0, atol=1e-3)
     h = 1e-4
