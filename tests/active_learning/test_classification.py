@@ -80,7 +80,7 @@ def test_approximation_is_the_limit_of_weak_activations(n_outputs, kind):
     ]
     large, small = (np.max(np.abs(ratio - 1)) for ratio in ratios)
     assert large < 0.15
-    assert small < 0.3 * large
+    assert small < max(0.3 * large, 0.003)  # by as much the sample variance of the points misses 1
 
 
 @pytest.mark.parametrize("size", [0.5, 1.5])
