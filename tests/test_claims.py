@@ -1,4 +1,4 @@
-"""What README and guide say in words about comparisons agrees with the kept results."""
+"""Claims of README and guide about comparisons agree with the kept results."""
 
 import re
 from itertools import product

@@ -43,7 +43,7 @@ def public_members(cls):
 
 
 def inherited(cls, name):
-    """Whether the first docstring of a method in the order of resolution is that of a parent."""
+    """Return True if a method has its docstring from a parent."""
     owners = [owner for owner in cls.__mro__ if name in vars(owner)]
     return not vars(owners[0])[name].__doc__ and bool(inspect.getdoc(getattr(cls, name)))
 
@@ -79,7 +79,7 @@ def n_statements(item, name):
 
 
 def problems(item, off=OFF):
-    """What numpydoc finds wrong with a name or a documented object, without the codes in `off`."""
+    """Errors that numpydoc finds in a name or a documented object, but for the codes in `off`."""
     return [f"{code}: {message}" for code, message in validate(item)["errors"] if code not in off]
 
 

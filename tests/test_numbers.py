@@ -79,7 +79,7 @@ def rows_of(name):
 
 
 def values(data, model, column):
-    """What a model has reached on every split of a set of the side-by-side comparison."""
+    """Scores of a model on every split of a set of the side-by-side comparison."""
     found = {
         row["split"]: float(row[column])
         for row in rows_of("side_by_side")
@@ -281,7 +281,7 @@ def default_seconds():
 
 
 def sequential():
-    """What a network that learns in batches loses, a line per number of batches."""
+    """Losses of a network that learns in batches, a line per number of batches."""
     columns = {
         "one_fit": "one fit of all",
         "in_batches": "in batches",
@@ -391,7 +391,7 @@ def blocks_of(text):
 
 
 def disagreements(block, table, numbers, code):
-    """What a block says that the results do not; ``code`` is that of its page."""
+    """Statements of a block that the results contradict; ``code`` is that of its page."""
     if table is not None:
         lines, expected = cells_of(block), TABLES.get(table, partial(kept, table))()
         return [f"{a} is not {b}" for a, b in zip_longest(lines, expected) if a != b]

@@ -1,4 +1,4 @@
-"""What is released: versions, the source distribution, links that work on a package index."""
+"""The release: versions, the source distribution, links that work on a package index."""
 
 import inspect
 import re

@@ -21,13 +21,13 @@ API = ("api", "contributing/reference")
 
 
 def anchors(text):
-    """What headings can be linked by."""
+    """Anchors of the headings."""
     headings = re.findall(r"^#+ +(.+?) *$", FENCE.sub("", text), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 def is_there(page, target):
-    """Whether the file and the heading of a link exist."""
+    """Return True if the file and the heading of a link exist."""
     name, _, anchor = target.partition("#")
     path = (page.parent / name).resolve() if name else page
     if re.match(r"\w+:", target):

@@ -33,7 +33,7 @@ FUNCTIONS = public_functions()
 
 
 def allows(hint, value):
-    """Whether a type has room for a default value, as far as simple types tell."""
+    """Return True if a default value fits a type, as far as simple types say."""
     if get_origin(hint) in (Union, UnionType):
         return any(allows(part, value) for part in get_args(hint))
     if hint is Any or value is None:

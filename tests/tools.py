@@ -196,7 +196,7 @@ def with_factors(posterior, theta, hyper, squares):
 
 
 def without_core(posterior):
-    """The same posterior in NumPy."""
+    """Copy of a posterior that computes in NumPy."""
     other = replace(posterior)
     vars(other)["compiled"] = None
     return other
@@ -211,7 +211,7 @@ def public_modules():
 
 
 def result_of(model):
-    """What the engine of a fitted estimator has found: `EvidenceFit` or `SampledFit`."""
+    """Result of the engine of a fitted estimator: `EvidenceFit` or `SampledFit`."""
     return model._result
 
 

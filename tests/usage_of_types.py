@@ -1,4 +1,4 @@
-"""What users write, with the types that they get; checked by mypy, never run."""
+"""Code of users with the types that they get; checked by mypy, never run."""
 
 from typing import Any, assert_type
 

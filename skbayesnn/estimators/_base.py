@@ -193,7 +193,9 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
             if revised is not None:
                 self._infer_and_keep(revised, rows, hidden_layer_sizes, previous, False)
             if batch is not None:
-                self._add_up(earlier)
+                before = () if earlier is None else earlier.log_evidences
+                self.batch_log_evidences_ = (*before, self.log_evidence_)
+                self.log_evidence_ = float(np.sum(self.batch_log_evidences_))  # chain rule
                 warning = self._wait(checked, problem, earlier) or warning
             for part in self._ensemble.parts:
                 if not np.all(np.isfinite(part.outputs(problem.X[:1]))):

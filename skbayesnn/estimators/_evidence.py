@@ -111,12 +111,6 @@ class EvidenceMLP(BayesianMLP):
         self._waiting = waiting
         return waiting.warning
 
-    def _add_up(self, earlier):
-        """Sum the log evidences of all batches (chain rule)."""
-        before = () if earlier is None else earlier.log_evidences
-        self.batch_log_evidences_ = (*before, self.log_evidence_)
-        self.log_evidence_ = float(np.sum(self.batch_log_evidences_))
-
     def _keep(self, result, rows):
         self._keep_common(result)
         self._predicts_by_draws = bool(result.drawn) and self.combine == "posterior"

@@ -1,4 +1,4 @@
-"""What one mechanism of the evidence fits gains: a frozen set of fits by Laplace's approximation.
+"""Gain of one mechanism of the evidence fits: a frozen set of fits by Laplace's approximation.
 
 For each fit the log evidence, the log density per test row, the error (share of wrong classes, or
 root mean squared error over the standard deviation of the targets) and processor seconds; then the

@@ -1,4 +1,4 @@
-"""What a network loses that learns in batches, against one fit of all rows.
+"""Loss of a network that learns in batches, compared with one fit of all rows.
 
 A sine of 120 rows with noise 0.1 and 6 hidden units, learnt in batches of equal size by
 `partial_fit`: the Gaussian around one minimum stands for all earlier batches. Mean log density of

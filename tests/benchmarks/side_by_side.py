@@ -128,7 +128,7 @@ def fits_of(name):
 
 
 def absent(model):
-    """Whether a package that the model needs is not installed; no fit is timed with its import."""
+    """Return True if a package that the model needs is missing; no fit is timed with its import."""
     try:
         for package in PACKAGES.get(model, ()):
             importlib.import_module(package)

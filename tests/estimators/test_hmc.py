@@ -165,7 +165,7 @@ def test_diagnostics(model):
 
 
 def everything(model):
-    """What a model says about rows."""
+    """All predictions of a model at rows."""
     if hasattr(model, "classes_"):
         return [model.predict_proba(GRID), model.predict_std(GRID)]
     return [*model.predict(GRID, return_std=True), model.sample_y(GRID, 3)]

@@ -46,7 +46,7 @@ def classifier(n_classes=2):
 
 @pytest.fixture
 def handed_over(monkeypatch):
-    """What ArviZ is given."""
+    """Arguments that ArviZ gets."""
     monkeypatch.setitem(sys.modules, "arviz", SimpleNamespace(from_dict=from_dict_since_1))
     return lambda model, **options: model.to_inference_data(**options)
 

@@ -146,7 +146,7 @@ def fit(model, X, y, sample_weight=None):
 
 
 def check_method(model, regime):
-    """What the limits were to bring about."""
+    """Check that the limits have chosen the method."""
     method, (_, curvature, _) = Method.choose(*result_of(model).posed), REGIMES[regime]
     assert method.curvature is curvature
     expected = REGIMES[regime].words

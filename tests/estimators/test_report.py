@@ -1,4 +1,4 @@
-"""What a fit says about itself: ten lines, the rest on request."""
+"""Reports of fits: ten lines, the rest on request."""
 
 from types import SimpleNamespace
 

@@ -199,7 +199,7 @@ def made_by(choice):
 
 
 def is_of(kind, given):
-    """Whether an estimator has all parameters."""
+    """Return True if an estimator has all parameters."""
     return {name.partition("__")[0] for name in given} <= inspect.signature(kind).parameters.keys()
 
 

@@ -1,4 +1,4 @@
-"""What must not change a fit: rounding, units, other threads; and what data must not pass."""
+"""Changes without effect on a fit: rounding, units, other threads; and data that are refused."""
 
 import os
 import pickle

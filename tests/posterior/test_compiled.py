@@ -300,7 +300,7 @@ print(model.fit(x, np.sin(x[:, 0]) + 0.1 * np.cos(40 * x[:, 0])).log_evidence_)
 
 
 def printed(setting):
-    """What a process prints with a setting of the environment."""
+    """Output of a process with a setting of the environment."""
     environment = os.environ | {"SKBAYESNN_COMPILED": setting}
     done = subprocess.run(
         [sys.executable, "-c", FIT], env=environment, capture_output=True, text=True, check=True

@@ -83,7 +83,7 @@ def test_given_all_weights(name, hidden):
 @each_way
 @each_depth
 def test_curvature_of_the_noise_network(name, integrate, hidden):
-    """What the log precisions' Jacobian makes of information s/2 per row and output."""
+    """Information s/2 per row and output, by the Jacobian of the log precisions."""
     joint, positions = make_joint(name, hidden, integrate=integrate)
     s, m, n = joint.posterior.sample_weight, joint.n_mean, joint.n_sampled
     for q in positions:

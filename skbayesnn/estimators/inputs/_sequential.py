@@ -11,7 +11,7 @@ from skbayesnn._data import Scaling
 from skbayesnn.estimators.inputs._parameters import thawed
 from skbayesnn.inference import Learnt, learnt
 
-KEPT = ("n_features_in_", "feature_names_in_", "classes_")
+KEPT = ("n_features_in_", "feature_names_in_", "classes_", "n_outputs_")
 LEARNT = 1.5  # least effective number of parameters, output bias included, of a fit that learns
 MOST_WAITING = 500  # most rows that are kept while they determine no weights
 JOINED = 200  # most rows that are kept although they determine weights: a fit takes a second
@@ -54,10 +54,6 @@ class Waiting(NamedTuple):
 
     def joined(self, rows):
         """Join the rows with those of the next batch."""
-        if rows[1].shape[1] != self.rows[1].shape[1]:
-            raise ValueError(
-                f"y has {rows[1].shape[1]} outputs, the earlier data had {self.rows[1].shape[1]}."
-            )
         most = max((self.rows, rows), key=len)
         padded = [
             (*some, *(np.zeros_like(some[1]) for _ in most[len(some) :]))

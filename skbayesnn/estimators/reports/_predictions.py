@@ -151,14 +151,11 @@ class LeftOutScores(NamedTuple):
         plain = ""
         if abs(self.unweighted - self.share) > DIFFERENT:
             plain = f" (rows weighted by predicted variance; unweighted R2 {self.unweighted:.2f})"
-        return (
-            f"explain {_percentage(self.share)} % of the variance of left-out rows{plain}; {held}"
-        )
-
-
-def _percentage(share):
-    """Format a share in percent: without decimals, but 99.99 rather than 100."""
-    return f"{100 * share:.0f}" if share < NEARLY_ALL else f"{np.floor(1e4 * share) / 100:.2f}"
+        # without decimals, but 99.99 rather than 100
+        shown = f"{100 * self.share:.0f}"
+        if self.share >= NEARLY_ALL:
+            shown = f"{np.floor(1e4 * self.share) / 100:.2f}"
+        return f"explain {shown} % of the variance of left-out rows{plain}; {held}"
 
 
 def _squared_errors(left_out, y, weight, precision):

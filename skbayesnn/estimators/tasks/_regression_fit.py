@@ -91,6 +91,9 @@ class RegressionFit(Regression):
     def _check_rows(self, X, y, sample_weight, measurement_std=None, exposure=None, censored=None):
         """Check the rows, and known errors, exposures or sides of limits if they are given."""
         X, y, sample_weight = super()._check_rows(X, y, sample_weight)
+        n_outputs, earlier = y.shape[1], getattr(self, "n_outputs_", y.shape[1])
+        if n_outputs != earlier:
+            raise ValueError(f"y has {n_outputs} outputs, the earlier data had {earlier}.")
         self._has_limits, self._has_exposures = censored is not None, exposure is not None
         if exposure is not None and not self._noise._is_of_counts:
             raise ValueError("exposure is for counts: set noise='poisson' or leave exposure out.")
@@ -118,10 +121,6 @@ class RegressionFit(Regression):
     def _targets(self, rows, scaling=None):
         n_outputs = rows.y.shape[1]
         kind = self._noise.kind
-        if scaling is not None and len(scaling.scale) != n_outputs:
-            raise ValueError(
-                f"y has {n_outputs} outputs, the earlier data had {len(scaling.scale)}."
-            )
         if self._noise._is_of_counts:
             return self._count_targets(rows, scaling)
         if kind == "correlated" and n_outputs == 1:

@@ -142,7 +142,7 @@ def test_layers_switched_off():
 
 
 def scrambled(network, theta, rng):
-    """The same function with units in another order, and for odd activations with other signs."""
+    """Weights of an equal function: units in another order, odd ones with other signs."""
     layers = [w.copy() for w in network.layers(theta)]
     for layer, width in enumerate(network.hidden_layer_sizes):
         order = rng.permutation(width)

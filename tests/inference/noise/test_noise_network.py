@@ -183,7 +183,7 @@ def test_terms_are_those_of_both_networks():
 
 @pytest.mark.slow
 def test_noise_networks_begin_at_minima_under_constant_noise(monkeypatch):
-    """Whether found here or given; the old minima with a noise network stay in the race."""
+    """Minima found here or given; old minima with a noise network are compared, too."""
     problem = make_problem(80, noise_hidden_layer_sizes=(2,))
     problem = replace(problem, y=problem.y + np.sin(6.0 * problem.X))
     posed = problem.posed((4,))

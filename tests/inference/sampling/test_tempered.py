@@ -30,7 +30,7 @@ def made(likelihood, hidden, integrate=True):
 
 
 def without_core(energy):
-    """The same energy in NumPy."""
+    """Energy in NumPy."""
     other = Tempered(energy.joint, energy.first, energy.of_joint, energy.of_first)
     other.compiled = None
     return other
