@@ -87,6 +87,10 @@ class HMCMLP(BayesianMLP):
         return Sampler._of(self.sampler)
 
     def _check_engine_parameters(self):
+        if self._noise is not None and self._noise.kind == "correlated":
+            raise ValueError(
+                "noise='correlated' is not sampled. Use EvidenceMLPRegressor, or noise='constant'."
+            )
         check_transitions(self._sampler)
         check(self, n_chains=1, n_draws=1, n_warmup=0, measure_evidence=bool)
         init = self._sampler.init

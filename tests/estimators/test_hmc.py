@@ -142,13 +142,6 @@ def test_fitted_attributes(model):
     alpha = draws_of(model).alpha
     assert_allclose(np.log(model.weight_precisions_), np.log(alpha).mean(axis=(0, 1)))
     assert np.isnan([model.log_evidence_, model.log_evidence_std_]).all()
-    for name, words in (
-        ("feature_relevance_", "prior='ard'"),
-        ("comparison_", "from_evidence"),
-        ("evidence_report_", "have diagnostics_"),
-    ):
-        with pytest.raises(AttributeError, match=words):
-            getattr(model, name)
 
 
 def test_diagnostics(model):

@@ -33,7 +33,6 @@ GROWN, MEASURED = {"hidden_layer_sizes='auto'"}, {"measure_evidence=True"}
 NO_INTERCEPT = {"fit_intercept=False"}
 FIXED_NOISE, GAMMA_NOISE = {"noise.std"}, {"A Gamma prior of the noise level"}
 CORRELATED, COUNTED = noise_is("correlated"), noise_is(*COUNTS)
-SAMPLER = {"HMCMLPRegressor"}
 WITHOUT_LEVEL = noise_is("input_dependent", "student_t", "correlated")
 
 
@@ -52,7 +51,6 @@ def choices_of(estimator):
         (PRIOR_PRECISION, prior.base_precision is not None),
         (GROWN, isinstance(sizes, str) and sizes == "auto"),
         (NO_INTERCEPT, not estimator.fit_intercept),
-        (SAMPLER, hasattr(estimator, "sampler")),
         (MEASURED, hasattr(estimator, "combine") and estimator.measure_evidence is True),
         (
             FIXED_NOISE,
@@ -91,7 +89,6 @@ REFUSALS = {
     "'shared' or 'student_t', or leave censored out": [
         ({CENSORED}, noise_is("input_dependent", "correlated") | COUNTED)
     ],
-    "it is not sampled. Use EvidenceMLPRegressor, or noise='constant'": [(CORRELATED, SAMPLER)],
     "it adds to Gaussian noise. Leave measurement_std out": [({MEASUREMENTS}, COUNTED)],
     "counts vary about their mean by their own law. Leave noise.std at 'auto'": [
         (FIXED_NOISE, COUNTED)
