@@ -176,7 +176,7 @@ networks_ : list of FittedNetwork
     All distinct minima. With ``combine="posterior"`` or ``"tempered"``, minima of other networks
     and noise models that were tried come last.
 posterior_ : sequence of GaussianPosterior
-    The Gaussian around each minimum: mean, Hessian, covariance, well-determined directions, draws.
+    The Gaussian around each minimum: mean, Hessian, covariance, eigenvalues, draws.
 n_iter_ : int
     Largest number of training steps of any start.
 

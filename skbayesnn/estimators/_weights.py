@@ -303,24 +303,14 @@ class GaussianPosterior(WeightPosterior):
 
         ``mu_a = 1 + lambda_a``, largest first, with ``A u_a = mu_a diag(alpha) u_a``. With a single
         ``alpha`` the eigenvalues of ``A`` are ``alpha mu_a``, and MacKay's, of the likelihood
-        alone, ``alpha (mu_a - 1)``. They do not depend on the units.
+        alone, ``alpha (mu_a - 1)``. They do not depend on the units. For the directions ``u_a``, in
+        standardised units, use ``scipy.linalg.eigh(gaussian.dense(), np.diag(prior))``.
         """
         return self._definite.eigenvalues(self._diagonal_prior)
 
     @property
-    def directions(self):
-        """Directions ``u_a`` of the eigenvalues, the columns of an ndarray of shape ``(k, k)``.
-
-        Their length in standard deviations of the prior is 1: ``u_a^T diag(alpha) u_a = 1``. The
-        weights are distributed as ``mean + sum_a z_a u_a / mu_a^(1/2)`` with ``z_a`` standard
-        normal.
-        """
-        self._check_memory("matrix of eigenvectors")
-        return self.user_units.deviations(self._definite.spectrum(self._diagonal_prior)[1].T).T
-
-    @property
     def gamma(self):
-        """Effective number of parameters along every direction, ``(k,)``.
+        """Effective number of parameters along the direction of every eigenvalue, ``(k,)``.
 
         ``gamma_a = lambda_a / (lambda_a + 1) = 1 - 1 / mu_a`` (MacKay 1992, equation 2.23), from 1
         (well determined by the data) to 0 (by the prior alone); negative where the misfit curves
@@ -356,8 +346,8 @@ class GaussianPosterior(WeightPosterior):
     def _diagonal_prior(self):
         if self.prior is None:
             raise ValueError(
-                "The prior couples weights, so that eigenvalues, directions and gamma are not "
-                "defined. Use precision and covariance."
+                "The prior couples weights, so that eigenvalues and gamma are not defined. Use "
+                "precision and covariance."
             )
         return self.prior
 

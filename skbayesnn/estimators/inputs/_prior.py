@@ -88,14 +88,13 @@ def precision_factors(given, settled, names):
     return free & ~np.isin(names, settled), values
 
 
-def given_prior(prior, network, feature_names, to_user):
+def given_prior(prior, units, feature_names):
     """Build the prior in standardised units, and name the groups of given precision.
 
-    ``to_user`` converts weights in standardised units to those in the units of X and y.
+    The `WeightUnits` convert weights from these units.
     """
-    groups, k = weight_groups(network, prior.kind, feature_names), network.n_weights
-    origin = to_user(np.zeros(k))
-    change = np.column_stack([to_user(unit) - origin for unit in np.eye(k)])
+    groups, k = weight_groups(units.network, prior.kind, feature_names), units.network.n_weights
+    origin, change = units.weights(np.zeros(k)), units.deviations(np.eye(k)).T
     mean, shape = np.zeros(k), np.ones(k)
     if prior.mean is not None:
         mean = _numbers(prior.mean, "prior.mean")
@@ -174,9 +173,8 @@ def with_prior(estimator, problem, hidden_layer_sizes, earlier):
         problem = replace(problem, groups=earlier.learnt.prior, noise_hyperprior=noise)
         settled = tuple(problem.groups.names)
     elif prior.mean is not None or prior.base_precision is not None:
-        network = problem.network(hidden_layer_sizes)
-        to_user = estimator._units(network).weights
-        groups, settled = given_prior(prior, network, problem.feature_names, to_user)
+        units = estimator._units(problem.network(hidden_layer_sizes))
+        groups, settled = given_prior(prior, units, problem.feature_names)
         problem = replace(problem, groups=groups)
         with np.errstate(all="ignore"):
             usable = np.all(np.isfinite(groups.white(groups.mean + 1.0)))

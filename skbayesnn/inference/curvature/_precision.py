@@ -92,19 +92,11 @@ class Precision:
         raise NotImplementedError
 
     def eigenvalues(self, prior):
-        """Eigenvalues relative to ``diag(prior)``, shape (k,), largest first; see `spectrum`."""
-        return self.spectrum(prior)[0]
+        """Eigenvalues relative to ``D = diag(prior)``, shape (k,), largest first.
 
-    def spectrum(self, prior):
-        """Eigenvalues and eigenvectors in coordinates in which the prior is round.
-
-        The eigenvalues (k,), ``mu_a`` with ``A u_a = mu_a D u_a`` and ``D = diag(prior)``, come
-        largest first. The columns ``u_a`` of the (k, k) matrix of eigenvectors have ``u_a^T D u_b =
-        delta_ab``; hence ``A^-1 = U diag(1/mu) U^T``.
+        They are ``mu_a`` with ``A u_a = mu_a D u_a``.
         """
-        root = np.sqrt(prior)
-        values, vectors = np.linalg.eigh(self.dense() / root / root[:, None])
-        return values[::-1], (vectors / root[:, None])[:, ::-1]
+        raise NotImplementedError
 
     def condensed(self):
         """Compact form for storage, without derived arrays that can be recomputed."""
@@ -214,10 +206,8 @@ class DensePrecision(Precision):
             return np.sum((vector @ self.factor) ** 2)
         return vector @ self.matrix @ vector
 
-    def spectrum(self, prior):
-        """Eigenvalues and eigenvectors, see `Precision`, by singular values of the factor."""
-        _, singular, vectors = np.linalg.svd(self.factor.T / np.sqrt(prior))
-        return singular**2, (vectors / np.sqrt(prior)).T
+    def eigenvalues(self, prior):
+        return np.linalg.svd(self.factor.T / np.sqrt(prior), compute_uv=False) ** 2
 
     def solve(self, vectors):
         return lapack.dpotrs(self.factor, vectors, lower=1)[0]
