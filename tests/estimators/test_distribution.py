@@ -40,17 +40,15 @@ CLASSIFYING_SAMPLER = HMCMLPClassifier((2,), **CHAINS)
 LINEAR = EvidenceMLPRegressor((), noise=0.3, prior=Prior(precision=1.0), standardize=False)
 
 
-@pytest.fixture(scope="module", params=[EVIDENCE, SAMPLER], ids=["minima", "draws"])
-def engine(request):
-    return request.param
-
-
-@pytest.fixture(scope="module", params=LAWS)
-def model(request, engine):
-    model = clone(engine).set_params(noise=request.param)
-    if engine is SAMPLER and request.param == "correlated":
-        pytest.skip("not sampled")
-    return model.fit(X, Y)
+@pytest.fixture(
+    scope="module",
+    params=[(EVIDENCE, law) for law in LAWS]
+    + [(SAMPLER, law) for law in LAWS if law != "correlated"],  # which samplers refuse
+    ids=lambda pair: f"{type(pair[0]).__name__}-{pair[1]}",
+)
+def model(request):
+    engine, law = request.param
+    return clone(engine).set_params(noise=law).fit(X, Y)
 
 
 def check_identities(at, n_rows):
