@@ -20,7 +20,7 @@ pytestmark = pytest.mark.filterwarnings(
 SHORT = {"n_restarts": 1, "solver": Solver(max_iter=30)}
 FEW = BRIEF | {"sampler": "langevin"}
 SMALL = [
-    EvidenceMLPRegressor((2,), **SHORT),
+    EvidenceMLPRegressor((2,), noise="constant", **SHORT),
     HMCMLPClassifier((2,), **FEW),
 ]  # each engine and each task once; `test_defaults` has all four
 NOISY = [
