@@ -253,7 +253,7 @@ def covered(model, seeds, coverage, draw):
 )
 def test_conformal_coverage_does_not_need_the_right_noise(draw):
     model, coverage = EvidenceMLPRegressor((), noise=0.1), 0.8
-    shares = covered(model, range(50), coverage, draw)
+    shares = covered(model, range(20), coverage, draw)
     error = shares.std(ddof=1) / np.sqrt(len(shares))
     # between the nominal coverage and that of the rank rounded up: 33 of 40 rows and a new one
     assert coverage - 4 * error < shares.mean() < 33 / 41 + 4 * error

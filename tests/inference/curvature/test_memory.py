@@ -41,7 +41,7 @@ FIXED = {"prior": Prior(precision=1.0), "noise": 0.1}
 def test_estimate_within_a_factor_of_two(monkeypatch, n_rows, n_features, hidden, options, limits):
     set_limits(monkeypatch, **limits)
     X, y = make_rows(n_rows, n_features, hidden)
-    options = {"n_restarts": 1, "solver__max_iter": 5, "random_state": 0} | options
+    options = {"n_restarts": 1, "solver__max_iter": 2, "random_state": 0} | options
     model = EvidenceMLPRegressor((hidden,)).set_params(**options)
     model.set_params(n_restarts=1).fit(X[:50], y[:50])  # caches and late imports
     model.set_params(n_restarts=options["n_restarts"])
