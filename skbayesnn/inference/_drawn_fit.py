@@ -83,9 +83,7 @@ def sampled_sizes(problem, hidden_layer_sizes, noise, wanted="auto"):
     return hidden_layer_sizes if affordable and posterior.groups.centred else None
 
 
-def fit_by_drawing(
-    problem, hidden_layer_sizes, sizes, entropy, noise="constant", workers=ALONE, more=1
-):
+def fit_by_drawing(problem, hidden_layer_sizes, sizes, entropy, noise="constant", workers=ALONE):
     """Draw networks of a given size from their posteriors under several noise models.
 
     The linear model is included if the size or the noise is chosen automatically. Noise models
@@ -94,8 +92,7 @@ def fit_by_drawing(
     shows.
 
     ``hidden_layer_sizes`` are those that the user asked for or ``"auto"``, ``sizes`` those of the
-    network, and ``entropy`` is that of the seeds of all random numbers. The population of the most
-    probable model has ``more`` times the usual number of particles. Returns a `DrawnFit`, or
+    network, and ``entropy`` is that of the seeds of all random numbers. Returns a `DrawnFit`, or
     ``None`` if there was no time, or if populations miss what training finds.
     """
     auto_size, auto_noise = hidden_layer_sizes == "auto", noise == "auto"
@@ -109,7 +106,7 @@ def fit_by_drawing(
     ):
         seed = np.random.SeedSequence([entropy, 1])
         progress = workers.progress
-        found = _draw_models(problem, tried, auto_size, noise, seed, progress, seconds, more)
+        found = _draw_models(problem, tried, auto_size, noise, seed, progress, seconds)
         if found is None:
             return None
         drawn, tests, missed = found
@@ -135,7 +132,7 @@ def fit_by_drawing(
     )
 
 
-def _draw_models(problem, tried, auto_size, noise, seed, progress, seconds, more):
+def _draw_models(problem, tried, auto_size, noise, seed, progress, seconds):
     """Draw networks under all noise models; ``None`` if there was no time.
 
     ``tried`` are the hidden layers of the network, then of the linear model, which takes part in
@@ -173,7 +170,7 @@ def _draw_models(problem, tried, auto_size, noise, seed, progress, seconds, more
         if first == "constant":
             others = _trials_of_few_rows(problem, sampled, wide, seeds)
             trials += [trial for trial in others if trial.competes_with(trials)]
-        drawn = _draw_all(trials, more)
+        drawn = _draw_all(trials)
     # trained networks have the size and the noise of the first trial, with which they are compared
     comparable = [trial for trial in trials if trial is network or not trial.by_stacking]
     found = _best(comparable).particles.log_evidence
@@ -241,21 +238,15 @@ def _trials_of_few_rows(problem, sampled, wide, seeds):
     return [wide, *_trials_without_noise(problem, [WIDE, *sampled[1:]], seeds)]
 
 
-def _draw_all(trials, more=1):
-    """Draw networks of all models; return a list of `Drawn`, most probable first.
-
-    The population of the first one has ``more`` times the usual number of particles.
-    """
-    at_once = more if len(trials) == 1 else 1
+def _draw_all(trials):
+    """Draw networks of all models; return a list of `Drawn`, most probable first."""
     for trial in trials:
-        trial.sample(at_once)
+        trial.sample()
     # models without a weight by stacking interpolate exact rows, on which small networks are slow:
     # if one of them is the best, nothing more is drawn
     if _best(trials).by_stacking:
         for trial in trials:
-            trial.sample_near_trained(at_once)
-    if at_once < more:
-        _best(trials).sample(more)
+            trial.sample_near_trained()
     drawn = [trial.drawn() for trial in trials]
     return sorted(drawn, key=lambda model: -model.log_odds)
 

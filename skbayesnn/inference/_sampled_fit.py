@@ -30,7 +30,6 @@ from skbayesnn.inference.sampling._sampling import (
 from skbayesnn.inference.task._problem import Fit
 from skbayesnn.samplers import Plan, length_scales
 
-MORE = 4  # factor of the number of particles of the population from which chains start
 N_PARTS = 16  # short chains of each chain that starts from draws of a population
 
 
@@ -258,15 +257,7 @@ def _chosen(problem, hidden_layer_sizes, noise, entropy, init, previous, workers
         sizes = sampled_sizes(narrow, hidden_layer_sizes, noise)
         drawn = None
         if sizes is not None:
-            drawn = fit_by_drawing(
-                narrow,
-                hidden_layer_sizes,
-                sizes,
-                entropy,
-                noise,
-                workers,
-                more=MORE if populated else 1,
-            )
+            drawn = fit_by_drawing(narrow, hidden_layer_sizes, sizes, entropy, noise, workers)
         if drawn is not None:
             return replace(drawn, problem=problem)
     if hidden_layer_sizes == "auto" and kept is not None:

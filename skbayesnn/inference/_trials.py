@@ -196,12 +196,12 @@ class Trial:
         # beta times the epistemic variance of a row is its leverage
         return p_values(posterior, f.mean(axis=0) - posterior.y, 1.0 - beta * f.var(axis=0), beta)
 
-    def sample(self, more=1):
+    def sample(self):
         """Draw a larger population near the precisions of the last one, if there is time."""
-        found = sample_after(self.particles, self.rng, self.problem.deadline, more)
+        found = sample_after(self.particles, self.rng, self.problem.deadline)
         self.particles = found or self.particles
 
-    def sample_near_trained(self, more=1):
+    def sample_near_trained(self):
         """Draw another population if training finds more; keep the one that finds more."""
         found, joint = self.particles, self.particles.joint
         if found.near_trained or self.highest_by_training < found.log_evidence + DOUBTFUL:
@@ -209,7 +209,7 @@ class Trial:
         near, last = self._of_best_trained(joint), joint.coordinates_in(found.position[:, -1])
         eta = np.where(np.isnan(near), last.mean(axis=0), near)[None]
         deadline = self.problem.deadline
-        other = sample_population(joint, eta, self.rng, deadline, more, near_trained=True)
+        other = sample_population(joint, eta, self.rng, deadline, near_trained=True)
         if other is not None and other.log_evidence > found.log_evidence:
             self.particles = other
 
@@ -255,10 +255,10 @@ class WideTrial(Trial):
         """Return no P values: nearly interpolated rows do not show other noise."""
         return {}
 
-    def sample(self, more=1):
+    def sample(self):
         """Keep the population."""
 
-    def sample_near_trained(self, more=1):
+    def sample_near_trained(self):
         """Keep the population."""
 
 

@@ -25,7 +25,6 @@ from skbayesnn.samplers import Schedule, Stage, anneal
 PILOT = Schedule(n_chains=64, n_moves=2, n_steps=10, n_last_moves=4, n_last_steps=10)
 MAIN = Schedule(n_last_steps=32)
 MOVE_ROWS = 640  # target for the moves of a particle at each exponent times rows
-N_DRAWS = 1024  # target for the states of all chains at the posterior
 FEWEST_MOVES = 4  # of a particle, at every exponent
 SPREAD = 0.7  # sd of the first coordinates of precisions, which cover most of their intervals
 LEAST_SPREAD = 0.1  # least sd about those that a pilot population has found
@@ -191,29 +190,23 @@ def pilot_population(joint, rng, deadline=NEVER, near=None):
     return other._replace(near_trained=True)
 
 
-def sample_population(joint, eta, rng, deadline=NEVER, more=1, near_trained=False):
+def sample_population(joint, eta, rng, deadline=NEVER, near_trained=False):
     """Draw from the posterior, and estimate its evidence with a standard error.
 
     Particles start near the coordinates ``eta`` ``(m, n_free)`` of precisions drawn from the
-    posterior; ``more`` is a factor of their usual number. Returns `Particles`, or ``None`` if there
-    was no time for it.
+    posterior. Returns `Particles`, or ``None`` if there was no time for it.
     """
     sd = (
         np.full(joint.n_free, NARROW) if near_trained else np.maximum(eta.std(axis=0), LEAST_SPREAD)
     )
     path = PathFromPrior.about(joint, eta.mean(axis=0), sd, deadline)
-    n_chains = more * MAIN.n_chains
-    schedule = MAIN._replace(
-        n_chains=n_chains,
-        n_moves=int(np.clip(MOVE_ROWS // len(joint.posterior.X), FEWEST_MOVES, MAIN.n_moves)),
-        n_last_moves=max(N_DRAWS // n_chains, FEWEST_MOVES),
-    )
-    found = annealed(path, rng, schedule)
+    n_moves = int(np.clip(MOVE_ROWS // len(joint.posterior.X), FEWEST_MOVES, MAIN.n_moves))
+    found = annealed(path, rng, MAIN._replace(n_moves=n_moves))
     return None if found is None else found._replace(near_trained=near_trained)
 
 
-def sample_after(drawn, rng, deadline=NEVER, more=1):
+def sample_after(drawn, rng, deadline=NEVER):
     """Run `sample_population` near the precisions of `Particles` or `Drawn` networks."""
     position = drawn.position.reshape(-1, drawn.position.shape[-1])
     eta = drawn.joint.coordinates_in(position)
-    return sample_population(drawn.joint, eta, rng, deadline, more, drawn.near_trained)
+    return sample_population(drawn.joint, eta, rng, deadline, drawn.near_trained)
