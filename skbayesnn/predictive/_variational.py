@@ -36,13 +36,15 @@ def closest_gaussian(member, posterior, settings, hyper):
     Natural-gradient steps converge to it (Khan & Lin 2017); a step is shortened after an overshoot.
     In large networks (`Limits.moderation_work`) only the output weights get a Gaussian.
 
-    The member that is returned has a ``shift``; it is unchanged if the curvature is numerically
+    The member that is returned has a ``shift``; it is unchanged after training on batches, where
+    the Gaussian at the most probable weights predicts as well, and if the curvature is numerically
     singular, there are too many rows and classes, or the deadline has passed.
     """
-    network = posterior.network
-    if len(posterior.X) * network.n_outputs**2 > MANY or settings.deadline.passed:
+    network, n = posterior.network, len(posterior.X)
+    on_batches = Method.choose(posterior, settings).by_batches
+    if on_batches or n * network.n_outputs**2 > MANY or settings.deadline.passed:
         return member
-    work = len(posterior.X) * network.n_outputs * network.n_weights**2
+    work = n * network.n_outputs * network.n_weights**2
     if work <= settings.limits.moderation_work or not network.hidden_layer_sizes:
         return _closest(member, posterior, settings, hyper)
     part = network.slices[-1]

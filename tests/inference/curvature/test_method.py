@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from skbayesnn.inference import DensePrecision, DualPrecision, Limits, Method
+from skbayesnn.inference.curvature import _method
 from skbayesnn.inference.curvature._method import Curvature
 from skbayesnn.inference.curvature._precision_kronecker import KroneckerPrecision
 from skbayesnn.network import Network
@@ -146,7 +147,7 @@ WITHOUT = Limits(dense=0, dual_work=0)  # matrices and roots
 
 
 @pytest.mark.parametrize("alpha", [10.0, 0.1])
-def test_kronecker_factors_beside_the_whole_matrix(alpha):
+def test_kronecker_factors_beside_the_whole_matrix(alpha, monkeypatch):
     posterior, method, point, whole = kronecker_and_whole(3000, alpha, 15.0, WITHOUT)
     some = posterior.of_rows(slice(None, None, 50))
     J = next(some.weighted_jacobians(point.theta, point.hyper))[:, None]
@@ -154,14 +155,18 @@ def test_kronecker_factors_beside_the_whole_matrix(alpha):
     assert 0.8 < np.median(ratio) < 1.6
     given = posterior.groups, point.hyper.alpha
     exact, alone = (matrix.determined(*given).sum() for matrix in (whole, point.precision))
+    of_sample = method.determined(posterior, point)
+    np.testing.assert_allclose(of_sample, whole.determined(*given), rtol=0.05)
+    monkeypatch.setattr(_method, "MOST_OF_SAMPLE", 0)
     found = method.determined(posterior, point)
     assert 20.0 < exact < 0.8 * alone  # by the factors alone there are too many
     assert found.sum() == pytest.approx(exact, rel=0.2)  # by few random signs
     np.testing.assert_allclose(found / found.sum(), point.precision.determined(*given) / alone)
 
 
-def test_determined_weights_without_a_rounding_error():
+def test_determined_weights_without_a_rounding_error(monkeypatch):
     """Conjugate gradients that arrive at once stay there."""
+    monkeypatch.setattr(_method, "MOST_OF_SAMPLE", 0)
     network = Network((1, 1))
     given = np.zeros((3, 1)), np.ones((3, 1)), np.ones(3)
     posterior = Posterior(network, ONE, weight_groups(network, "single"), *given)
