@@ -134,6 +134,7 @@ class EvidenceMLP(BayesianMLP):
         self.leave_one_out_log_density_ = rows.of_given(densities)
         self._predictions = LeftOutScores.of(
             self._left_out,
+            result.problem.X,
             result.problem.y,
             result.problem.sample_weight,
             is_classifier(self),

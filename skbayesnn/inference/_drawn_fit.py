@@ -20,7 +20,7 @@ import numpy as np
 from skbayesnn._threads import blas_threads
 from skbayesnn.inference._trials import CLOSE, LITTLE_NOISE, seconds_of_population, trial_of
 from skbayesnn.inference.choice._growth import Candidate
-from skbayesnn.inference.choice._noise_choice import suspected
+from skbayesnn.inference.choice._noise_choice import TESTS, suspected
 from skbayesnn.inference.minima._search import ALONE
 from skbayesnn.inference.noise._noise_models import NOISE_MODELS
 from skbayesnn.inference.sampling._wide import is_wide, log_ratio_of_noise
@@ -160,7 +160,7 @@ def _draw_models(problem, tried, auto_size, noise, seed, progress, seconds):
     network, tests = trials[0], [trial.p_values() for trial in trials]
     others = []
     if auto_noise:  # the lowest p value of any network counts
-        lowest = {name: min(values[name] for values in tests) for name in tests[0]}
+        lowest = {name: min(values.get(name, 1.0) for values in tests) for name in TESTS}
         others = suspected(problem, lowest)
     sampled = tried if auto_size else tried[:1]
     further = [trial_of(problem, name, sizes, next(seeds)) for name in others for sizes in sampled]

@@ -144,7 +144,7 @@ def test_few_rows_of_large_noise_do_not_decide_what_is_explained():
     std[85:] = 20.0
     y = f + std * rng.normal(size=(100, 1))
     left = LeftOut(norm.logpdf(y, f, std)[:, 0], f, norm.cdf(y, f, std), std)
-    found = LeftOutScores.of(left, y, np.ones(100), False)
+    found = LeftOutScores.of(left, y, y, np.ones(100), False)
     assert abs(found.unweighted) < 0.2
     assert found.share > 0.98
     assert not found.explains_nothing
@@ -155,8 +155,8 @@ def test_outliers_that_were_found_do_not_count_for_coverage():
     cdf = np.full((10, 1), 0.5)
     cdf[7:] = 1.0
     left = LeftOut(zeros[:, 0], zeros, cdf, zeros + 3.0)
-    assert LeftOutScores.of(left, y, np.ones(10), False).coverage == 0.7
-    assert LeftOutScores.of(left, y, np.ones(10), False, np.arange(10) >= 7).coverage == 1.0
+    assert LeftOutScores.of(left, y, y, np.ones(10), False).coverage == 0.7
+    assert LeftOutScores.of(left, y, y, np.ones(10), False, np.arange(10) >= 7).coverage == 1.0
 
 
 @pytest.mark.slow
@@ -194,6 +194,17 @@ def test_a_fit_that_explains_nothing_says_so_once():
         assert repr(report).startswith("Predictions: explain nothing; ")
 
 
+@pytest.mark.parametrize(("seed", "weight"), [(0, 0.0), (1, 0.0), (0, 1.0), (1, 1.0)])
+def test_missed_periods_of_a_series_show_in_neighbours(seed, weight):
+    """The trend alone explains half of the variance."""
+    t, rng = np.arange(120.0), np.random.default_rng(seed)
+    y = 0.05 * t + 2 * weight * np.sin(np.pi * t / 6) + 0.3 * rng.normal(size=120)
+    model = EvidenceMLPRegressor((), noise="constant", random_state=0)
+    report = model.fit(t[:, None], y).evidence_report_
+    assert report.predictions.share > 0.5
+    assert report.verdict.startswith("misses structure") == bool(weight)
+
+
 def test_verdicts_on_a_whole_fit():
     fine = LeftOutScores(0.9, 0.05, 0.95, 100.0)
     assert overall("trusted", fine, chosen=False) == "trusted"
@@ -206,6 +217,10 @@ def test_verdicts_on_a_whole_fit():
     assert overall("trusted", narrow, chosen=False).startswith("95 % intervals hold 70 %")
     assert "error bars are too small" in str(narrow.warning())
     assert "another noise model" not in str(narrow.warning(heavy_tails=True))
+    alike = fine._replace(similarity=0.6)
+    assert overall("trusted", alike, chosen=False).startswith("misses structure: ")
+    assert alike.warning() is None  # the report says it
+    assert str(alike).endswith("errors of neighbouring rows are alike")
     assert fine.warning() is None
     assert narrow._replace(n_rows=10.0).warning() is None  # too few to tell
     assert "explain" not in str(fine._replace(error=0.3))  # few rows decide

@@ -227,6 +227,28 @@ def test_fewer_zeros_among_large_values(n, seed, gain):
     assert 0.9 < np.mean((low <= y[n:]) & (y[n:] <= high)) <= 0.99
 
 
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.filterwarnings("ignore:y has only two values")
+def test_a_rare_one_of_two_values_is_predicted_as_well_as_by_ridge_regression(seed):
+    """Networks would follow the few rows that have it: R2 is -.5 and less with them."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(1300, 3))
+    y = (rng.random(1300) < 1 / (1 + np.exp(3.5 - 1.5 * X[:, 0]))).astype(float)
+    model = EvidenceMLPRegressor(n_restarts=2, random_state=0).fit(X[:300], y[:300])
+    ridge = BayesianRidge().fit(X[:300], y[:300])
+    assert model.score(X[300:], y[300:]) > ridge.score(X[300:], y[300:]) - 0.02
+    assert not spike((SMOOTH > 0.5).astype(float)).hides_structure  # inputs tell; nor are half rare
+
+
+def test_no_other_noise_where_there_is_none():
+    """Errors of linear rows without noise follow no law: they are those of the search."""
+    y = X[:60] @ [1.0, 2.0, 3.0]
+    model = EvidenceMLPRegressor((), random_state=0).fit(X[:60], y)
+    assert list(model.noise_log_evidences_) == ["constant"]
+    assert model.score(X, X @ [1.0, 2.0, 3.0]) > 0.99999
+    assert model.evidence_report_.predictions.similarity < 0.1
+
+
 def test_counts_are_pointed_to_their_laws():
     counts = RNG.poisson(0.2 * np.exp(SMOOTH))
     assert fit(counts)[1][0].endswith("noise='poisson' or 'negative_binomial'.")

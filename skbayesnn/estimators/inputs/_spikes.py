@@ -107,8 +107,13 @@ class Spike(NamedTuple):
 
     @property
     def hides_structure(self):
-        """True if most rows have the value anywhere; networks would fit the others as outliers."""
-        return not self.two_values and self.share >= MOST_ROWS and self.least_noise > 0.0
+        """True if most rows have the value anywhere; networks would fit the others as outliers.
+
+        Of two values, networks would follow one that few rows have.
+        """
+        anywhere = not self.is_outlier and self.agreement < SEPARATED
+        others_are_far = self.kurtosis > HEAVY or not self.two_values
+        return anywhere and others_are_far and self.share >= MOST_ROWS
 
     @property
     def linear_share(self):
@@ -201,20 +206,20 @@ def agreement(X, same):
     some = np.linspace(0, len(X) - 1, min(len(X), COMPARED)).astype(int)
     weight = np.ones(len(X))
     Z = Scaling.standard(X, weight).without_far_rows(X, weight).transform(X)
-    kappas = [_kappa(same[some], _of_nearest(Z, same, some))]
+    kappas = [_kappa(same[some], of_nearest(Z, same, some))]
     if len(some) >= FEWEST_ROWS:
         halves, of_neighbours = (some[::2], some[1::2]), []
         for own, others in (halves, halves[::-1]):
             scores = _linear_scores(Z[own], Z[others], same[others])
-            of_neighbours.append(_of_nearest(scores, same[own], np.arange(len(own))))
+            of_neighbours.append(of_nearest(scores, same[own], np.arange(len(own))))
         kappas.append(_kappa(same[np.concatenate(halves)], np.concatenate(of_neighbours)))
     return max(kappas)
 
 
-def _of_nearest(Z, same, rows):
-    """Membership of the nearest neighbours of some rows, other than these themselves."""
+def of_nearest(Z, values, rows):
+    """Values of the nearest neighbours of some rows, other than these themselves."""
     first, second = KDTree(Z).query(Z[rows], k=2)[1].T  # equal rows may come in any order
-    return same[np.where(first == rows, second, first)]
+    return values[np.where(first == rows, second, first)]
 
 
 def _linear_scores(Z, others, same):

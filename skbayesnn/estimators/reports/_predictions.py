@@ -5,6 +5,8 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from skbayesnn.estimators.inputs._spikes import COMPARED, of_nearest
+
 COVERAGE = 0.95
 FAR = 2.2  # interquartile ranges that are three standard deviations of normal targets
 TOO_FEW = 5.0  # rows that say nothing about other rows
@@ -15,6 +17,8 @@ FEWEST = 20  # rows from which a fit without predictive power is worth a warning
 SURELY = 3.0  # standard errors by which the coverage must be too small
 MUCH = 0.05  # share of rows by which the coverage must also be too small
 ALARMING = 0.8  # coverage below which a fit warns
+ALIKE = 0.5  # correlation of errors of neighbours above which a fit misses structure
+UNIFORM = 1.0 / 12.0  # variance of probabilities of targets under their own distribution
 BROKEN = -10.0  # share of the loss below which the closed form has failed
 LITTLE = 0.001, 0.02  # bounds of the standard error used as threshold of the share
 
@@ -33,7 +37,8 @@ class LeftOutScores(NamedTuple):
 
     ``coverage`` is the share of left-out targets inside their central 95 % interval, ``nan`` for
     classes; ``n_rows`` the sum of the row weights; ``loss`` and ``simplest`` are the mean log loss
-    of classifiers and of the class frequencies, in nats, ``nan`` for regressors.
+    of classifiers and of the class frequencies, in nats, ``nan`` for regressors. ``similarity`` is
+    `similarity_of_neighbours`, ``nan`` for classes.
     """
 
     share: float
@@ -43,15 +48,17 @@ class LeftOutScores(NamedTuple):
     loss: float = np.nan
     simplest: float = np.nan
     unweighted: float = np.nan
+    similarity: float = np.nan
 
     @classmethod
-    def of(cls, left_out, y, weight, classes, outliers=None, heavy_tails=False):
+    def of(cls, left_out, X, y, weight, classes, outliers=None, heavy_tails=False):
         """Compare the predictions `LeftOut` with the simplest model.
 
-        Targets ``(n, n_outputs)`` are standardised, classes one-hot (one column of 0 and 1 for two
-        classes). Outliers ``(n,)`` count neither for R2, which they would dominate, nor for the
-        coverage, as the noise describes the other rows. With ``heavy_tails`` of the noise, R2
-        leaves out those rows, too, that both the median and the predictions miss by far.
+        Inputs ``(n, p)`` and targets ``(n, n_outputs)`` are standardised, classes one-hot (one
+        column of 0 and 1 for two classes). Outliers ``(n,)`` count neither for R2, which they would
+        dominate, nor for the coverage, as the noise describes the other rows. With ``heavy_tails``
+        of the noise, R2 leaves out those rows, too, that both the median and the predictions miss
+        by far.
         """
         total, counted = float(np.sum(weight)), weight
         if outliers is not None:
@@ -61,11 +68,12 @@ class LeftOutScores(NamedTuple):
             frequency = weight @ y / total
             baseline, fitted = -np.log(y @ frequency), -left_out.log_density
             losses = float(weight @ fitted / total), float(weight @ baseline / total)
-            coverage = plain = np.nan
+            coverage = plain = similarity = np.nan
         else:
             plain = _r2(*_squared_errors(left_out, y, counted, np.ones_like(y)), counted)
             precision = 1.0 / np.maximum(left_out.std, np.finfo(float).tiny ** 0.25) ** 2
             inside, losses = np.abs(left_out.cdf - 0.5) <= 0.5 * COVERAGE, (np.nan, np.nan)
+            similarity = similarity_of_neighbours(X, left_out.cdf - 0.5)
             coverage = float(counted @ inside.mean(axis=1) / np.sum(counted))
             if heavy_tails:
                 counted = counted * _near(left_out, y, counted)
@@ -77,7 +85,7 @@ class LeftOutScores(NamedTuple):
         error, share = float(np.sqrt(counted @ spread**2) / most), _r2(baseline, fitted, counted)
         if share < BROKEN:
             return cls(np.nan, np.nan, np.nan, total)
-        return cls(share, error, coverage, total, *losses, plain)
+        return cls(share, error, coverage, total, *losses, plain, similarity)
 
     @property
     def explains_nothing(self):
@@ -91,12 +99,21 @@ class LeftOutScores(NamedTuple):
         return bool(self.coverage < COVERAGE - max(MUCH, SURELY * error))
 
     @property
+    def misses_structure(self):
+        """True if errors of left-out neighbours are alike, as about a function that is too flat."""
+        return bool(self.similarity > ALIKE)
+
+    @property
     def doubt(self):
         """Message about poor predictions, or ``None``."""
         if self.explains_nothing:
             return f"explains nothing: {self._value}"
         if self.intervals_fail:
             return f"95 % intervals hold {100 * self.coverage:.0f} % of left-out rows"
+        if self.misses_structure:
+            return (
+                f"misses structure: errors of neighbouring rows correlate by {self.similarity:.2f}"
+            )
         return None
 
     def warning(self, heavy_tails=False, drawn=False):
@@ -146,6 +163,8 @@ class LeftOutScores(NamedTuple):
         if not np.isnan(self.loss):
             return self._value
         held = f"95 % intervals hold {100 * self.coverage:.0f} % of them"
+        if self.misses_structure:
+            held += "; errors of neighbouring rows are alike"
         if self.error > FEW_DECIDE:
             return f"{self._value}, decided by few rows; {held}"
         plain = ""
@@ -156,6 +175,22 @@ class LeftOutScores(NamedTuple):
         if self.share >= NEARLY_ALL:
             shown = f"{np.floor(1e4 * self.share) / 100:.2f}"
         return f"explain {shown} % of the variance of left-out rows{plain}; {held}"
+
+
+def similarity_of_neighbours(X, errors):
+    """Largest correlation over outputs of errors ``(n, n_outputs)`` and those of nearest rows.
+
+    The errors are differences of probabilities from 1/2. It is about zero or negative where a
+    function is fitted well, and near one where the rows are dense, but the function varies faster
+    than the fit (Moran 1950, "Notes on continuous stochastic phenomena", Biometrika 37).
+    """
+    some = np.unique(np.linspace(0, len(X) - 1, COMPARED).astype(int))
+    if len(some) < FEWEST:
+        return np.nan
+    X, errors = X[some], errors[some]
+    alike = np.mean(errors * of_nearest(X, errors, np.arange(len(X))), axis=0)
+    # errors far smaller than predicted, as of rows without noise, are no sign of missed structure
+    return float(np.max(alike / np.maximum(np.mean(errors**2, axis=0), UNIFORM)))
 
 
 def _squared_errors(left_out, y, weight, precision):

@@ -41,8 +41,9 @@ class EvidenceReport(Printed):
         ``"trusted"``: predictions are better than those of the simplest model, and the log evidence
         is accurate to within a nat, because it was measured or Laplace's approximation is exact; so
         are those by which size and noise were chosen. ``"explains nothing: ..."``: predictions are
-        no better. ``"95 % intervals hold ..."``: too few. ``"doubtful: ..."``: of the evidence,
-        with the reason. ``"not measured"``: its error is unknown.
+        no better. ``"95 % intervals hold ..."``: too few. ``"misses structure: ..."``: errors of
+        neighbouring rows are alike. ``"doubtful: ..."``: of the evidence, with the reason.
+        ``"not measured"``: its error is unknown.
     minima : tuple of MinimumReport
         Minima of this network, best evidence first; then those of other networks that predict
         together with it.
