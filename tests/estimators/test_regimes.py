@@ -232,6 +232,8 @@ def assert_same(first, second):
 @pytest.mark.parametrize(("regime", "task", "noise", "hidden", "prior"), covering(), ids=str)
 def test_every_fit_is_usable(monkeypatch, regime, task, noise, hidden, prior):
     set_limits(monkeypatch, **REGIMES[regime].limits)
+    # as many steps on these few rows as on a thousand
+    monkeypatch.setattr("skbayesnn.inference.optimise._batches.EPOCHS", 20_000)
     X, y = make_rows(task)
     model = make_model(task, noise, hidden, prior)
     check(model, regime, X, y)

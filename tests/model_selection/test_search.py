@@ -101,7 +101,7 @@ class TestTable:
         assert frame["n_weights"].iloc[0] == 2
         assert (frame["n_effective_weights"] < frame["n_weights"]).all()
         assert (frame["fit_time"] > 0).all()
-        assert frame["verdict"].iloc[0] == "trusted"
+        assert frame["verdict"].iloc[0].startswith("misses structure")  # a line through a curve
         assert frame["weight"].sum() == 1
 
 
@@ -245,7 +245,7 @@ def test_progress(capsys):
     first, second, again = capsys.readouterr().out.splitlines()
     for line in (first, again):
         assert line.startswith("[1/2] hidden_layer_sizes=(): log evidence -")
-        assert "trusted" in line
+        assert "misses structure" in line
     assert second.startswith("[2/2] hidden_layer_sizes=(0,): failed: hidden_layer_sizes must be")
 
 
