@@ -13,9 +13,9 @@ from skbayesnn.inference._trials import seconds_of_population
 from skbayesnn.inference.noise._noise_models import NOISE_MODELS
 from skbayesnn.inference.sampling._sampling import (
     SamplingSettings,
-    briefly_trained,
     run_chains,
     start_sampling,
+    trained_starts,
     tuned_plan,
 )
 
@@ -62,7 +62,7 @@ def short_chains(fit, entropy, workers):
     with workers.progress.stage("short chains", np.ones(len(noises)), seconds=seconds) as step:
         rngs = [np.random.default_rng(seed) for seed in seeds]
         with blas_threads(posterior.network.n_weights):  # under constant noise, for all models
-            trained = briefly_trained(*problem.posed(sizes), rngs)
+            trained = trained_starts(*problem.posed(sizes), rngs)
         for noise in noises:
             if problem.deadline.passed:
                 break

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from skbayesnn.inference.choice._noise_choice import DECISIVE, p_values
-from skbayesnn.inference.minima._training import trained_starts
+from skbayesnn.inference.minima._training import briefly_trained, random_starts
 from skbayesnn.inference.noise._noise_models import NOISE_MODELS
 from skbayesnn.inference.sampling._population import (
     pilot_population,
@@ -21,7 +21,8 @@ from skbayesnn.posterior import JointPosterior
 
 MOST_NETWORKS = 512  # most networks kept of a model
 MOST_AVERAGED = 128  # the same if output layers are averaged over in closed form
-N_TRAINED = 16  # networks that are trained briefly
+N_TRAINED = 16  # networks that are trained for some steps
+FIRST_STEPS, N_BEST = 15, 4  # these steps, and the best networks, which are trained further
 # nats below trained networks at which a population near the best of these is drawn; measured with
 # `NEEDED` (doc/contributing/ablation.md)
 DOUBTFUL = 10.0
@@ -111,9 +112,12 @@ class Trial:
 
     @cached_property
     def _trained(self):
-        """Briefly trained networks, and their log evidences by Laplace's approximation."""
+        """Best of briefly trained networks, and their log evidences by Laplace's approximation."""
         rngs = [np.random.default_rng(seed) for seed in self.seed.spawn(N_TRAINED)]
-        return trained_starts(*self.posed, rngs)
+        starts = random_starts(self.posed.posterior, rngs)
+        starts, values = briefly_trained(*self.posed, starts, FIRST_STEPS)
+        best = np.argsort(-values, kind="stable")[:N_BEST]
+        return briefly_trained(*self.posed, [starts[i] for i in best])
 
     @property
     def highest_by_training(self):

@@ -179,9 +179,9 @@ def lower_until_worse(posterior, rule, search, max_iter, settings):
     return best
 
 
-def trained_starts(posterior, settings, rngs):
-    """Train random starts briefly; return them with their log evidences (`laplace`), ``(m,)``."""
-    brief, starts = settings._replace(max_iter=BRIEF), random_starts(posterior, rngs)
+def briefly_trained(posterior, settings, starts, n_steps=BRIEF):
+    """Train starts briefly; return them with their log evidences (`laplace`), ``(m,)``."""
+    brief = settings._replace(max_iter=n_steps)
     starts = [train(posterior, start, brief) for start in starts]
     return starts, np.array([laplace(posterior, start, brief) for start in starts])
 

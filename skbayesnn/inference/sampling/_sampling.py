@@ -11,9 +11,9 @@ from skbayesnn._threads import blas_threads
 from skbayesnn.inference.minima._search import ALONE
 from skbayesnn.inference.minima._training import (
     BRIEF,
+    briefly_trained,
     embedded,
     random_starts,
-    trained_starts,
 )
 from skbayesnn.inference.noise._noise_models import NOISE_MODELS
 from skbayesnn.inference.sampling._moves import extra_moves
@@ -291,7 +291,7 @@ def start_sampling(
         if from_prior:
             starts = random_starts(posterior, rngs)
         else:
-            starts = list(trained or briefly_trained(*posed, rngs))
+            starts = list(trained or trained_starts(*posed, rngs))
         for i, minimum in enumerate(minima):
             theta = embedded(minimum, posterior.network)
             starts[i] = starts[i]._replace(theta=theta, hyper=minimum.hyper)
@@ -324,18 +324,19 @@ def start_chains(joint, position, rngs, plan, n_jobs=None, scales=1.0):
     ]
 
 
-def briefly_trained(posterior, search, rngs):
+def trained_starts(posterior, search, rngs):
     """Train random starts briefly, and replace those that are far behind.
 
     The posterior mass near the latter is negligible, but a chain may stay there for thousands of
     transitions.
     """
-    starts, evidences = trained_starts(posterior, search, rngs)
+    starts, evidences = briefly_trained(posterior, search, random_starts(posterior, rngs))
     for _ in range(ATTEMPTS):
         behind = np.flatnonzero(evidences < np.max(evidences) - FAR_BEHIND)
         if len(behind) == 0:
             break
-        others, values = trained_starts(posterior, search, rngs)
-        for i in behind[values[behind] > evidences[behind]]:
-            starts[i], evidences[i] = others[i], values[i]
+        again = random_starts(posterior, [rngs[i] for i in behind])
+        for i, *other in zip(behind, *briefly_trained(posterior, search, again), strict=True):
+            if other[1] > evidences[i]:
+                starts[i], evidences[i] = other
     return starts
