@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from skbayesnn.inference.choice._noise_choice import DECISIVE, p_values
-from skbayesnn.inference.minima._training import briefly_trained, random_starts
+from skbayesnn.inference.minima._training import BRIEF, briefly_trained, random_starts
 from skbayesnn.inference.noise._noise_models import NOISE_MODELS
 from skbayesnn.inference.sampling._population import (
     pilot_population,
@@ -117,7 +117,7 @@ class Trial:
         starts = random_starts(self.posed.posterior, rngs)
         starts, values = briefly_trained(*self.posed, starts, FIRST_STEPS)
         best = np.argsort(-values, kind="stable")[:N_BEST]
-        return briefly_trained(*self.posed, [starts[i] for i in best])
+        return briefly_trained(*self.posed, [starts[i] for i in best], BRIEF)
 
     @property
     def highest_by_training(self):

@@ -179,7 +179,7 @@ def lower_until_worse(posterior, rule, search, max_iter, settings):
     return best
 
 
-def briefly_trained(posterior, settings, starts, n_steps=BRIEF):
+def briefly_trained(posterior, settings, starts, n_steps):
     """Train starts briefly; return them with their log evidences (`laplace`), ``(m,)``."""
     brief = settings._replace(max_iter=n_steps)
     starts = [train(posterior, start, brief) for start in starts]

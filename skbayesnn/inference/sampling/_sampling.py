@@ -330,13 +330,15 @@ def trained_starts(posterior, search, rngs):
     The posterior mass near the latter is negligible, but a chain may stay there for thousands of
     transitions.
     """
-    starts, evidences = briefly_trained(posterior, search, random_starts(posterior, rngs))
+    starts = random_starts(posterior, rngs)
+    starts, evidences = briefly_trained(posterior, search, starts, BRIEF)
     for _ in range(ATTEMPTS):
         behind = np.flatnonzero(evidences < np.max(evidences) - FAR_BEHIND)
         if len(behind) == 0:
             break
         again = random_starts(posterior, [rngs[i] for i in behind])
-        for i, *other in zip(behind, *briefly_trained(posterior, search, again), strict=True):
-            if other[1] > evidences[i]:
-                starts[i], evidences[i] = other
+        others, values = briefly_trained(posterior, search, again, BRIEF)
+        for i, other, value in zip(behind, others, values, strict=True):
+            if value > evidences[i]:
+                starts[i], evidences[i] = other, value
     return starts

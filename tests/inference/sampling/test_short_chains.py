@@ -115,7 +115,7 @@ def test_predictions_of_minima_and_chains_are_mixed(monkeypatch):
 def test_chains_that_miss_the_function_have_a_small_share(monkeypatch):
     set_limits(monkeypatch, **(LAPLACE | {"sampled_seconds": 10.0}))
     monkeypatch.setattr("skbayesnn.inference.sampling._sampling.FAR_BEHIND", np.inf)
-    monkeypatch.setattr("skbayesnn.inference.minima._training.BRIEF", 1)
+    monkeypatch.setattr("skbayesnn.inference.sampling._sampling.BRIEF", 1)
     for name in ("N_WARM_UP", "MAX_STEPS"):  # they stay near random networks
         monkeypatch.setattr(f"skbayesnn.inference._short_chains.{name}", 1)
     X, y = wave(60)
