@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
+from scipy.spatial import KDTree
 
 RESOLUTION = 2.0**-30  # to which standardised training values are rounded, in standard deviations
 LARGEST = 1e100  # largest training value; squares of predictions do not overflow
@@ -12,6 +13,7 @@ FARTHEST = 1e30  # largest standardised input; inputs beyond are clipped
 SMALLEST = 1e-305  # least spread of a column that is not constant
 QUARTILE = 0.6745  # of the standard normal distribution
 TIMES_THE_MIDDLE = 10.0  # robust spreads from the median of far inputs, and least ratio of the sd
+COMPARED = 2000  # most rows whose nearest neighbours are looked up
 MOST_FAR = 0.1  # largest share of rows with far inputs; more are no exceptions
 
 
@@ -180,3 +182,9 @@ def standardised_variances(errors, scaling):
     """
     mantissa, exponent = np.frexp(errors / scaling.scale)
     return np.ldexp(np.round(mantissa / RESOLUTION) * RESOLUTION, exponent) ** 2
+
+
+def of_nearest(Z, values, rows):
+    """Values of the nearest neighbours of some rows, other than these themselves."""
+    first, second = KDTree(Z).query(Z[rows], k=2)[1].T  # equal rows may come in any order
+    return values[np.where(first == rows, second, first)]

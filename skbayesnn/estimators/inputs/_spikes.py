@@ -7,9 +7,8 @@ level is tried. A shared value may be an outlier, such as a code for missing val
 from typing import NamedTuple
 
 import numpy as np
-from scipy.spatial import KDTree
 
-from skbayesnn._data import Scaling
+from skbayesnn._data import COMPARED, Scaling, of_nearest
 
 FEWEST_ROWS = 30  # least number of rows in which a value can count as common
 LEAST_SHARE = 0.1  # of all rows, for a common value
@@ -20,7 +19,6 @@ SEPARATED = 0.5  # agreement of neighbours, from 0 to 1, above which inputs sepa
 LEAST_NOISE = 0.9  # least share of the unexplained standard deviation
 LINEAR_ANYWHERE, LINEAR_IF_SEPARATED = 0.5, 0.25  # shares of linear models, see `ablation.md`
 HEAVY = 6.0  # kurtosis above which few targets decide a fit; normal noise has 3, exponential 9
-COMPARED = 2000  # most rows whose neighbours are looked up
 
 
 class Spike(NamedTuple):
@@ -214,12 +212,6 @@ def agreement(X, same):
             of_neighbours.append(of_nearest(scores, same[own], np.arange(len(own))))
         kappas.append(_kappa(same[np.concatenate(halves)], np.concatenate(of_neighbours)))
     return max(kappas)
-
-
-def of_nearest(Z, values, rows):
-    """Values of the nearest neighbours of some rows, other than these themselves."""
-    first, second = KDTree(Z).query(Z[rows], k=2)[1].T  # equal rows may come in any order
-    return values[np.where(first == rows, second, first)]
 
 
 def _linear_scores(Z, others, same):

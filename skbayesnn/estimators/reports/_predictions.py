@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from skbayesnn.estimators.inputs._spikes import COMPARED, of_nearest
+from skbayesnn._data import COMPARED, of_nearest
 
 COVERAGE = 0.95
 FAR = 2.2  # interquartile ranges that are three standard deviations of normal targets
