@@ -262,9 +262,6 @@ class WideTrial(Trial):
     def sample(self):
         """Keep the population."""
 
-    def sample_near_trained(self):
-        """Keep the population."""
-
 
 def trial_of(problem, noise, hidden_layer_sizes, seed, by_stacking=True, without_noise=False):
     """Make the `Trial` of a model; ``without_noise`` fixes noise levels at their lower bounds."""

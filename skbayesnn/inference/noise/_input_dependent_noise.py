@@ -346,7 +346,7 @@ class InputDependentNoise(ConstantNoise):
         theta, hyper = stacked(starts)
         beta = settings.free.beta_prior.clip(np.exp(v[:, -network.n_outputs :]))
         hyper = Hyperparameters(np.hstack([hyper.alpha, alpha[:, :-1]]), beta)
-        return joint.merged(theta, v), hyper
+        return np.hstack([theta[:, : joint.n_mean], v[:, : joint.n_noise]]), hyper
 
     def joint(self, problem, posed, integrate_outputs):
         """Joint posterior of both networks, in non-centred coordinates."""

@@ -145,19 +145,21 @@ class InputDependentJoint(JointPosterior):
         by_beta = sums_by(self.posterior.likelihood.membership, by_noise[..., self.n_noise :])
         return Derivatives(value, by_theta, means.log_alpha, by_beta)
 
-    def _hessian_of_noise(self, place):
-        posterior = self.posterior
+    def _data_hessian(self, theta, place):
+        """Blocks of the network of the means and of the noise network."""
+        posterior, m, n, k = self.posterior, self.n_mean, self.n_sampled, theta.shape[-1]
+        trace = forward(posterior.network, self._of_means(theta), posterior.X, 1)
+        curvature = self._rows(place).weights
+        matrix, index = np.zeros((*theta.shape, k)), np.r_[:m, n:k]
+        of_means = hessian([(trace, curvature, curvature)], exact=False)
+        matrix[..., index[:, None], index] = of_means
         trace = forward(self.noise_network, self._noise_weights(place), posterior.X, 1)
         low, high = self.free.beta_prior.log_range
         inside = (low < trace.outputs) & (trace.outputs < high)
         curvature = 0.5 * posterior.sample_weight[:, None] * inside
-        matrix = hessian([(trace, np.zeros_like(curvature), curvature)], exact=False)
-        return matrix[..., : self.n_noise, : self.n_noise]
-
-    def _hessian_of_means(self, theta, place):
-        trace = forward(self.posterior.network, theta, self.posterior.X, 1)
-        curvature = self._rows(place).weights
-        return hessian([(trace, np.zeros_like(curvature), curvature)], exact=False)
+        of_noise = hessian([(trace, curvature, curvature)], exact=False)
+        matrix[..., m:n, m:n] = of_noise[..., : self.n_noise, : self.n_noise]
+        return matrix
 
 
 @dataclass(frozen=True)
