@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skbayesnn.inference.task._progress import NEVER, Deadline
+from skbayesnn.inference.task._progress import Deadline
 from skbayesnn.network import Network, outputs
 from skbayesnn.posterior import (
     Gaussian,
@@ -188,10 +188,6 @@ class Posed(NamedTuple):
     def hidden_layer_sizes(self):
         """Hidden layers of the network."""
         return self.posterior.network.hidden_layer_sizes
-
-    def without_deadline(self):
-        """Copy without a deadline, for comparing fits irrespective of their time limits."""
-        return self._replace(settings=self.settings._replace(deadline=NEVER))
 
 
 def all_free(names):

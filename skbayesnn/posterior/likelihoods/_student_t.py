@@ -64,15 +64,10 @@ class StudentT(Gaussian):
         """True if the misfit is nearly flat at gross outliers."""
         return self.degrees_of_freedom <= 2.0
 
-    @property
-    def _nu(self):
-        """Degrees of freedom with an axis for the rows."""
-        return np.asarray(self.degrees_of_freedom)[..., None]
-
     def misfit(self, outputs, targets, beta):
         """Misfit ``sum_n s_n (nu + p)/2 log(1 + delta_n/nu)``, and ``E_l`` of every level."""
-        residual, tau, u = self._parts(outputs, targets.y, beta)
-        nu, p, s = self._nu, len(self.levels), targets.weight
+        residual, tau, u, nu = self._parts(outputs, targets.y, beta)
+        p, s = len(self.levels), targets.weight
         squares = residual**2
         rows = 0.5 * (nu + p) * np.log1p(np.sum(tau * squares, axis=-1) / nu)
         value = (rows[..., None, :] @ s)[..., 0]
@@ -85,7 +80,7 @@ class StudentT(Gaussian):
         The exact curvature is negative for outliers; it is ``(..., n, n_outputs, n_outputs)`` if
         there are several outputs. Otherwise it is ``s u tau``, that of expectation maximisation.
         """
-        residual, tau, u = self._parts(outputs, targets.y, beta)
+        residual, tau, u, _ = self._parts(outputs, targets.y, beta)
         s = targets.weight
         weighted = s[:, None] * u[..., None] * tau
         curvature = weighted
@@ -112,7 +107,7 @@ class StudentT(Gaussian):
         return Rows(targets.y, targets.weight, self.precisions(beta), u[..., None])
 
     def _parts(self, outputs, y, beta):
-        """Residuals, precisions ``(..., 1, n_outputs)`` and row weights ``u`` ``(..., n)``."""
+        """Residuals, precisions ``(..., 1, n_outputs)``, row weights ``(..., n)``, and ``nu``."""
         residual, tau = outputs - y, self.precisions(beta)[..., None, :]
-        nu, p = self._nu, len(self.levels)
-        return residual, tau, (nu + p) / (nu + np.sum(tau * residual**2, axis=-1))
+        nu, p = np.asarray(self.degrees_of_freedom)[..., None], len(self.levels)
+        return residual, tau, (nu + p) / (nu + np.sum(tau * residual**2, axis=-1)), nu
