@@ -12,7 +12,6 @@ from skbayesnn.posterior.joint._coordinates import Coordinates
 from skbayesnn.posterior.kernels._compiled import compiled_joint
 from skbayesnn.posterior.likelihoods._output_layer import (
     OutputLayer,
-    Rows,
     complete,
     integrated,
     left_out_outputs,
@@ -248,10 +247,10 @@ class JointPosterior(Coordinates):
         return Derivatives(value, gradient, np.zeros_like(hyper.alpha), by_beta)
 
     def _rows(self, place):
-        """Targets with their noise, as `Rows`."""
+        """Targets with the precisions of their noise."""
         posterior = self.posterior
         precision = posterior.likelihood.precisions(place.hyper.beta)
-        return Rows(posterior.y, posterior.sample_weight, precision)
+        return posterior.targets()._replace(precision=precision)
 
     def _level_information(self, place):
         """Expected second derivatives in ``ln beta``, ``(..., n_levels)``."""

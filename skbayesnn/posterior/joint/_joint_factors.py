@@ -15,7 +15,6 @@ from skbayesnn.posterior.joint._coordinates import Coordinates
 from skbayesnn.posterior.joint._joint import Derivatives, JointPosterior
 from skbayesnn.posterior.kernels._compiled import compiled_joint
 from skbayesnn.posterior.likelihoods._likelihoods import Gaussian
-from skbayesnn.posterior.likelihoods._output_layer import Rows
 from skbayesnn.posterior.priors._weight_groups import WeightGroups, sums_by
 
 
@@ -26,9 +25,9 @@ def _with_gaussian_noise(posterior):
 
 
 def _rows_of(posterior, precision):
-    """Targets with individual precisions ``(..., n, n_outputs)``, as `Rows`."""
+    """Targets with individual precisions ``(..., n, n_outputs)`` as factors."""
     ones = np.ones(posterior.network.n_outputs)
-    return Rows(posterior.y, posterior.sample_weight, ones, precision)
+    return posterior.targets()._replace(precision=ones, factors=precision)
 
 
 @dataclass(frozen=True)
@@ -149,7 +148,7 @@ class InputDependentJoint(JointPosterior):
         """Blocks of the network of the means and of the noise network."""
         posterior, m, n, k = self.posterior, self.n_mean, self.n_sampled, theta.shape[-1]
         trace = forward(posterior.network, self._of_means(theta), posterior.X, 1)
-        curvature = self._rows(place).weights
+        curvature = self._rows(place).counts
         matrix, index = np.zeros((*theta.shape, k)), np.r_[:m, n:k]
         of_means = hessian([(trace, curvature, curvature)], exact=False)
         matrix[..., index[:, None], index] = of_means

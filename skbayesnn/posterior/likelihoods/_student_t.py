@@ -9,7 +9,6 @@ from scipy.special import gammaln
 from scipy.stats import t
 
 from skbayesnn.posterior.likelihoods._likelihoods import Gaussian, Misfit
-from skbayesnn.posterior.likelihoods._output_layer import Rows
 from skbayesnn.posterior.priors._weight_groups import sums_by
 
 FARTHEST = 1e3  # residual, in scales of the noise, up to which its law is followed
@@ -102,9 +101,9 @@ class StudentT(Gaussian):
         return super().log_normaliser(beta, n_rows) + n_rows * constant
 
     def output_rows(self, outputs, targets, beta):
-        """`Rows` of weight ``u_n``, for one step of expectation maximisation."""
+        """`Targets` of factors ``u_n``, for one step of expectation maximisation."""
         u = self._parts(outputs, targets.y, beta)[2]
-        return Rows(targets.y, targets.weight, self.precisions(beta), u[..., None])
+        return targets._replace(precision=self.precisions(beta), factors=u[..., None])
 
     def _parts(self, outputs, y, beta):
         """Residuals, precisions ``(..., 1, n_outputs)``, row weights ``(..., n)``, and ``nu``."""
