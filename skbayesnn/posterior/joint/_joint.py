@@ -1,6 +1,6 @@
 """Joint posterior energy of weights and hyperparameters, for samplers."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -10,6 +10,7 @@ from scipy.special import expit
 from skbayesnn.network import forward, hidden_gradient, row_blocks
 from skbayesnn.posterior.joint._coordinates import Coordinates
 from skbayesnn.posterior.kernels._compiled import compiled_joint
+from skbayesnn.posterior.likelihoods._likelihoods import Gaussian
 from skbayesnn.posterior.likelihoods._output_layer import (
     OutputLayer,
     complete,
@@ -57,7 +58,11 @@ class JointPosterior(Coordinates):
     @cached_property
     def compiled(self):
         """Compiled twin of energy and transitions; ``None`` if the core lacks the likelihood."""
-        return compiled_joint(self, self.posterior, self.noise_network)
+        posterior, law = self.posterior, self.posterior.likelihood
+        # given factors of the rows the noise is Gaussian
+        if law.n_levels and law.conjugate and type(law) is not Gaussian:
+            posterior = replace(posterior, likelihood=Gaussian(law.levels, law.relative))
+        return compiled_joint(self, posterior, self.noise_network)
 
     def __getstate__(self):
         """State without derived arrays."""

@@ -13,15 +13,7 @@ import numpy as np
 from skbayesnn.network import Network, forward, hessian, outputs, vector_jacobian
 from skbayesnn.posterior.joint._coordinates import Coordinates
 from skbayesnn.posterior.joint._joint import Derivatives, JointPosterior
-from skbayesnn.posterior.kernels._compiled import compiled_joint
-from skbayesnn.posterior.likelihoods._likelihoods import Gaussian
 from skbayesnn.posterior.priors._weight_groups import WeightGroups, sums_by
-
-
-def _with_gaussian_noise(posterior):
-    """Posterior given the factors of the rows."""
-    likelihood = posterior.likelihood
-    return replace(posterior, likelihood=Gaussian(likelihood.levels, likelihood.relative))
 
 
 def _rows_of(posterior, precision):
@@ -33,11 +25,6 @@ def _rows_of(posterior, precision):
 @dataclass(frozen=True)
 class MeasuredJoint(JointPosterior):
     """Joint posterior with `MeasuredGaussian` noise: known errors on top of a noise level."""
-
-    @cached_property
-    def compiled(self):
-        """Compiled twin of the energy, or ``None``."""
-        return compiled_joint(self, _with_gaussian_noise(self.posterior))
 
     def _likelihood(self, place):
         rows, share = self._rows(place), self._shares(place)
@@ -199,9 +186,7 @@ class StudentTJoint(JointPosterior):
     @cached_property
     def compiled(self):
         """Compiled twin of the energy; ``None`` for limits and fixed levels."""
-        if not (self.n_factors and np.all(self.free.beta)):
-            return None
-        return compiled_joint(self, _with_gaussian_noise(self.posterior))
+        return super().compiled if np.all(self.free.beta) else None
 
     # --- positions -------------------------------------------------------------------------------
 
