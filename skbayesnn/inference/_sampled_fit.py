@@ -104,6 +104,8 @@ class SampledFit(Fit):
         mine, theirs = (
             fit.settings.grouped(group)._replace(n_draws=0, search=None) for fit in both
         )
+        # irrespective of time limits
+        searches = (fit.posed.settings._replace(deadline=None) for fit in both)
         return (
             self.noise == other.noise
             and self.origin == other.origin
@@ -111,7 +113,8 @@ class SampledFit(Fit):
             and found[1] <= other.settings.n_draws
             and mine == theirs
             and self.problem.noise_hidden_layer_sizes == other.problem.noise_hidden_layer_sizes
-            and _same_values(*(fit.posed.without_deadline() for fit in both))
+            and _same_values(*searches)
+            and _same_values(*(fit.posed.posterior for fit in both))
         )
 
 

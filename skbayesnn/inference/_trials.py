@@ -135,8 +135,7 @@ class Trial:
             joint, self.rng, self.problem.deadline, self._of_best_trained(joint)
         )
         if found is not None:
-            last = found.position[:, -1]
-            information = model.information(self.problem, self.posed, joint, last)
+            information = model.information(self.problem, self.posed, joint, found.last)
             # further populations use coordinates with the information at the pilot's states
             joint = replace(found.joint, information=np.median(information, axis=0))
             position = found.joint.converted(found.position, joint)
@@ -160,7 +159,7 @@ class Trial:
     @property
     def shows_no_noise(self):
         """True if the noise is most likely a small part of the spread of all targets."""
-        beta = self.particles.joint.place(self._last_positions).hyper.beta
+        beta = self.particles.joint.place(self.particles.last).hyper.beta
         return bool(np.all(np.median(beta, axis=0) > LITTLE_NOISE**-2.0))
 
     @property
@@ -170,15 +169,10 @@ class Trial:
         Networks can interpolate random targets as well, if many of them are equal.
         """
         posterior = self.posed.posterior
-        mean, _ = self.particles.joint.left_out_outputs(self._last_positions)
+        mean, _ = self.particles.joint.left_out_outputs(self.particles.last)
         errors = (np.median(mean, axis=0) - posterior.y) ** 2
         mse = np.average(errors, axis=0, weights=posterior.sample_weight)
         return bool(np.all(mse < MOSTLY_EXPLAINED))
-
-    @property
-    def _last_positions(self):
-        """Last positions of all chains of the population."""
-        return self.particles.position[:, -1]
 
     def competes_with(self, others):
         """Run the pilot of a further model; return False if others are far more probable."""
@@ -210,7 +204,7 @@ class Trial:
         found, joint = self.particles, self.particles.joint
         if found.near_trained or self.highest_by_training < found.log_evidence + DOUBTFUL:
             return
-        near, last = self._of_best_trained(joint), joint.coordinates_in(found.position[:, -1])
+        near, last = self._of_best_trained(joint), joint.coordinates_in(found.last)
         eta = np.where(np.isnan(near), last.mean(axis=0), near)[None]
         deadline = self.problem.deadline
         other = sample_population(joint, eta, self.rng, deadline, near_trained=True)
@@ -230,7 +224,7 @@ class Trial:
             joint,
             found.log_evidence,
             found.log_evidence_std,
-            starts=self._last_positions,
+            starts=found.last,
             position=position,
             theta=joint.complete_weights(position, [self.rng] * len(position)),
             alpha=hyper.alpha,
@@ -260,9 +254,6 @@ class WideTrial(Trial):
         return {}
 
     def sample(self):
-        """Keep the population."""
-
-    def sample_near_trained(self):
         """Keep the population."""
 
 

@@ -26,10 +26,14 @@ from skbayesnn.posterior.likelihoods._likelihoods import (
     Likelihood,
     Misfit,
     SquaredResiduals,
-    Targets,
 )
 from skbayesnn.posterior.likelihoods._measured import MeasuredGaussian
-from skbayesnn.posterior.likelihoods._output_layer import OutputLayer, ridge, symmetric_root
+from skbayesnn.posterior.likelihoods._output_layer import (
+    OutputLayer,
+    Targets,
+    ridge,
+    symmetric_root,
+)
 from skbayesnn.posterior.likelihoods._student_t import FARTHEST, StudentT, squared_scales
 from skbayesnn.posterior.priors._hyperpriors import Gamma, Hyperprior, Hyperpriors, LogUniform
 from skbayesnn.posterior.priors._weight_groups import INTERCEPT, WeightGroups, weight_groups

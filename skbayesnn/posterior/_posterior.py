@@ -19,8 +19,13 @@ from skbayesnn.network import (
     vector_jacobian,
 )
 from skbayesnn.posterior.kernels._compiled import compiled_model
-from skbayesnn.posterior.likelihoods._likelihoods import Likelihood, Misfit, Targets
-from skbayesnn.posterior.likelihoods._output_layer import regression_system, ridge, symmetric_root
+from skbayesnn.posterior.likelihoods._likelihoods import Likelihood, Misfit
+from skbayesnn.posterior.likelihoods._output_layer import (
+    Targets,
+    regression_system,
+    ridge,
+    symmetric_root,
+)
 from skbayesnn.posterior.priors._weight_groups import WeightGroups
 
 
@@ -113,7 +118,7 @@ class Posterior:
 
     def of_rows(self, rows):
         """Posterior of a subset of the rows."""
-        y, weight, factors, known = self.targets(rows)
+        y, weight, factors, known, _ = self.targets(rows)
         return replace(
             self, X=self.X[rows], y=y, sample_weight=weight, factors=factors, known=known
         )

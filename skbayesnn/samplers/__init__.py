@@ -24,7 +24,6 @@ from skbayesnn.samplers._population import (
     Stage,
     anneal,
     length_scales,
-    log_sum_exp,
 )
 
 __all__ = [
@@ -44,7 +43,6 @@ __all__ = [
     "effective_sample_size",
     "leapfrog",
     "length_scales",
-    "log_sum_exp",
     "r_hat",
     "random_walk",
     "sample",

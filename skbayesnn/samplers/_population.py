@@ -22,17 +22,6 @@ LEAST_SCALE = 1e-3  # least length scale, where all particles agree in a coordin
 HUGE = np.finfo(float).max ** 0.5  # replaces misfits that are not finite
 
 
-def log_sum_exp(values, axis):
-    """Logarithm ``ln sum exp(values)`` along an axis, without the checks of SciPy's `logsumexp`.
-
-    The checks take longer than the sum of a small array. Values are below plus infinity.
-    """
-    top = values.max(axis=axis, keepdims=True)
-    top = np.maximum(top, np.finfo(float).min)  # all may be minus infinity
-    with np.errstate(divide="ignore"):
-        return np.log(np.exp(values - top).sum(axis=axis)) + top.squeeze(axis)
-
-
 class Schedule(NamedTuple):
     """Numbers of particles and of their moves."""
 
@@ -113,7 +102,9 @@ def anneal(path, rng, schedule):
             misfit = np.where(np.isfinite(misfit), misfit, HUGE)
         following = _next_exponent(misfit, exponent, schedule.effective)
         log_weights = (exponent - following) * misfit
-        total = log_sum_exp(log_weights, axis=0)
+        largest = log_weights.max()
+        # SciPy's `logsumexp` has checks that take longer than this sum
+        total = np.log(np.exp(log_weights - largest).sum()) + largest
         # the mean importance weight estimates the ratio of the normalising constants
         log_evidence += float(total) - np.log(size)
         exponent, weights = following, np.exp(log_weights - total)

@@ -111,7 +111,7 @@ def test_student_t_outliers_have_no_weight_and_negative_curvature():
     assert heavy.variance_factor == pytest.approx(expected, rel=1e-4)
     f, targets = np.array([[0.0], [100.0]]), Targets(np.zeros((2, 1)), np.ones(2))
     rows = likelihood.output_rows(f, targets, np.ones(1))
-    np.testing.assert_allclose(rows.weights[:, 0], [1.25, 5.0 / 10004.0])
+    np.testing.assert_allclose(rows.counts[:, 0], [1.25, 5.0 / 10004.0])
     _, exact = likelihood.derivatives(f, targets, np.ones(1))
     _, steps = likelihood.derivatives(f, targets, np.ones(1), exact=False)
     assert exact[1, 0] < 0 < steps[1, 0] < 1e-3

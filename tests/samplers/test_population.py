@@ -5,7 +5,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import logsumexp
 from scipy.stats import norm
 
-from skbayesnn.samplers import Schedule, Stage, anneal, length_scales, log_sum_exp
+from skbayesnn.samplers import Schedule, Stage, anneal, length_scales
 from skbayesnn.samplers._population import _next_exponent, _systematic
 
 PLACES = np.array([-4.0, 4.0])  # of two peaks of the likelihood, far apart
@@ -152,10 +152,3 @@ def test_length_scales_are_those_of_most_particles():
     assert_allclose(length_scales(gradient, q), sd, rtol=0.06)
     # nothing but the spread is known where the density is flat
     assert_allclose(length_scales(0.0 * gradient, q), sd, rtol=0.06)
-
-
-def test_log_sum_exp_is_that_of_scipy():
-    values = np.random.default_rng(1).normal(0.0, 300.0, (4, 5, 6))
-    values[0, 1] = -np.inf
-    for axis in (0, 1, 2):
-        assert_allclose(log_sum_exp(values, axis), logsumexp(values, axis=axis), rtol=1e-13)

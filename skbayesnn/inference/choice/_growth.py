@@ -95,11 +95,6 @@ class Ladder(NamedTuple):
     deepest: int  # maximum number of hidden layers
     least_gain: float  # least difference that counts as an improvement, in units of the criterion
 
-    @property
-    def first(self):
-        """Hidden layer sizes that are always tried, in this order."""
-        return [(), *((width,) for width in self.widths), 2 * self.rivals[:1]]
-
 
 BY_EVIDENCE = Ladder(widths=(2, 4, 8, 16), rivals=(4,), deepest=2, least_gain=1.0)
 OF_MANY_ROWS = Ladder(widths=(4, 8, 16, 32), rivals=(16, 4, 8, 32), deepest=3, least_gain=0.01)
@@ -242,7 +237,8 @@ def grown(problem, seeds, workers=ALONE, held=None, seconds_after=lambda sizes, 
     works = []
     if workers.progress.listens:
         n_rounds = np.ceil(len(seeds) / min(effective_n_jobs(workers.n_jobs), len(seeds)))
-        first = [sizes for sizes in ladder.first if not sizes or allowed(sizes)]
+        first = [*((width,) for width in ladder.widths), 2 * ladder.rivals[:1]]
+        first = [(), *filter(allowed, first)]
         works = [n_rounds * seconds_of_start(*posed(sizes)) for sizes in first]
     with (
         workers.progress.before(later),

@@ -56,7 +56,10 @@ def with_correlations(posed, old):
             if found.precision is None or moved < SETTLED or (i and settings.deadline.passed):
                 break
             own = own_posterior(posterior, found)
-            covariance = _noise_covariance(own, found.theta, found.precision)
+            weight, parts = own.sample_weight, (own, found.theta, found.precision)
+            residuals, covariances = residuals_and_covariances(*parts)
+            total = (residuals.T * weight) @ residuals + np.tensordot(weight, covariances, 1)
+            covariance = 0.5 * (total + total.T) / own.n_rows
             before, correlation = correlation, correlation_of(covariance)
             moved = np.max(np.abs(correlation - before))
             own = replace(own, likelihood=replace(own.likelihood, correlation=correlation))
@@ -73,13 +76,6 @@ def _followed(posterior, minimum, settings, refine):
     if Method.choose(posterior, settings).early:
         return trained_further(posterior, minimum, settings)
     return polish(posterior, minimum.theta, minimum.hyper, settings, refine)
-
-
-def _noise_covariance(posterior, theta, precision):
-    residuals, covariances = residuals_and_covariances(posterior, theta, precision)
-    weight = posterior.sample_weight
-    total = (residuals.T * weight) @ residuals + np.tensordot(weight, covariances, 1)
-    return 0.5 * (total + total.T) / posterior.n_rows
 
 
 def _with_occam(posterior, minimum, settings):

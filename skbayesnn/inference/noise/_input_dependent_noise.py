@@ -212,11 +212,6 @@ class Pair(NamedTuple):
         """Method of the search for the means."""
         return Method.choose(*self.mean[:2])
 
-    @property
-    def out_of_time(self):
-        """True if the deadline of the fit has passed."""
-        return self.mean.settings.deadline.passed
-
     def round(self, advance):
         """Advance the noise network given the residuals, then the means given the noise."""
         (posterior, settings, found), noise = self.mean, self.noise
@@ -261,12 +256,13 @@ def in_turns(pair, advance, most, tol):
 
     Returns the pair, and the root mean square of the last change of log precisions.
     """
-    moved, weight = np.inf, pair.mean.posterior.sample_weight
+    moved, (posterior, settings, _) = np.inf, pair.mean
+    weight = posterior.sample_weight
     for _ in range(most):
         before, pair = pair.noise.outputs(), pair.round(advance)
         change = pair.noise.outputs() - before
         moved = np.sqrt(np.max(weight @ change**2) / weight.sum())
-        if moved < tol or pair.out_of_time:
+        if moved < tol or settings.deadline.passed:
             break
     return pair, moved
 
@@ -284,10 +280,11 @@ def settle(pair):
     """
     if pair.method.early:
         return pair.round(Side.completed).minimum
+    deadline = pair.mean.settings.deadline
     pair, method = train_with_noise(pair, SETTLED, 1.0).round(Side.completed), pair.method
     # where minima are found to r nats, n log precisions are known to (4 r / n)^(1/2)
     tol = max(POLISHED, 2.0 * np.sqrt(method.resolution / method.n_rows))
-    for refine, most in ((True, 0 if pair.out_of_time else REFINING_ROUNDS), (False, MOST_ROUNDS)):
+    for refine, most in ((True, 0 if deadline.passed else REFINING_ROUNDS), (False, MOST_ROUNDS)):
         finish = partial(polish, refine=refine)
         pair, moved = in_turns(pair, partial(Side.completed, finish=finish), most, tol)
     found = pair._replace(mean=pair.mean.integrated(), noise=pair.noise.integrated()).minimum
@@ -346,7 +343,7 @@ class InputDependentNoise(ConstantNoise):
         theta, hyper = stacked(starts)
         beta = settings.free.beta_prior.clip(np.exp(v[:, -network.n_outputs :]))
         hyper = Hyperparameters(np.hstack([hyper.alpha, alpha[:, :-1]]), beta)
-        return joint.merged(theta, v), hyper
+        return np.hstack([theta[:, : joint.n_mean], v[:, : joint.n_noise]]), hyper
 
     def joint(self, problem, posed, integrate_outputs):
         """Joint posterior of both networks, in non-centred coordinates."""

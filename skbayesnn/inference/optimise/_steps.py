@@ -112,11 +112,12 @@ class FixedPrecisions(NamedTuple):
 
     def begun(self, theta, hyper):
         """Begin a `Search` at given weights."""
-        return self._assessed(Search(self._point(theta, hyper)))
+        return self._assessed(Search(self.method.point(self.posterior, theta, hyper, self.exact)))
 
     def after(self, search, trial):
         """Expand ``M`` at the new weights, and assess convergence."""
-        point = self._point(trial.theta, search.point.hyper)
+        hyper = search.point.hyper
+        point = self.method.point(self.posterior, trial.theta, hyper, self.exact)
         search = self._assessed(search.accepted(trial, point))
         rounding = SLACK * abs(point.energy)
         # Gauss-Newton steps converge slowly where residuals are not small, Newton steps to rounding
@@ -128,9 +129,6 @@ class FixedPrecisions(NamedTuple):
     def stuck(self, search):
         """Handle a search without a downhill step: at a minimum to rounding, or at a saddle."""
         return search._replace(converged=search.converged and search.point.precision.definite)
-
-    def _point(self, theta, hyper):
-        return self.method.point(self.posterior, theta, hyper, self.exact)
 
     def _assessed(self, search):
         """Mark the search as done if the Newton decrement is small."""
@@ -159,7 +157,7 @@ def find_mode(posterior, method, theta, hyper, max_iter=200, tol=1e-12, confined
     ``tol`` bounds the Newton decrement (nats), and is at least `LOW` without exact Hessian. The
     last point has the exact Hessian where such matrices are formed.
     """
-    deadline = method.deadline.with_grace()
+    deadline = Deadline(method.deadline.at + method.deadline.grace)
     if method.early:
         return Search(method.point(posterior, theta, hyper), done=True, converged=True)
     if method.by_gradients:

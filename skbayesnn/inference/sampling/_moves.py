@@ -40,7 +40,8 @@ class Stepwise:
 def tested(energy, phase, position, log_volume, log_uniform):
     """Accept or reject proposed positions by Metropolis tests.
 
-    ``log_volume`` holds the log Jacobian determinants of the maps to the proposals.
+    ``log_volume`` holds the log Jacobian determinants of the maps to the proposals, or log ratios
+    of their densities that the energy leaves out.
     """
     with np.errstate(all="ignore"):
         value, gradient = energy(position)

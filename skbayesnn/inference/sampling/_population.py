@@ -146,6 +146,11 @@ class Particles(NamedTuple):
     # True if the first density was a narrow one at the precisions of a trained network
     near_trained: bool = False
 
+    @property
+    def last(self):
+        """Last positions of all chains."""
+        return self.position[:, -1]
+
     def thinned(self, size, rng):
         """Select positions ``(size, d + n_conditions)``, thinned along the chains if possible.
 

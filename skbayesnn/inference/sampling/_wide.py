@@ -12,10 +12,11 @@ from functools import cached_property
 
 import numpy as np
 
+from skbayesnn.inference.sampling._moves import tested
 from skbayesnn.inference.sampling._population import SPREAD, PathFromPrior, Tempered, annealed
 from skbayesnn.inference.task._progress import NEVER, OutOfTime
 from skbayesnn.posterior import JointPosterior, LogUniform
-from skbayesnn.samplers import Phase, Schedule, Stage
+from skbayesnn.samplers import Schedule, Stage
 
 SCHEDULE = Schedule(n_moves=4, n_steps=4, n_last_moves=8, n_last_steps=6)
 
@@ -156,12 +157,8 @@ def rotated(energy, phase, rngs):
     angle = 0.5 * np.pi * 10.0 ** (-2.0 * rng.random((len(v), 1)))  # log-uniform over two decades
     other = np.cos(angle) * v + np.sin(angle) * rng.standard_normal(v.shape)
     position = np.concatenate([phase.position[:, :n_free], other], axis=1)
-    with np.errstate(all="ignore"):
-        value, gradient = energy(position)
     prior = 0.5 * np.sum(other**2 - v**2, axis=1)
-    accepted = np.log(rng.random(len(v))) < phase.value - value + prior
-    moved = Phase(position, phase.momentum, value, gradient)
-    return phase.replaced(accepted, moved.select(accepted))
+    return tested(energy, phase, position, prior, np.log(rng.random(len(v))))
 
 
 def sample_wide(joint, rng, deadline=NEVER):

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skbayesnn.inference.task._progress import NEVER, Deadline
+from skbayesnn.inference.task._progress import Deadline
 from skbayesnn.network import Network, outputs
 from skbayesnn.posterior import (
     Gaussian,
@@ -189,10 +189,6 @@ class Posed(NamedTuple):
         """Hidden layers of the network."""
         return self.posterior.network.hidden_layer_sizes
 
-    def without_deadline(self):
-        """Copy without a deadline, for comparing fits irrespective of their time limits."""
-        return self._replace(settings=self.settings._replace(deadline=NEVER))
-
 
 def all_free(names):
     """Mask and values of precisions that are all free, one for every name."""
@@ -274,13 +270,8 @@ class Problem:
     def noise_is_given(self):
         """True if a noise level is fixed or has a Gamma prior, or measurement errors are known."""
         fixed = self.noise_precision is not None and not np.all(self.noise_precision[0])
-        informed = any(prior.shape > 0 for prior in self.noise_priors)
+        informed = any(prior.shape > 0 for prior in self.noise_hyperprior or ())
         return fixed or informed or self.known is not None
-
-    @property
-    def noise_priors(self):
-        """`Hyperprior` of every noise level."""
-        return self.noise_hyperprior or (LogUniform(),) * self.likelihood.n_levels
 
     def suits(self, hidden_layer_sizes):
         """Return True if a prior given by names or labels of groups has those of a network."""
@@ -301,7 +292,8 @@ class Problem:
         free_alpha, alpha = self.weight_precision(groups.names)
         free_beta, beta = self.noise_precision or all_free(range(self.likelihood.n_levels))
         weights = self.hyperprior(groups.names, free_alpha)
-        prior = Hyperpriors.of([*weights, *self.noise_priors])
+        levels = self.noise_hyperprior or [LogUniform()] * self.likelihood.n_levels
+        prior = Hyperpriors.of([*weights, *levels])
         free = FreeHyperparameters(free_alpha, free_beta, prior)
         settings = Settings(
             free,

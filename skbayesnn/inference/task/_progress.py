@@ -49,10 +49,6 @@ class Deadline(NamedTuple):
         """Seconds until the deadline, not below zero; infinite if there is none."""
         return max(self.at - time(), 0.0)
 
-    def with_grace(self):
-        """Deadline at the end of the grace period."""
-        return type(self)(self.at + self.grace)
-
     def part(self, share):
         """Deadline at which a share of the remaining time has passed."""
         return self if np.isinf(self.at) else self._replace(at=time() + share * self.left)

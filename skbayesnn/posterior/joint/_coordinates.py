@@ -217,10 +217,6 @@ class Coordinates:
         free = np.concatenate([alpha[..., self.free.alpha], beta[..., self.free.beta]], axis=-1)
         return np.clip(self.precision_map.eta(np.log(free)), -EDGE, EDGE)
 
-    def merged(self, theta, noise):
-        """Merge all weights of the means and weights of the noise into those of a position."""
-        return np.concatenate([theta[..., : self.n_mean], noise[..., : self.n_noise]], axis=-1)
-
     def drawn_coordinates(self, draws):
         """Coordinates ``eta`` of draws with fields ``alpha`` and ``beta``, ``(..., n_free)``."""
         return self.coordinates(draws.alpha, draws.beta)

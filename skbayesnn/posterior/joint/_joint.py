@@ -1,6 +1,6 @@
 """Joint posterior energy of weights and hyperparameters, for samplers."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -10,9 +10,9 @@ from scipy.special import expit
 from skbayesnn.network import forward, hidden_gradient, row_blocks
 from skbayesnn.posterior.joint._coordinates import Coordinates
 from skbayesnn.posterior.kernels._compiled import compiled_joint
+from skbayesnn.posterior.likelihoods._likelihoods import Gaussian
 from skbayesnn.posterior.likelihoods._output_layer import (
     OutputLayer,
-    Rows,
     complete,
     integrated,
     left_out_outputs,
@@ -58,7 +58,11 @@ class JointPosterior(Coordinates):
     @cached_property
     def compiled(self):
         """Compiled twin of energy and transitions; ``None`` if the core lacks the likelihood."""
-        return compiled_joint(self, self.posterior, self.noise_network)
+        posterior, law = self.posterior, self.posterior.likelihood
+        # given factors of the rows the noise is Gaussian
+        if law.n_levels and law.conjugate and type(law) is not Gaussian:
+            posterior = replace(posterior, likelihood=Gaussian(law.levels, law.relative))
+        return compiled_joint(self, posterior, self.noise_network)
 
     def __getstate__(self):
         """State without derived arrays."""
@@ -129,8 +133,10 @@ class JointPosterior(Coordinates):
         member = groups.membership[:, self.free.alpha]
         pull = -0.5 * (rho * white)[..., None] * stretch[..., None, :n_alpha]
         to_weights[..., k:] = member * pull
-        matrix = self._white_hessian(theta, place) @ to_weights
-        matrix = np.swapaxes(to_weights, -1, -2) @ matrix
+        matrix, prior = self._data_hessian(theta, place), self.posterior.groups
+        for _ in range(0 if prior.centred else 2):  # in white weights: rows, then columns
+            matrix = self._of_means_alone(np.swapaxes(matrix, -1, -2), prior.white_gradient)
+        matrix = np.swapaxes(to_weights, -1, -2) @ (matrix @ to_weights)
         matrix[..., weights, weights] += rho
         # expected second derivatives of minus the log prior of v by ln alpha
         by_alpha = (0.5 * self.sizes * (1.0 - share) ** 2)[..., self.free.alpha]
@@ -166,7 +172,7 @@ class JointPosterior(Coordinates):
 
         ``None`` unless the output layer is integrated out.
         """
-        return self._output_layer(self.place(q)) if self.integrated else None
+        return OutputLayer.of(*self._regression(self.place(q))) if self.integrated else None
 
     def left_out_outputs(self, q):
         """Mean and variance of the output of every row given the targets of the other rows.
@@ -179,8 +185,7 @@ class JointPosterior(Coordinates):
         width, found = self._output_labels.size, []
         for positions in row_blocks(len(q), 4 * len(self.posterior.X) * width):
             place = self.place(q[positions])
-            z, sd = self._features(place.theta).inputs[-1], self._output_sd(place.hyper)
-            found.append(left_out_outputs(self._rows(place), z, sd))
+            found.append(left_out_outputs(*self._regression(place)))
         return tuple(map(np.concatenate, zip(*found, strict=True)))
 
     def typical_hyper(self, q):
@@ -226,13 +231,13 @@ class JointPosterior(Coordinates):
             return place.theta
         if normal is None:
             normal = np.zeros(self._output_labels.shape)
-        layer = np.swapaxes(self._output_layer(place).weights(normal), -1, -2)
+        layer = OutputLayer.of(*self._regression(place)).weights(normal).swapaxes(-1, -2)
         return np.concatenate([place.theta, layer.reshape(*layer.shape[:-2], -1)], axis=-1)
 
-    def _output_layer(self, place):
-        """Posterior of an output layer that is integrated out, given all else."""
-        z, sd = self._features(place.theta).inputs[-1], self._output_sd(place.hyper)
-        return OutputLayer.of(self._rows(place), z, sd)
+    def _regression(self, place):
+        """Arguments of `OutputLayer.of` for an output layer that is integrated out."""
+        sd = self._output_sd(place.hyper)
+        return self._rows(place), self._features(place.theta).inputs[-1], sd
 
     # --- natural coordinates ---------------------------------------------------------------------
 
@@ -247,10 +252,10 @@ class JointPosterior(Coordinates):
         return Derivatives(value, gradient, np.zeros_like(hyper.alpha), by_beta)
 
     def _rows(self, place):
-        """Targets with their noise, as `Rows`."""
+        """Targets with the precisions of their noise."""
         posterior = self.posterior
         precision = posterior.likelihood.precisions(place.hyper.beta)
-        return Rows(posterior.y, posterior.sample_weight, precision)
+        return posterior.targets()._replace(precision=precision)
 
     def _level_information(self, place):
         """Expected second derivatives in ``ln beta``, ``(..., n_levels)``."""
@@ -258,29 +263,7 @@ class JointPosterior(Coordinates):
 
     def _data_hessian(self, theta, place):
         """Gauss-Newton Hessian of the misfit in the weights of all groups."""
-        means = self._hessian_of_means(self._of_means(theta), place)
-        if not self.n_noise:
-            return means
-        m, n, k = self.n_mean, self.n_sampled, theta.shape[-1]
-        matrix, index = np.zeros((*theta.shape, k)), np.r_[:m, n:k]
-        matrix[..., index[:, None], index] = means
-        matrix[..., m:n, m:n] = self._hessian_of_noise(place)
-        return matrix
-
-    def _hessian_of_means(self, theta, place):
-        """Part of `_data_hessian` for the network of the means."""
         return self.posterior.data_expansion(theta, place.hyper.beta, exact=False)[2]
-
-    def _hessian_of_noise(self, place):
-        """Part of `_data_hessian` for the `further_weights`."""
-        raise NotImplementedError
-
-    def _white_hessian(self, theta, place):
-        """Gauss-Newton Hessian of the misfit in white weights."""
-        matrix, groups = self._data_hessian(theta, place), self.posterior.groups
-        for _ in range(0 if groups.centred else 2):  # rows, then columns
-            matrix = self._of_means_alone(np.swapaxes(matrix, -1, -2), groups.white_gradient)
-        return matrix
 
     def _features(self, theta):
         """Trace of the hidden layers over all rows, output weights set to zero."""

@@ -13,32 +13,18 @@ import numpy as np
 from skbayesnn.network import Network, forward, hessian, outputs, vector_jacobian
 from skbayesnn.posterior.joint._coordinates import Coordinates
 from skbayesnn.posterior.joint._joint import Derivatives, JointPosterior
-from skbayesnn.posterior.kernels._compiled import compiled_joint
-from skbayesnn.posterior.likelihoods._likelihoods import Gaussian
-from skbayesnn.posterior.likelihoods._output_layer import Rows
 from skbayesnn.posterior.priors._weight_groups import WeightGroups, sums_by
 
 
-def _with_gaussian_noise(posterior):
-    """Posterior given the factors of the rows."""
-    likelihood = posterior.likelihood
-    return replace(posterior, likelihood=Gaussian(likelihood.levels, likelihood.relative))
-
-
 def _rows_of(posterior, precision):
-    """Targets with individual precisions ``(..., n, n_outputs)``, as `Rows`."""
+    """Targets with individual precisions ``(..., n, n_outputs)`` as factors."""
     ones = np.ones(posterior.network.n_outputs)
-    return Rows(posterior.y, posterior.sample_weight, ones, precision)
+    return posterior.targets()._replace(precision=ones, factors=precision)
 
 
 @dataclass(frozen=True)
 class MeasuredJoint(JointPosterior):
     """Joint posterior with `MeasuredGaussian` noise: known errors on top of a noise level."""
-
-    @cached_property
-    def compiled(self):
-        """Compiled twin of the energy, or ``None``."""
-        return compiled_joint(self, _with_gaussian_noise(self.posterior))
 
     def _likelihood(self, place):
         rows, share = self._rows(place), self._shares(place)
@@ -145,19 +131,21 @@ class InputDependentJoint(JointPosterior):
         by_beta = sums_by(self.posterior.likelihood.membership, by_noise[..., self.n_noise :])
         return Derivatives(value, by_theta, means.log_alpha, by_beta)
 
-    def _hessian_of_noise(self, place):
-        posterior = self.posterior
+    def _data_hessian(self, theta, place):
+        """Blocks of the network of the means and of the noise network."""
+        posterior, m, n, k = self.posterior, self.n_mean, self.n_sampled, theta.shape[-1]
+        trace = forward(posterior.network, self._of_means(theta), posterior.X, 1)
+        curvature = self._rows(place).counts
+        matrix, index = np.zeros((*theta.shape, k)), np.r_[:m, n:k]
+        of_means = hessian([(trace, curvature, curvature)], exact=False)
+        matrix[..., index[:, None], index] = of_means
         trace = forward(self.noise_network, self._noise_weights(place), posterior.X, 1)
         low, high = self.free.beta_prior.log_range
         inside = (low < trace.outputs) & (trace.outputs < high)
         curvature = 0.5 * posterior.sample_weight[:, None] * inside
-        matrix = hessian([(trace, np.zeros_like(curvature), curvature)], exact=False)
-        return matrix[..., : self.n_noise, : self.n_noise]
-
-    def _hessian_of_means(self, theta, place):
-        trace = forward(self.posterior.network, theta, self.posterior.X, 1)
-        curvature = self._rows(place).weights
-        return hessian([(trace, np.zeros_like(curvature), curvature)], exact=False)
+        of_noise = hessian([(trace, curvature, curvature)], exact=False)
+        matrix[..., m:n, m:n] = of_noise[..., : self.n_noise, : self.n_noise]
+        return matrix
 
 
 @dataclass(frozen=True)
@@ -198,9 +186,7 @@ class StudentTJoint(JointPosterior):
     @cached_property
     def compiled(self):
         """Compiled twin of the energy; ``None`` for limits and fixed levels."""
-        if not (self.n_factors and np.all(self.free.beta)):
-            return None
-        return compiled_joint(self, _with_gaussian_noise(self.posterior))
+        return super().compiled if np.all(self.free.beta) else None
 
     # --- positions -------------------------------------------------------------------------------
 

@@ -53,31 +53,27 @@ def rows_of(array, shape, long width):
     return np.ascontiguousarray(array).reshape(math.prod(shape[:-1]), width)
 
 
-cdef inline const double *row(const double[:, ::1] array, long i) noexcept nogil:
-    return NULL if array.shape[1] == 0 else &array[i, 0]
+cdef inline double *row(const double[:, ::1] array, long i) noexcept nogil:
+    return NULL if array.shape[1] == 0 else <double *>&array[i, 0]
 
 
-cdef inline double *out(double[:, ::1] array, long i) noexcept nogil:
-    return NULL if array.shape[1] == 0 else &array[i, 0]
+cdef void *copied(list kept, values, kind) except NULL:
+    """Copy values to an array that is kept; it has one more entry, as none may be empty."""
+    cdef char[::1] array = np.append(values, 1).astype(kind).view(np.int8)
+    kept.append(array)
+    return &array[0]
 
 
 cdef double *doubles(list kept, values) except NULL:
-    """Copy values to an array that is kept; it has one more entry, as none may be empty."""
-    cdef double[::1] array = np.append(values, 1.0).astype(float)
-    kept.append(array)
-    return &array[0]
+    return <double *>copied(kept, values, float)
 
 
 cdef float *floats(list kept, values) except NULL:
-    cdef float[::1] array = np.append(values, 1.0).astype(np.float32)
-    kept.append(array)
-    return &array[0]
+    return <float *>copied(kept, values, np.float32)
 
 
 cdef int *integers(list kept, values) except NULL:
-    cdef int[::1] array = np.append(values, 0).astype(np.intc)
-    kept.append(array)
-    return &array[0]
+    return <int *>copied(kept, values, np.intc)
 
 
 def _rows_last(array, n):
@@ -165,8 +161,8 @@ cdef class Model:
         cdef double[:, ::1] e = errors, g = gradient, h = hessian
         with nogil:
             for i in range(w.shape[0]):
-                v[i] = kernels.evaluate(&self.c, &w[i, 0], row(b, i), exact, out(e, i), out(g, i),
-                                        out(h, i), &work[0])
+                v[i] = kernels.evaluate(&self.c, &w[i, 0], row(b, i), exact, row(e, i), row(g, i),
+                                        row(h, i), &work[0])
         return (
             value.reshape(lead),
             errors.reshape(*lead, n_levels),

@@ -35,7 +35,9 @@ class CorrelatedGaussian(Gaussian):
 
     def misfit(self, outputs, targets, beta):
         """Misfit ``1/2 sum_n s_n u_n^T R^-1 u_n``, and ``E_l`` of every level."""
-        parts = np.sum(self._products(outputs, targets, beta), axis=-1)
+        residual = outputs - targets.y
+        moments = np.swapaxes(residual, -1, -2) @ (targets.weight[:, None] * residual)
+        parts = np.sum(0.5 * self._precision(beta) * moments, axis=-1)
         return Misfit(np.sum(parts, axis=-1), sums_by(self.membership, parts) / beta)
 
     def derivatives(self, outputs, targets, beta, exact=True):
@@ -55,12 +57,6 @@ class CorrelatedGaussian(Gaussian):
     def _precision(self, beta):
         """Precision matrix ``Sigma^-1 = T^(1/2) R^-1 T^(1/2)`` of the noise."""
         return np.linalg.inv(self.covariance(beta))
-
-    def _products(self, outputs, targets, beta):
-        """Terms of the misfit by pairs of outputs, ``(..., n_outputs, n_outputs)``."""
-        residual = outputs - targets.y
-        moments = np.swapaxes(residual, -1, -2) @ (targets.weight[:, None] * residual)
-        return 0.5 * self._precision(beta) * moments
 
 
 def log_prior_of_correlations(n_outputs):

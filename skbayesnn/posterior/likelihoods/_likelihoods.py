@@ -15,29 +15,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit, logsumexp
 
-from skbayesnn.posterior.likelihoods._output_layer import Rows
 from skbayesnn.posterior.priors._weight_groups import sums_by
 
 HIGHEST = 300.0  # log precision or rate beyond which exponentials would overflow
-
-
-class Targets(NamedTuple):
-    """Targets of some rows, with their weights and noise factors."""
-
-    y: np.ndarray  # (n, n_outputs)
-    weight: np.ndarray  # (n,), how often every row counts
-    # (n, n_outputs), factors of the misfit of every target: precisions given per row, relative to
-    # those of the noise levels; ``None``: all 1
-    factors: np.ndarray | None = None
-    # (n, n_outputs), further number that belongs to every target, by the likelihood: the variance
-    # of its measurement error, the exposure of a count, or on which side of a limit the value lies
-    known: np.ndarray | None = None
-
-    @property
-    def counts(self):
-        """Effective counts ``s_n F_no``, of shape (n, 1) or (n, n_outputs)."""
-        weight = self.weight[:, None]
-        return weight if self.factors is None else weight * self.factors
 
 
 class Misfit(NamedTuple):
@@ -101,7 +81,7 @@ class Likelihood:
         return 1.0
 
     def output_rows(self, outputs, targets, beta):
-        """`Rows` of the ridge regression of the linear output layer given the hidden units.
+        """`Targets` of the ridge regression of the linear output layer given the hidden units.
 
         If the noise weights rows by their residuals, the regression is one step of expectation
         maximisation. Only likelihoods with noise levels have one; ``None`` if outputs are coupled.
@@ -179,8 +159,8 @@ class Gaussian(Likelihood):
         return 0.5 * n_rows * np.sum(np.log(precisions / (2.0 * np.pi)), axis=-1)
 
     def output_rows(self, outputs, targets, beta):
-        """`Rows` of the exact ridge regression, as the noise is Gaussian."""
-        return Rows(targets.y, targets.weight, self.precisions(beta), targets.factors)
+        """`Targets` of the exact ridge regression, as the noise is Gaussian."""
+        return targets._replace(precision=self.precisions(beta))
 
 
 @dataclass(frozen=True)

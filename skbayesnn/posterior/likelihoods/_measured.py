@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from skbayesnn.posterior.likelihoods._likelihoods import Gaussian, Misfit
-from skbayesnn.posterior.likelihoods._output_layer import Rows
 from skbayesnn.posterior.priors._weight_groups import sums_by
 
 
@@ -57,9 +56,9 @@ class MeasuredGaussian(Gaussian):
         return (targets.weight @ self.shares(targets, beta)[1]) @ self.membership
 
     def output_rows(self, outputs, targets, beta):
-        """`Rows` of the exact ridge regression, as the noise is Gaussian."""
+        """`Targets` of the exact ridge regression, as the noise is Gaussian."""
         tau, F = self.shares(targets, beta)
-        return Rows(targets.y, targets.weight, tau[..., 0, :], F)
+        return targets._replace(precision=tau[..., 0, :], factors=F)
 
     def shares(self, targets, beta):
         """Noise precisions ``(..., 1, n_outputs)`` and shares ``F`` ``(..., n, n_outputs)``."""

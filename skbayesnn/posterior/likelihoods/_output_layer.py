@@ -22,7 +22,7 @@ class Regression(NamedTuple):
     The value is the energy ``1/2 sum_no s_n F_no tau_o e_no^2``, or, if the output layer is
     integrated out, minus the log of the integral of its negative exponential under the prior. The
     gradient is then that in the hidden units, ``(..., n, width)``, otherwise that in all weights,
-    ``(..., k)``. Residuals are outputs less targets, at mean output weights if integrated out.
+    ``(..., k)``.
     """
 
     value: np.ndarray  # (...)
@@ -30,20 +30,24 @@ class Regression(NamedTuple):
     log_alpha: np.ndarray  # by those of integrated output weights, (..., width, n_outputs)
     log_precision: np.ndarray  # by ln tau_o, (..., n_outputs)
     log_factors: np.ndarray  # by ln F_no, (..., n, n_outputs)
-    residual: np.ndarray  # (..., n, n_outputs)
 
 
-class Rows(NamedTuple):
-    """Targets with their weights and noise precisions; no factors stand for ones."""
+class Targets(NamedTuple):
+    """Targets of some rows, with their weights and noise factors."""
 
     y: np.ndarray  # (..., n, n_outputs)
-    weight: np.ndarray  # of the rows, (n,)
-    precision: np.ndarray  # tau_o, (..., n_outputs)
-    factors: np.ndarray | None = None  # F, (..., n, n_outputs) or (..., n, 1)
+    weight: np.ndarray  # (n,), how often every row counts
+    # (..., n, n_outputs) or (..., n, 1), factors ``F`` of the misfit of every target: precisions
+    # relative to those of the noise levels; ``None``: all 1
+    factors: np.ndarray | None = None
+    # (n, n_outputs), further number that belongs to every target, by the likelihood: the variance
+    # of its measurement error, the exposure of a count, or on which side of a limit the value lies
+    known: np.ndarray | None = None
+    precision: np.ndarray | None = None  # of Gaussian noise, tau_o, (..., n_outputs)
 
     @property
-    def weights(self):
-        """Weights ``s_n F_no`` of the targets, ``(..., n, n_outputs)`` or ``(..., n, 1)``."""
+    def counts(self):
+        """Effective counts ``s_n F_no``, ``(..., n, n_outputs)`` or ``(..., n, 1)``."""
         weight = self.weight[:, None]
         return weight if self.factors is None else weight * self.factors
 
@@ -55,7 +59,7 @@ def regression_system(rows, z, sd):
     deviations ``A^(-1/2)`` of the output layer's weights. With ``W`` weighing the rows, returned
     are ``A^(-1/2) tau Z^T W Z A^(-1/2)`` and ``A^(-1/2) tau Z^T W y``.
     """
-    weights, transposed = rows.weights, np.swapaxes(z, -1, -2)
+    weights, transposed = rows.counts, np.swapaxes(z, -1, -2)
     columns = np.swapaxes(weights, -1, -2)[..., None, :]  # (..., o or 1, 1, n)
     gram = (transposed[..., None, :, :] * columns) @ z[..., None, :, :]
     moment = np.swapaxes(transposed @ (weights * rows.y), -1, -2)
@@ -70,7 +74,7 @@ def integrated(rows, z, sd):
         return _integrated_in_rows(rows, z, sd)
     gram, moment = regression_system(rows, z, sd)
     scaled, inverse, log_det = ridge(gram, moment, z.shape[-2])  # scaled: mean weights
-    precision, weights = rows.precision, rows.weights
+    precision, weights = rows.precision, rows.counts
     mean = (scaled * sd).swapaxes(-1, -2)
     residual = z @ mean - rows.y
     squares = precision * (weights * residual**2).sum(axis=-2)
@@ -90,7 +94,7 @@ def integrated(rows, z, sd):
     by_precision = 0.5 * (squares + variances.shape[-1] - variances.sum(axis=-1))
     variance = np.einsum("...onw,...nw->...no", projected, z)
     by_factors = 0.5 * weights * (precision[..., None, :] * residual**2 + variance)
-    return Regression(value, pull, determined.swapaxes(-1, -2), by_precision, by_factors, residual)
+    return Regression(value, pull, determined.swapaxes(-1, -2), by_precision, by_factors)
 
 
 def row_system(rows, z, sd):
@@ -99,7 +103,7 @@ def row_system(rows, z, sd):
     Returned are the design ``(W tau)^(1/2) Z A^(-1/2)``, ``(..., n_outputs, n, width)``, the
     targets ``(W tau)^(1/2) y``, ``(..., n_outputs, n)``, and the square roots ``(W tau)^(1/2)``.
     """
-    roots = np.sqrt(rows.precision[..., None] * np.swapaxes(rows.weights, -1, -2))
+    roots = np.sqrt(rows.precision[..., None] * np.swapaxes(rows.counts, -1, -2))
     design = z[..., None, :, :] * roots[..., None]
     design *= sd[..., None, :]
     return design, roots * np.swapaxes(rows.y, -1, -2), roots
@@ -113,11 +117,10 @@ def _integrated_in_rows(rows, z, sd):
     accurate where the Gram matrix of the units is singular.
     """
     design, y, roots = row_system(rows, z, sd)
-    across = np.swapaxes(design, -1, -2)
-    c, inverse, log_det = ridge(design @ across, y, z.shape[-2])  # c: minus the residuals
+    gram = design @ np.swapaxes(design, -1, -2)
+    c, inverse, log_det = ridge(gram, y, z.shape[-2])  # c: minus the residuals
     value = 0.5 * (np.sum(c * y, axis=-1) + log_det).sum(axis=-1)
 
-    mean = (across @ c[..., None])[..., 0]  # of output weights, in units of the prior
     pull = (inverse - c[..., :, None] * c[..., None, :]) @ design
     determined = -0.5 * np.einsum("...nk,...nk->...k", design, pull)
     pull *= roots[..., None]
@@ -126,9 +129,7 @@ def _integrated_in_rows(rows, z, sd):
     fitted = 1.0 - inverse.diagonal(axis1=-2, axis2=-1)  # variance of the function
     by_factors = 0.5 * np.swapaxes(c**2 + fitted, -1, -2)
     by_precision = 0.5 * np.sum(c**2 + fitted, axis=-1)
-    residual = z @ np.swapaxes(mean * sd, -1, -2) - rows.y
-    by_alpha = np.swapaxes(determined, -1, -2)
-    return Regression(value, pull, by_alpha, by_precision, by_factors, residual)
+    return Regression(value, pull, determined.swapaxes(-1, -2), by_precision, by_factors)
 
 
 class OutputLayer(NamedTuple):
@@ -213,12 +214,12 @@ def left_out_outputs(rows, z, sd):
 def complete(rows, trace):
     """Evaluate the energy with all weights given."""
     residual = trace.outputs - rows.y
-    weighted = rows.precision[..., None, :] * residual * rows.weights
+    weighted = rows.precision[..., None, :] * residual * rows.counts
     by_factors = 0.5 * weighted * residual
     by_precision = np.sum(by_factors, axis=-2)
     value = np.sum(by_precision, axis=-1)
     gradient = vector_jacobian(trace, weighted)
-    return Regression(value, gradient, np.zeros(0), by_precision, by_factors, residual)
+    return Regression(value, gradient, np.zeros(0), by_precision, by_factors)
 
 
 def ridge(gram, moment, rank):

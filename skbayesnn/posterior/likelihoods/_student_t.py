@@ -9,7 +9,6 @@ from scipy.special import gammaln
 from scipy.stats import t
 
 from skbayesnn.posterior.likelihoods._likelihoods import Gaussian, Misfit
-from skbayesnn.posterior.likelihoods._output_layer import Rows
 from skbayesnn.posterior.priors._weight_groups import sums_by
 
 FARTHEST = 1e3  # residual, in scales of the noise, up to which its law is followed
@@ -64,15 +63,10 @@ class StudentT(Gaussian):
         """True if the misfit is nearly flat at gross outliers."""
         return self.degrees_of_freedom <= 2.0
 
-    @property
-    def _nu(self):
-        """Degrees of freedom with an axis for the rows."""
-        return np.asarray(self.degrees_of_freedom)[..., None]
-
     def misfit(self, outputs, targets, beta):
         """Misfit ``sum_n s_n (nu + p)/2 log(1 + delta_n/nu)``, and ``E_l`` of every level."""
-        residual, tau, u = self._parts(outputs, targets.y, beta)
-        nu, p, s = self._nu, len(self.levels), targets.weight
+        residual, tau, u, nu = self._parts(outputs, targets.y, beta)
+        p, s = len(self.levels), targets.weight
         squares = residual**2
         rows = 0.5 * (nu + p) * np.log1p(np.sum(tau * squares, axis=-1) / nu)
         value = (rows[..., None, :] @ s)[..., 0]
@@ -85,7 +79,7 @@ class StudentT(Gaussian):
         The exact curvature is negative for outliers; it is ``(..., n, n_outputs, n_outputs)`` if
         there are several outputs. Otherwise it is ``s u tau``, that of expectation maximisation.
         """
-        residual, tau, u = self._parts(outputs, targets.y, beta)
+        residual, tau, u, _ = self._parts(outputs, targets.y, beta)
         s = targets.weight
         weighted = s[:, None] * u[..., None] * tau
         curvature = weighted
@@ -107,12 +101,12 @@ class StudentT(Gaussian):
         return super().log_normaliser(beta, n_rows) + n_rows * constant
 
     def output_rows(self, outputs, targets, beta):
-        """`Rows` of weight ``u_n``, for one step of expectation maximisation."""
+        """`Targets` of factors ``u_n``, for one step of expectation maximisation."""
         u = self._parts(outputs, targets.y, beta)[2]
-        return Rows(targets.y, targets.weight, self.precisions(beta), u[..., None])
+        return targets._replace(precision=self.precisions(beta), factors=u[..., None])
 
     def _parts(self, outputs, y, beta):
-        """Residuals, precisions ``(..., 1, n_outputs)`` and row weights ``u`` ``(..., n)``."""
+        """Residuals, precisions ``(..., 1, n_outputs)``, row weights ``(..., n)``, and ``nu``."""
         residual, tau = outputs - y, self.precisions(beta)[..., None, :]
-        nu, p = self._nu, len(self.levels)
-        return residual, tau, (nu + p) / (nu + np.sum(tau * residual**2, axis=-1))
+        nu, p = np.asarray(self.degrees_of_freedom)[..., None], len(self.levels)
+        return residual, tau, (nu + p) / (nu + np.sum(tau * residual**2, axis=-1)), nu
