@@ -8,12 +8,8 @@ import numpy as np
 from numpy.ma import MaskedArray
 from sklearn.exceptions import FitFailedWarning
 
-from skbayesnn.estimators._evidence import EvidenceMLP
 from skbayesnn.estimators._pipeline import final_step
 from skbayesnn.model_selection._comparison import describe, posterior_probabilities
-
-FIRST_NOISE = "constant"  # in place of "auto"
-REFIT_WITHIN = 10.0  # nats below the best under constant noise, with which others are refitted
 
 
 class Fit(NamedTuple):
@@ -32,31 +28,13 @@ class Fit(NamedTuple):
         return f"{outcome} ({self.seconds:.1f} s)"
 
 
-def has_automatic_noise(model):
-    """Return True for an evidence estimator with ``noise="auto"``."""
-    given = getattr(final_step(model), "noise", None)
-    return isinstance(final_step(model), EvidenceMLP) and isinstance(given, str) and given == "auto"
-
-
-def indices_to_refit(fits):
-    """Select candidates that could win after their first fit, the best one first."""
-    models = [None if fit.model is None else final_step(fit.model) for fit in fits]
-    log_evidences = [m.log_evidence_ if isinstance(m, EvidenceMLP) else np.nan for m in models]
-    near = np.flatnonzero(log_evidences >= np.fmax.reduce(log_evidences) - REFIT_WITHIN)
-    return sorted(map(int, near), key=lambda i: -log_evidences[i])
-
-
-def fit_candidate(model, X, y, fit_params, noise):
-    """Fit one candidate; during the fit a given ``noise`` replaces ``"auto"``."""
-    start, error, last = time.perf_counter(), None, final_step(model)
-    values = {"noise": noise} if noise is not None and has_automatic_noise(model) else {}
-    own = {name: getattr(last, name) for name in values}
-    vars(last).update(values)
+def fit_candidate(model, X, y, fit_params):
+    """Fit one candidate."""
+    start, error = time.perf_counter(), None
     try:
         model.fit(X, y, **fit_params)
     except Exception as failure:
         model, error = None, failure
-    vars(last).update(own)
     return Fit(model, time.perf_counter() - start, error)
 
 

@@ -33,11 +33,7 @@ from skbayesnn.estimators._pipeline import final_step
 from skbayesnn.estimators.inputs._parameters import check
 from skbayesnn.inference import Progress, in_order
 from skbayesnn.model_selection._candidates import (
-    FIRST_NOISE,
-    Fit,
     fit_candidate,
-    has_automatic_noise,
-    indices_to_refit,
     report_failures,
     results_table,
 )
@@ -55,10 +51,6 @@ class EvidenceSearch(LinkToSite, Delegating, MetaEstimatorMixin, BaseEstimator):
     The evidence of a model is the probability of the training targets under it (MacKay 1992,
     section 2.2). The search therefore holds out no rows.
 
-    If ``noise="auto"``, the search first fits every candidate with constant noise. It then fits the
-    best candidate with its own parameters, and refits the other candidates within 10 nats of it
-    with the noise model that was chosen for the best.
-
     Parameters
     ----------
     estimator : estimator or Pipeline
@@ -71,14 +63,9 @@ class EvidenceSearch(LinkToSite, Delegating, MetaEstimatorMixin, BaseEstimator):
         ``best_estimator_``.
 
         * ``"best"``: the candidate of highest evidence.
-        * ``"evidence"``: all candidates that have an evidence, weighted by their posterior
-          probabilities.
-        * ``"equal"``: these candidates with equal weights.
-        * ``"stacking"``: these candidates with the weights that maximise the leave-one-out
-          predictive density (Yao et al. 2018); for evidence estimators.
-        * ``"tempered"``: these candidates with weights that fall slowly with the evidence per
-          row, and for regressors with the leave-one-out density, like ``combine="tempered"`` of
-          the estimators.
+        * ``"evidence"``, ``"equal"``, ``"stacking"`` and ``"tempered"``: all candidates that have
+          an evidence, weighted as minima are by ``combine`` of `EvidenceMLPRegressor`. The last two
+          are for evidence estimators.
     n_jobs : int, optional
         Number of candidates that are fitted in parallel (joblib).
     verbose : int, default=0
@@ -92,7 +79,7 @@ class EvidenceSearch(LinkToSite, Delegating, MetaEstimatorMixin, BaseEstimator):
         ``params`` and ``param_...`` for every parameter; ``log_evidence`` (nats, ``y`` in its own
         units), ``log_evidence_std`` (standard error; ``nan`` where it was not measured),
         ``posterior_probability`` (if all candidates were equally probable before the data),
-        ``rank_log_evidence``, ``weight`` (share in the predictions), ``fit_time`` (s, all fits),
+        ``rank_log_evidence``, ``weight`` (share in the predictions), ``fit_time`` (s),
         ``n_weights``, ``n_effective_weights``, ``effective_fraction``, ``bic``, ``gpe`` and
         ``leave_one_out`` as in `compare`, ``verdict``, and ``term_...`` for every term of the
         evidence of the best minimum. Failed candidates have ``nan`` and the error as verdict.
@@ -121,13 +108,11 @@ class EvidenceSearch(LinkToSite, Delegating, MetaEstimatorMixin, BaseEstimator):
     See Also
     --------
     sklearn.model_selection.GridSearchCV : With ``scoring=evidence_score, cv=AllData()`` it chooses
-        by evidence, too, and fits every candidate as asked.
+        by evidence, too.
 
     References
     ----------
     D. J. C. MacKay (1992), "Bayesian interpolation", Neural Computation 4.
-    Y. Yao, A. Vehtari, D. Simpson, A. Gelman (2018), "Using stacking to average Bayesian predictive
-    distributions", Bayesian Analysis 13.
 
     Examples
     --------
@@ -182,38 +167,14 @@ class EvidenceSearch(LinkToSite, Delegating, MetaEstimatorMixin, BaseEstimator):
         return self
 
     def _fitted(self, candidates, labels, X, y, fit_params):
-        """Fit every candidate, see `fit_candidate`.
-
-        All are fitted with `FIRST_NOISE` at first. The best one is then fitted with its own
-        parameters, and after it the others that could win, with the noise model chosen for the
-        best.
-        """
-        progress, fits = Progress(self.verbose), {}
-
-        def fit_some(stage, some, noise):
-            calls = [
-                delayed(fit_candidate)(clone(candidates[i]), X, y, fit_params, noise) for i in some
-            ]
-            later = {}
-            with progress.stage(stage, np.ones(len(calls))) as step:
-                for i, fit in zip(some, in_order(self.n_jobs, calls), strict=True):
-                    number = f"[{i + 1}/{len(candidates)}] {labels[i]}"
-                    step(f"{number}: {fit}" if progress.listens else None)
-                    first = fits.get(i, Fit())
-                    kept = first if fit.model is None and i in fits else fit
-                    later[i] = kept._replace(seconds=first.seconds + fit.seconds)
-            fits.update(later)
-
-        fit_some("candidates", range(len(candidates)), FIRST_NOISE)
-        near, noise = indices_to_refit(fits.values()), None
-        for some in (near[:1], near[1:]):
-            to_refit = [
-                i for i in some if has_automatic_noise(fits[i].model) and noise != FIRST_NOISE
-            ]
-            if to_refit:
-                fit_some("candidates that could win", to_refit, noise)
-            noise = getattr(final_step(fits[near[0]].model), "noise_model_", None) if near else None
-        return list(fits.values())
+        progress, fits = Progress(self.verbose), []
+        calls = [delayed(fit_candidate)(model, X, y, fit_params) for model in candidates]
+        with progress.stage("candidates", np.ones(len(calls))) as step:
+            for label, fit in zip(labels, in_order(self.n_jobs, calls), strict=True):
+                fits.append(fit)
+                number = f"[{len(fits)}/{len(calls)}] {label}"
+                step(f"{number}: {fit}" if progress.listens else None)
+        return fits
 
     def _check_averaging(self, candidates):
         check(self, combine=AVERAGING)
