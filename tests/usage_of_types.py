@@ -50,4 +50,4 @@ select(model, X, 2)
 LegendreFeatures(3).fit_transform(X)
 
 assert_type(CalibrationDisplay.from_pit([0.2, 0.7]), CalibrationDisplay)
-assert_type(PredictiveDisplay.from_estimator(model, X, y).plot(n_std=1), PredictiveDisplay)
+assert_type(PredictiveDisplay.from_estimator(model, X, y).plot(), PredictiveDisplay)

@@ -212,7 +212,7 @@ def prior_model(member, groups, alpha, log_rate=None):
         matrix = np.zeros((k, k))
         groups.add_to(matrix, alpha)
         precision = DensePrecision(matrix)
-    member = replace(member, shift=None, free=None, precision=precision)
+    member = replace(member, shift=None, free=slice(None), precision=precision)
     return LinearModel(member, as_targets=True, log_rate=log_rate)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -75,7 +75,6 @@ class CalibrationDisplay(Display):
         exposure: ArrayLike | None = None,
         name: str | None = None,
         ax: Axes = None,
-        **plot_options: Any,
     ) -> Self:
         """Predict test data, or each training row from the others, and draw the curves.
 
@@ -116,16 +115,11 @@ class CalibrationDisplay(Display):
             names = [f"{name}, y{i}" if name else f"y{i}" for i in range(pit.shape[1])]
         elif name or not isinstance(model, NETWORKS):
             names = [name or type(model).__name__]
-        return cls.from_pit(pit, names=names, ax=ax, **plot_options)
+        return cls.from_pit(pit, names=names, ax=ax)
 
     @classmethod
     def from_pit(
-        cls,
-        pit: ArrayLike,
-        *,
-        names: Sequence[str] | None = None,
-        ax: Axes = None,
-        **plot_options: Any,
+        cls, pit: ArrayLike, *, names: Sequence[str] | None = None, ax: Axes = None
     ) -> Self:
         """Draw the calibration of a regressor.
 
@@ -145,9 +139,9 @@ class CalibrationDisplay(Display):
             names = ["intervals"] if pit.shape[1] == 1 else [f"y{i}" for i in range(pit.shape[1])]
         if len(names) != pit.shape[1]:
             raise ValueError(f"{len(names)} names for {pit.shape[1]} outputs.")
-        return cls(pit, names).plot(ax, **plot_options)
+        return cls(pit, names).plot(ax)
 
-    def plot(self, ax: Axes = None, *, line_kw: dict[Any, Any] | None = None) -> Self:
+    def plot(self, ax: Axes = None) -> Self:
         """Draw the curves.
 
         In Axes that already hold a calibration, further colours are used.
@@ -163,8 +157,7 @@ class CalibrationDisplay(Display):
                 # a target is inside the central interval if |2 u - 1| <= coverage
                 inside = np.sort(np.abs(2.0 * pit - 1.0))
                 observed = np.searchsorted(inside, LEVELS, side="right") / len(pit)
-                options = style | {"label": name} | (line_kw or {})
-                self.lines_ += axes[0].plot(LEVELS, observed, **options)
+                self.lines_ += axes[0].plot(LEVELS, observed, label=name, **style)
                 if len(axes) == 2:
                     bars = axes[1].hist(pit, N_BINS, range=(0, 1), histtype="step", **style)[2]
                     self.histograms_.append(bars)

@@ -32,8 +32,6 @@ estimator : fitted regressor, or Pipeline that ends in one
     are taken as Gaussian.
 ax : matplotlib Axes, or one per panel, optional
     Axes to draw in; by default in a new figure. In one Axes only the first panel is drawn.
-line_kw : dict, optional
-    Style of the lines (``Axes.plot``).
 X_test : array-like of shape (n_samples, n_features)
     Inputs that were not used in training.
 y_test : array-like of shape (n_samples,) or (n_samples, n_outputs)

@@ -138,9 +138,7 @@ class EvidenceDisplay(Display):
             hills.append(_hill(name, position[places], chosen[places], results, errors))
         return cls(hills, **axis, error_name=error_name).plot(ax, **plot_options)
 
-    def plot(
-        self, ax: Axes = None, *, terms: bool = True, line_kw: dict[Any, Any] | None = None
-    ) -> Self:
+    def plot(self, ax: Axes = None, *, terms: bool = True) -> Self:
         """Draw the panels.
 
         Parameters
@@ -153,27 +151,27 @@ class EvidenceDisplay(Display):
         with_error = self.hills[0].test_error is not None
         n = 1 + terms + with_error
         with self._panels(ax, (n, 1), (3.5, 0.9 + 1.5 * n), sharex=True) as axes:
-            self._draw_evidence(axes[0], line_kw or {})
+            self._draw_evidence(axes[0])
             self.term_lines_, self.error_lines_ = {}, []
             if terms and len(axes) == n:
-                self._draw_terms(axes[1], line_kw or {}, best)
+                self._draw_terms(axes[1], best)
             if with_error and len(axes) == n:
-                self.error_lines_ = self._draw(axes[-1], "test_error", line_kw or {})
+                self.error_lines_ = self._draw(axes[-1], "test_error")
                 axes[-1].set_ylabel(self.error_name)
             self._label(axes[-1])
         return self
 
-    def _draw(self, axes, quantity, line_kw):
+    def _draw(self, axes, quantity):
         lines = []
         for i, hill in enumerate(self.hills):
             style = {"color": COLORS[i % len(COLORS)], "marker": MARKERS[i % len(MARKERS)]}
-            style |= {"ms": 4, "lw": 1.2, "label": hill.name or "log evidence"} | line_kw
+            style |= {"ms": 4, "lw": 1.2, "label": hill.name or "log evidence"}
             lines += axes.plot(hill.position, getattr(hill, quantity), **style)
         return lines
 
-    def _draw_evidence(self, axes, line_kw):
+    def _draw_evidence(self, axes):
         """Draw lines with error bars; open markers where the verdict of the fit is doubtful."""
-        self.lines_ = self._draw(axes, "log_evidence", line_kw)
+        self.lines_ = self._draw(axes, "log_evidence")
         for hill, line in zip(self.hills, self.lines_, strict=True):
             x, y, std = hill.position, hill.log_evidence, hill.log_evidence_std
             style = {"color": line.get_color(), "ls": "", "ms": 4}
@@ -194,14 +192,14 @@ class EvidenceDisplay(Display):
         if len(self.hills) > 1 or keys:
             self._legend(axes, [*self.lines_, *keys])
 
-    def _draw_terms(self, axes, line_kw, hill):
+    def _draw_terms(self, axes, hill):
         evidence, top = hill.log_evidence, np.nanargmax(hill.log_evidence)
         for name, values, color, marker in (
             ("log evidence", evidence, "black", MARKERS[0]),
             ("misfit to the data", hill.misfit, COLORS[0], MARKERS[1]),
             ("Occam factor", evidence - hill.misfit, COLORS[1], MARKERS[2]),
         ):
-            style = {"color": color, "marker": marker, "ms": 3, "lw": 1.0, "label": name} | line_kw
+            style = {"color": color, "marker": marker, "ms": 3, "lw": 1.0, "label": name}
             (self.term_lines_[name],) = axes.plot(hill.position, values - values[top], **style)
         axes.set_ylabel("change from\nthe top (nats)")
         title = f"terms at {hill.name}" if hill.name else None
@@ -234,17 +232,15 @@ def _varied_parameter(params):
 
 
 def _hill(name, position, rows, results, errors):
-    def pick(column, default):
-        return np.asarray(results.get(column, np.full(len(results["params"]), default)))[rows]
-
+    unknown = np.full(len(results["params"]), np.nan)  # terms of samplers
     return Hill(
         name,
         position,
-        pick("log_evidence", np.nan).astype(float),
-        pick("log_evidence_std", 0.0).astype(float),
-        sum(pick(f"term_{term}", np.nan).astype(float) for term in MISFIT),
+        results["log_evidence"][rows],
+        results["log_evidence_std"][rows],
+        sum(results.get(f"term_{term}", unknown)[rows] for term in MISFIT),
         None if errors is None else errors[rows],
-        np.array([str(verdict).startswith(DOUBTS) for verdict in pick("verdict", "")]),
+        np.array([str(verdict).startswith(DOUBTS) for verdict in results["verdict"][rows]]),
     )
 
 

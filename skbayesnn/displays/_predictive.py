@@ -95,7 +95,6 @@ class PredictiveDisplay(Display):
         grid_resolution: int = 200,
         random_state: RandomState = 0,
         ax: Axes = None,
-        **plot_options: Any,
     ) -> Self:
         """Predict along one input and draw the result.
 
@@ -168,22 +167,10 @@ class PredictiveDisplay(Display):
             data_name="data" if len(names) == 1 else "data (other inputs vary)",
             least=0.0 if counts else -np.inf,
         )
-        return display.plot(ax, **plot_options)
+        return display.plot(ax)
 
-    def plot(
-        self,
-        ax: Axes = None,
-        *,
-        n_std: float = 2.0,
-        line_kw: dict[Any, Any] | None = None,
-    ) -> Self:
-        """Draw mean, bands, functions and data.
-
-        Parameters
-        ----------
-        n_std : float, default=2.0
-            Half width of the bands in standard deviations.
-        """
+    def plot(self, ax: Axes = None) -> Self:
+        """Draw mean, bands of two standard deviations, functions and data."""
         with self._panels(ax, (1, 1), (3.5, 2.8)) as (axes,):
             self.bands_ = []
             parts = [(self.total_std, BANDS[0], "predictive")]
@@ -193,8 +180,8 @@ class PredictiveDisplay(Display):
                     (self.epistemic_std, BANDS[1], "weights alone"),
                 ]
             for std, color, name in parts:
-                style = {"color": color, "lw": 0, "label": f"{name}, ±{n_std:g} sd"}
-                low, high = self.mean - n_std * std, self.mean + n_std * std
+                style = {"color": color, "lw": 0, "label": f"{name}, ±2 sd"}
+                low, high = self.mean - 2.0 * std, self.mean + 2.0 * std
                 low = np.maximum(low, self.least)
                 self.bands_.append(axes.fill_between(self.x, low, high, **style))
             self.functions_ = []
@@ -202,7 +189,7 @@ class PredictiveDisplay(Display):
                 style = {"color": BLUE, "lw": 0.5, "alpha": 0.8}
                 self.functions_ = axes.plot(self.x, self.functions, **style)
                 self.functions_[0].set_label("posterior functions")
-            style = {"color": BLUE, "lw": 1.6, "label": "predictive mean"} | (line_kw or {})
+            style = {"color": BLUE, "lw": 1.6, "label": "predictive mean"}
             (self.line_,) = axes.plot(self.x, self.mean, **style)
             self.data_ = None
             if self.x_data is not None:

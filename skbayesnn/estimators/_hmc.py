@@ -117,7 +117,7 @@ class HMCMLP(BayesianMLP):
             self.n_chains,
             self.n_warmup,
             self.n_draws,
-            None if self._sampler._thins_itself else self._sampler.thin,
+            None if self._sampler.thin == "auto" else self._sampler.thin,
             np.dtype(self._sampler.dtype).name,
             isinstance(self._sampler.init, str) and self._sampler.init == "prior",
             self.measure_evidence,

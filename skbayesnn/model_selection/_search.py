@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from joblib import delayed
+from numpy.ma import MaskedArray
 from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning, FitFailedWarning
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
@@ -32,15 +34,7 @@ from skbayesnn.estimators._evidence import EvidenceMLP
 from skbayesnn.estimators._pipeline import final_step
 from skbayesnn.estimators.inputs._parameters import check
 from skbayesnn.inference import Progress, in_order
-from skbayesnn.model_selection._candidates import (
-    FIRST_NOISE,
-    Fit,
-    fit_candidate,
-    has_automatic_noise,
-    indices_to_refit,
-    report_failures,
-    results_table,
-)
+from skbayesnn.model_selection._comparison import describe, posterior_probabilities
 from skbayesnn.predictive import combination_weights
 
 AVERAGING = ("best", "evidence", "equal", "stacking", "tempered")
@@ -55,10 +49,6 @@ class EvidenceSearch(LinkToSite, Delegating, MetaEstimatorMixin, BaseEstimator):
     The evidence of a model is the probability of the training targets under it (MacKay 1992,
     section 2.2). The search therefore holds out no rows.
 
-    If ``noise="auto"``, the search first fits every candidate with constant noise. It then fits the
-    best candidate with its own parameters, and refits the other candidates within 10 nats of it
-    with the noise model that was chosen for the best.
-
     Parameters
     ----------
     estimator : estimator or Pipeline
@@ -71,14 +61,9 @@ class EvidenceSearch(LinkToSite, Delegating, MetaEstimatorMixin, BaseEstimator):
         ``best_estimator_``.
 
         * ``"best"``: the candidate of highest evidence.
-        * ``"evidence"``: all candidates that have an evidence, weighted by their posterior
-          probabilities.
-        * ``"equal"``: these candidates with equal weights.
-        * ``"stacking"``: these candidates with the weights that maximise the leave-one-out
-          predictive density (Yao et al. 2018); for evidence estimators.
-        * ``"tempered"``: these candidates with weights that fall slowly with the evidence per
-          row, and for regressors with the leave-one-out density, like ``combine="tempered"`` of
-          the estimators.
+        * ``"evidence"``, ``"equal"``, ``"stacking"`` and ``"tempered"``: all candidates that have
+          an evidence, weighted as minima are by ``combine`` of `EvidenceMLPRegressor`. The last two
+          are for evidence estimators.
     n_jobs : int, optional
         Number of candidates that are fitted in parallel (joblib).
     verbose : int, default=0
@@ -92,7 +77,7 @@ class EvidenceSearch(LinkToSite, Delegating, MetaEstimatorMixin, BaseEstimator):
         ``params`` and ``param_...`` for every parameter; ``log_evidence`` (nats, ``y`` in its own
         units), ``log_evidence_std`` (standard error; ``nan`` where it was not measured),
         ``posterior_probability`` (if all candidates were equally probable before the data),
-        ``rank_log_evidence``, ``weight`` (share in the predictions), ``fit_time`` (s, all fits),
+        ``rank_log_evidence``, ``weight`` (share in the predictions), ``fit_time`` (s),
         ``n_weights``, ``n_effective_weights``, ``effective_fraction``, ``bic``, ``gpe`` and
         ``leave_one_out`` as in `compare`, ``verdict``, and ``term_...`` for every term of the
         evidence of the best minimum. Failed candidates have ``nan`` and the error as verdict.
@@ -121,13 +106,11 @@ class EvidenceSearch(LinkToSite, Delegating, MetaEstimatorMixin, BaseEstimator):
     See Also
     --------
     sklearn.model_selection.GridSearchCV : With ``scoring=evidence_score, cv=AllData()`` it chooses
-        by evidence, too, and fits every candidate as asked.
+        by evidence, too.
 
     References
     ----------
     D. J. C. MacKay (1992), "Bayesian interpolation", Neural Computation 4.
-    Y. Yao, A. Vehtari, D. Simpson, A. Gelman (2018), "Using stacking to average Bayesian predictive
-    distributions", Bayesian Analysis 13.
 
     Examples
     --------
@@ -182,38 +165,14 @@ class EvidenceSearch(LinkToSite, Delegating, MetaEstimatorMixin, BaseEstimator):
         return self
 
     def _fitted(self, candidates, labels, X, y, fit_params):
-        """Fit every candidate, see `fit_candidate`.
-
-        All are fitted with `FIRST_NOISE` at first. The best one is then fitted with its own
-        parameters, and after it the others that could win, with the noise model chosen for the
-        best.
-        """
-        progress, fits = Progress(self.verbose), {}
-
-        def fit_some(stage, some, noise):
-            calls = [
-                delayed(fit_candidate)(clone(candidates[i]), X, y, fit_params, noise) for i in some
-            ]
-            later = {}
-            with progress.stage(stage, np.ones(len(calls))) as step:
-                for i, fit in zip(some, in_order(self.n_jobs, calls), strict=True):
-                    number = f"[{i + 1}/{len(candidates)}] {labels[i]}"
-                    step(f"{number}: {fit}" if progress.listens else None)
-                    first = fits.get(i, Fit())
-                    kept = first if fit.model is None and i in fits else fit
-                    later[i] = kept._replace(seconds=first.seconds + fit.seconds)
-            fits.update(later)
-
-        fit_some("candidates", range(len(candidates)), FIRST_NOISE)
-        near, noise = indices_to_refit(fits.values()), None
-        for some in (near[:1], near[1:]):
-            to_refit = [
-                i for i in some if has_automatic_noise(fits[i].model) and noise != FIRST_NOISE
-            ]
-            if to_refit:
-                fit_some("candidates that could win", to_refit, noise)
-            noise = getattr(final_step(fits[near[0]].model), "noise_model_", None) if near else None
-        return list(fits.values())
+        progress, fits = Progress(self.verbose), []
+        calls = [delayed(fit_candidate)(model, X, y, fit_params) for model in candidates]
+        with progress.stage("candidates", np.ones(len(calls))) as step:
+            for label, fit in zip(labels, in_order(self.n_jobs, calls), strict=True):
+                fits.append(fit)
+                number = f"[{len(fits)}/{len(calls)}] {label}"
+                step(f"{number}: {fit}" if progress.listens else None)
+        return fits
 
     def _check_averaging(self, candidates):
         check(self, combine=AVERAGING)
@@ -308,3 +267,76 @@ class EvidenceSearch(LinkToSite, Delegating, MetaEstimatorMixin, BaseEstimator):
     predict_log_proba = delegated(EvidenceMLPClassifier.predict_log_proba)
     decision_function = delegated(EvidenceMLPClassifier.decision_function)
     score = delegated(EvidenceMLPRegressor.score)
+
+
+class Fit(NamedTuple):
+    """Outcome of a candidate: the model, or the error of its fit."""
+
+    model: Any = None
+    seconds: float = 0.0
+    error: Exception | None = None
+
+    def __str__(self):
+        """Format the progress line."""
+        outcome = f"failed: {self.error}"
+        if self.model is not None:
+            row = describe(self.model)
+            outcome = f"log evidence {row['log_evidence']:.2f}, {row['verdict']}"
+        return f"{outcome} ({self.seconds:.1f} s)"
+
+
+def fit_candidate(model, X, y, fit_params):
+    """Fit one candidate."""
+    start, error = time.perf_counter(), None
+    try:
+        model.fit(X, y, **fit_params)
+    except Exception as failure:
+        model, error = None, failure
+    return Fit(model, time.perf_counter() - start, error)
+
+
+def report_failures(fits):
+    """Raise if every fit failed, warn if some did."""
+    errors = [fit.error for fit in fits if fit.error is not None]
+    if errors and all(fit.model is None for fit in fits):
+        errors[0].add_note(f"All {len(fits)} candidates failed; this is the first one's error.")
+        raise errors[0]
+    if errors:
+        texts = sorted({f"{type(error).__name__}: {error}" for error in errors})
+        warnings.warn(
+            f"{len(errors)} of {len(fits)} candidates failed and have no evidence: "
+            + "; ".join(texts),
+            FitFailedWarning,
+            stacklevel=3,
+        )
+
+
+def results_table(params, fits):
+    """Make the columns of ``results_``."""
+    n = len(params)
+    table = {"params": params}
+    for name in sorted({name for p in params for name in p}):
+        column = MaskedArray(np.empty(n, dtype=object), mask=True)
+        for i, p in enumerate(params):
+            if name in p:
+                column[i] = p[name]
+        table[f"param_{name}"] = column
+    rows = [_row(fit) for fit in fits]
+    for name in dict.fromkeys(name for row in rows for name in row):
+        table[name] = np.array([row.get(name, np.nan) for row in rows])
+    evidences = table["log_evidence"]
+    table["posterior_probability"] = posterior_probabilities(evidences)
+    ranks = np.empty(n, dtype=int)
+    ranks[np.argsort(-evidences, kind="stable")] = np.arange(1, n + 1)
+    table["rank_log_evidence"] = ranks
+    return table
+
+
+def _row(fit):
+    if fit.model is None:
+        verdict = f"failed: {type(fit.error).__name__}: {fit.error}"
+        return {"fit_time": fit.seconds, "verdict": verdict}
+    row = {"fit_time": fit.seconds, **describe(fit.model)}
+    report = getattr(final_step(fit.model), "evidence_report_", None)
+    terms = {} if report is None else vars(report.minima[0].terms)
+    return row | {f"term_{name}": value for name, value in terms.items()}

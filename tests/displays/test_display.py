@@ -109,7 +109,10 @@ def test_search_that_averages():
 @pytest.mark.parametrize("layout", ["constrained", None])
 def test_long_labels_stay_inside_the_figure(layout):
     figure, ax = plt.subplots(figsize=(3.5, 2.5), layout=layout)
-    predictive(ax=ax, line_kw={"label": "a very long name of many words " * 4})
+    display = predictive()
+    display.x_data = display.y_data = X[:, 0]
+    display.data_name = "a very long name of many words " * 4
+    display.plot(ax)
     figure.canvas.draw()
     box = ax.get_legend().get_window_extent()
     assert figure.bbox.x0 <= box.x0

@@ -160,7 +160,9 @@ def test_sampled_evidences_have_error_bars_and_no_terms(readable):
 )
 def test_axes_of_parameters(name, values, position, label, log_scale):
     params = [{name: value} for value in values]
-    results = {"params": params, "log_evidence": np.arange(3.0)}
+    verdicts = np.full(3, "trusted")
+    results = {"params": params, "log_evidence": np.arange(3.0), "verdict": verdicts}
+    results["log_evidence_std"] = np.zeros(3)
     display = EvidenceDisplay.from_estimator(
         SimpleNamespace(results_=results, estimators_=[None] * 3), name
     )

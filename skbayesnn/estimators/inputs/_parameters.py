@@ -196,19 +196,15 @@ def check_transitions(sampler):
             "sampler.persistence must be None, or a number from 0 (fresh momenta) to less than 1; "
             f"got {given!r}."
         )
-    if not sampler._thins_itself:
+    if sampler.thin != "auto":
         check(sampler, thin=1)
     if sampler.dtype not in ("float32", "float64", np.float32, np.float64):
         raise ValueError(f"sampler.dtype must be float32 or float64, got {sampler.dtype!r}.")
-    if sampler.kind == "auto" and _given(sampler):
+    unused = {"auto": ("step_size", *OF_THE_DYNAMICS), "metropolis": OF_THE_DYNAMICS}
+    if _given(sampler).keys() & set(unused.get(sampler.kind, ())):
         raise ValueError(
             "step_size, n_steps and persistence belong to the samplers 'hmc', 'langevin' and "
             "'stochastic_dynamics', step_size also to 'metropolis'; sampler='auto' tunes its own."
-        )
-    if sampler.kind == "metropolis" and _given(sampler).keys() & set(OF_THE_DYNAMICS):
-        raise ValueError(
-            "sampler='metropolis' has no n_steps and no persistence. For more steps between draws "
-            "raise sampler.thin."
         )
 
 

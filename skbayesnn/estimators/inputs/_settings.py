@@ -329,10 +329,6 @@ class Sampler(Setting):
     dtype: Any = "float64"
     init: str | Estimator = "modes"
 
-    @property
-    def _thins_itself(self):
-        return isinstance(self.thin, str) and self.thin == "auto"
-
 
 SETTINGS = {setting._role: setting for setting in (Prior, Noise, Solver, Sampler)}
 

@@ -10,7 +10,7 @@ from skbayesnn.inference import Limits, Problem, fit_evidence
 from skbayesnn.inference._short_chains import N_CHAINS, N_DRAWS, sizes_of_chains
 from skbayesnn.network import outputs
 from skbayesnn.posterior import Bernoulli, Gaussian
-from skbayesnn.predictive._members import Draws
+from skbayesnn.predictive._draws import Draws
 from tests.tools import set_limits
 
 LAPLACE = {"checked_seconds": 0.0, "few_targets_per_weight": 0.0}  # no populations
