@@ -201,14 +201,26 @@ class TransformedTargetRegressor(
         centre = distribution.ppf(0.5) if self.prediction == "median" else distribution.mean()
         return (centre, distribution.std()) if return_std else centre
 
-    def predict_distribution(self, X: ArrayLike) -> TransformedDistribution:
+    def predict_distribution(
+        self, X: ArrayLike, measurement_std: None = None, exposure: None = None
+    ) -> TransformedDistribution:
         """Predict the distribution of the targets, from which all other predictions follow.
+
+        Parameters
+        ----------
+        measurement_std, exposure : None
+            Not supported for transformed targets.
 
         Returns
         -------
         TransformedDistribution
             Density, quantiles, moments and more, by the names of SciPy's distributions.
         """
+        if measurement_std is not None or exposure is not None:
+            raise ValueError(
+                "measurement_std and exposure are not supported for transformed targets. Leave "
+                "them out, or fit the targets as they are."
+            )
         check_is_fitted(self)
         return TransformedDistribution(predictive_distribution(self.regressor_, X), self._map)
 

@@ -279,7 +279,7 @@ def test_bad_data(linear):
         linear.predict_distribution(GRID).expect(lambda y: y[:1])
     with pytest.raises(ValueError, match="kind must be 'total'"):
         linear.predict_std(GRID, "epistemic")
-    with pytest.raises(TypeError, match="unexpected keyword argument 'measurement_std'"):
+    with pytest.raises(ValueError, match="measurement_std and exposure are not supported"):
         linear.predict_interval(GRID, measurement_std=1.0)
 
 

@@ -145,8 +145,9 @@ def test_errors_of_rows_to_predict(kind, n_outputs):
     assert_allclose(noise, np.hypot(level, errors[:5]), rtol=1e-7)
     total = model.predict_std(X[:5], measurement_std=errors[:5])
     assert_allclose(total**2, model.predict_std(X[:5]) ** 2 + errors[:5] ** 2)
-    of_weights = model.predict_std(X[:5], "epistemic", measurement_std=errors[:5])
-    assert_array_equal(of_weights, model.predict_std(X[:5], "epistemic"))
+    assert_array_equal(
+        model.predict_std(X[:5], "epistemic", errors[:5]), model.predict_std(X[:5], "epistemic")
+    )
     far = 1e3 + 0.0 * errors[:5]  # then errors are all
     interval = model.predict_interval(X[:5], 0.95, measurement_std=far)
     assert_allclose(interval[..., 1] - mean, norm.ppf(0.975) * far, rtol=1e-2)

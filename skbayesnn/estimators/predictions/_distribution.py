@@ -32,8 +32,6 @@ coverage : float or array-like of shape (n_coverages,), default=0.95
     Probability inside, between 0 and 1.
 q : float or array-like, default=0.5
     Lower-tail probabilities, between 0 and 1; 0.5 is the median.
-**known
-    ``measurement_std`` or ``exposure`` of these rows, see ``predict_distribution``.
 
 Returns
 -------

@@ -52,26 +52,50 @@ class Predictions:
 
     predict_distribution: Callable[..., Any]
 
-    def predict_std(self, X: ArrayLike, kind: str = "total", **known: Any) -> Array:
+    def predict_std(
+        self,
+        X: ArrayLike,
+        kind: str = "total",
+        measurement_std: float | ArrayLike | None = None,
+        exposure: float | ArrayLike | None = None,
+    ) -> Array:
         """Predict the standard deviation, or one of its parts, in units of y."""
-        return self.predict_distribution(X, **known).std(kind)
+        return self.predict_distribution(X, measurement_std, exposure).std(kind)
 
     @documented(Distribution.interval.__doc__ or "")
-    def predict_interval(self, X: ArrayLike, coverage: ArrayLike = 0.95, **known: Any) -> Array:
+    def predict_interval(
+        self,
+        X: ArrayLike,
+        coverage: ArrayLike = 0.95,
+        measurement_std: float | ArrayLike | None = None,
+        exposure: float | ArrayLike | None = None,
+    ) -> Array:
         """Predict a central interval for a new target, noise included."""
-        return self.predict_distribution(X, **known).interval(coverage)
+        return self.predict_distribution(X, measurement_std, exposure).interval(coverage)
 
-    def predict_quantiles(self, X: ArrayLike, q: ArrayLike = 0.5, **known: Any) -> Array:
+    def predict_quantiles(
+        self,
+        X: ArrayLike,
+        q: ArrayLike = 0.5,
+        measurement_std: float | ArrayLike | None = None,
+        exposure: float | ArrayLike | None = None,
+    ) -> Array:
         """Predict quantiles of the predictive distribution, in units of y.
 
         Several outputs have separate quantiles. The axes of ``q`` come last.
         """
-        return self.predict_distribution(X, **known).ppf(q)
+        return self.predict_distribution(X, measurement_std, exposure).ppf(q)
 
     @documented(PredictiveDistribution.joint_logpdf.__doc__ or "")
-    def log_predictive_density(self, X: ArrayLike, y: ArrayLike, **known: Any) -> Array:
+    def log_predictive_density(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        measurement_std: float | ArrayLike | None = None,
+        exposure: float | ArrayLike | None = None,
+    ) -> Array:
         """Compute the log density of targets, joint over the outputs."""
-        return self.predict_distribution(X, **known).joint_logpdf(y)
+        return self.predict_distribution(X, measurement_std, exposure).joint_logpdf(y)
 
 
 @documented(PARTS)
@@ -87,6 +111,7 @@ class Regression(Predictions, RegressorMixin):
         """Declare support for several outputs."""
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
+        tags.target_tags.single_output = True
         noise = getattr(self, "_noise", None)
         tags.target_tags.positive_only = noise is not None and noise._is_of_counts
         return tags
@@ -194,9 +219,14 @@ class Regression(Predictions, RegressorMixin):
         )
 
     @documented(PredictiveDistribution.cov.__doc__ or "")
-    def predict_output_cov(self, X: ArrayLike, kind: str = "total", **known: Any) -> Array:
+    def predict_output_cov(
+        self,
+        X: ArrayLike,
+        kind: str = "total",
+        measurement_std: float | ArrayLike | None = None,
+    ) -> Array:
         """Predict the covariance between the outputs of each row (MacKay 1992, figure 3.1)."""
-        return self.predict_distribution(X, **known).cov(kind)
+        return self.predict_distribution(X, measurement_std).cov(kind)
 
     @documented(FUNCTIONS)
     def sample_y(self, X: ArrayLike, n_samples: int = 1, random_state: RandomState = 0) -> Array:
