@@ -183,7 +183,7 @@ for (name, values), colour, marker in zip(
     label = f"{name} ({len(values)} runs)"
     ax.errorbar(numbers, share, error, label=label, **style)
     print(f"{name}: {share[-1]:.0%} of the runs have found the minimum")
-ax.set(xlabel="measurements", ylabel="fraction of runs that found it")
+ax.set(xlabel="measurements", ylabel="successful runs (fraction)")
 ax.set(xticks=numbers, ylim=(0, 1.05))
 fig.legend(loc="outside upper center", ncols=1, frameon=False)
 ax.spines[["top", "right"]].set_visible(False)

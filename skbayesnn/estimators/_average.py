@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from skbayesnn._data import Scaling
-from skbayesnn._docs import LinkToSite, documented
+from skbayesnn._docs import documented
 from skbayesnn.estimators._pipeline import final_step, predictor
+from skbayesnn.estimators.predictions._function import FittedFunction
 from skbayesnn.estimators.tasks._classification import Classification
 from skbayesnn.estimators.tasks._regression import Regression
 from skbayesnn.predictive import Ensemble, Rescaled
@@ -24,11 +24,24 @@ weights : ndarray of shape (n_models,)
 
 
 @dataclass(eq=False, repr=False)
-class _Average(LinkToSite, BaseEstimator):
+class _Average(FittedFunction):
     """Base class of both averages: the ensemble of all networks of all models."""
 
     models: list
     weights: np.ndarray
+
+    @property
+    def n_outputs_(self):
+        """Number of outputs, equal for all models."""
+        return self._last[0].n_outputs_
+
+    @property
+    def _y_scaling(self):
+        return Scaling.none(self.n_outputs_)
+
+    @property
+    def _X_scaling(self):
+        return Scaling.none(self._last[0].n_features_in_)
 
     @property
     def _last(self):
@@ -61,8 +74,8 @@ class _Average(LinkToSite, BaseEstimator):
         for model, own, columns, share in zip(
             self._last, ensembles, self._columns, self.weights, strict=True
         ):
-            scaling = model._y_scaling
-            parts += [Rescaled(part, columns, scaling) for part in own.parts]
+            scalings = model._y_scaling, model._X_scaling if model in self.models else None
+            parts += [Rescaled(part, columns, *scalings) for part in own.parts]
             weights += [share * some for some in own.weights]
         return Ensemble(tuple(parts), tuple(weights))
 
@@ -75,6 +88,11 @@ class _Average(LinkToSite, BaseEstimator):
             if count
         ]
         return rng.permutation(np.concatenate(draws))
+
+    def _distance(self, X):
+        """Distance in the inputs of the model of largest weight."""
+        best = np.argmax(self.weights)
+        return self._last[best]._distance(X[:, self._columns[best]])
 
 
 @documented(MODELS)
@@ -94,17 +112,8 @@ class AveragedRegressor(Regression, _Average):
     """
 
     @property
-    def n_outputs_(self):
-        """Number of outputs, equal for all models."""
-        return self._last[0].n_outputs_
-
-    @property
     def _y_is_1d(self):
         return self._last[0]._y_is_1d
-
-    @property
-    def _y_scaling(self):
-        return Scaling.none(self.n_outputs_)
 
     @property
     def _noise_models(self):

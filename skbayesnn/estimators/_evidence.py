@@ -243,6 +243,7 @@ class EvidenceMLP(BayesianMLP):
             beside=beside,
             noise_std=None if noise_std is None else np.atleast_1d(noise_std),
             degrees_of_freedom=getattr(self, "degrees_of_freedom_", np.inf),
+            dispersion=getattr(self, "dispersion_", None),
             noise_p_values=result.noise_p_values,
             noise_log_evidences={k: v + shift for k, v in result.noise_log_evidences.items()},
             informed=not posterior.groups.centred,

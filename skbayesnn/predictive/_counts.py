@@ -13,13 +13,16 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import betainc, betaln, entr, gammaln, logsumexp, pdtr
 
-from skbayesnn.posterior import Poisson, log_count_probability
+from skbayesnn.posterior import Poisson
+from skbayesnn.posterior.kernels._compiled import compiled_count_table
 from skbayesnn.predictive._ensemble import Ensemble
 from skbayesnn.predictive._mixture import Components, Mixture
 from skbayesnn.predictive._noise import NORMAL, GaussianNoise
 
 REACH = 8.0  # standard deviations of a log rate that are covered
-COARSEST, MOST_NODES = 1.0, 512  # largest spacing of nodes, in sd of the log rate; their number
+NEAR = 6.0  # of sums over many counts, whose error is 1e-8
+FLAT, SHARP = 1.4, 2.0  # nodes per root of the curvature: of such sums; of counts in steep tails
+MOST_NODES = 512  # for the log rate
 LEAST_DISPERSION = 1e-8  # of a Poisson law among negative binomial ones
 # of a log rate: a factor of 50 either way. Networks that are linearised in their weights exceed it
 # between the rows, where the mean exp(f + variance/2) of one would outweigh all others
@@ -33,7 +36,6 @@ OMITTED, OMITTED_LOGS = 1e-9, 1e-6
 # mean from which, and dispersion up to which, cube roots of counts are taken as normal: errors of
 # quantiles below 0.04 standard deviations, of entropies below 0.01 nats
 LARGE_MEAN, SMALL_DISPERSION = 64.0, 0.5
-SKEWED = 2.0  # nodes per unit of one over the root of the curvature: tails are steeper
 FINE = 0.3  # spacing of nodes, in the log rate, of these normal laws
 FARTHEST = 5.0  # sd of a log rate that they cover
 
@@ -51,10 +53,11 @@ class CountLaws(NamedTuple):
 
     def log_probability(self, t):
         """Log probability of counts ``t`` ``(n, 1)``, of shape (m, n, 1)."""
-        size = self._sizes
-        nodes = ((log_mean, np.log(share)) for log_mean, share in self._nodes(t))
-        logs = [log_count_probability(t, at, size) + log_share for at, log_share in nodes]
-        return logs[0] if len(logs) == 1 else logsumexp(logs, axis=0)
+        logs = [
+            np.log(share) + log_none + t * log_odds
+            for share, log_none, log_odds in self._powers(t, REACH, SHARP)
+        ]
+        return self._log_factors(t) + (logs[0] if len(logs) == 1 else logsumexp(logs, axis=0))
 
     def cdf(self, t):
         """Probability of counts no larger than ``t`` ``(n, 1)``, of shape (m, n, 1)."""
@@ -72,44 +75,49 @@ class CountLaws(NamedTuple):
 
         All networks are mixed with the given ``weights`` ``(m,)``.
         """
-        k, r = np.arange(size - 1.0)[:, None], self._sizes
-        # P(k + 1) / P(k) = odds (k + r) / (k + 1), so divided that no power exceeds a double
-        growth = 1.0 if r is None else 1.0 + r[:, 0, 0]
-        ratios = (1.0 if r is None else (k + r[:, 0, 0]) / growth) / (k + 1.0)
-        ratios = np.broadcast_to(ratios, (len(k), len(weights)))
-        factors = np.cumprod(np.vstack([np.ones(len(weights)), ratios]), axis=0) * weights
-        table = np.zeros((size, self.log_means.shape[1]))
+        parts = []
         for share, log_none, log_odds in self._powers(float(size)):
-            p, odds = share * np.exp(log_none), np.exp(log_odds) * np.reshape(growth, (-1, 1))
-            for row, factor in zip(table, factors, strict=True):
-                row += factor @ p
-                p *= odds
-        return table[..., None]
+            odds, r = np.exp(log_odds[..., 0]), self._sizes
+            p = (weights * share)[:, None] * np.exp(log_none[..., 0])
+            parts.append((p, 0.0 * odds, odds) if r is None else (p, odds, r[:, 0] * odds))
+        # P(k + 1) / P(k) = (u k + w) / (k + 1)
+        parts.append([np.zeros((-len(parts) * len(weights) % 8, self.log_means.shape[1]))] * 3)
+        p, u, w = (np.ascontiguousarray(np.concatenate(a).T) for a in zip(*parts, strict=True))
+        table = compiled_count_table(size, p, u, w)
+        if table is None:
+            table = np.empty((len(p), size))
+            for k in range(size):
+                table[:, k] = p.sum(axis=1)
+                p = p * (u * k + w) / (k + 1.0)
+        return table.T[..., None]
 
     def mixed_probabilities(self, t, weights):
         """Probabilities ``(k, n, 1)`` of counts ``t`` ``(k,)``, networks mixed as in `table`."""
-        r, k, total = self._sizes, t[:, None], np.zeros((len(t), self.log_means.shape[1]))
-        constants = -gammaln(k + 1.0)
-        if r is not None:
-            constants = -betaln(k + 1.0, r[:, 0, 0]) - np.log(k + r[:, 0, 0])
+        total = np.zeros((len(t), self.log_means.shape[1]))
+        factors = [self._log_factors(count) for count in t]
         for share, log_none, log_odds in self._powers(t.max()):
-            for own, count, constant in zip(total, t, constants, strict=True):
-                own += (share * weights) @ np.exp(log_none + count * log_odds + constant[:, None])
+            for own, count, factor in zip(total, t, factors, strict=True):
+                own += (share * weights) @ np.exp(log_none + count * log_odds + factor)[..., 0]
         return total[..., None]
 
-    def _powers(self, t):
-        """Yield shares of nodes, and logs ``(m, n)`` of ``P(0)`` and of the odds of another event.
+    def _log_factors(self, t):
+        """Logs of the factors of the probabilities of `_powers`, which depend on the counts."""
+        r = self._sizes
+        return -gammaln(t + 1.0) if r is None else -betaln(t + 1.0, r) - np.log(t + r)
+
+    def _powers(self, t, reach=NEAR, sharpness=FLAT):
+        """Yield shares of nodes, and logs of ``P(0)`` and of the odds of another event.
 
         The probability of a count ``k`` is proportional to ``P(0) odds^k``.
         """
         r = self._sizes
-        for log_mean, share in self._nodes(t):
-            log_mean, mean = log_mean[..., 0], np.exp(log_mean[..., 0])
+        for log_mean, share in self._nodes(t, reach, sharpness):
+            mean = np.exp(log_mean)
             if r is None:
                 yield share, -mean, log_mean
             else:
-                log_total = np.log1p(mean / r[:, 0])
-                yield share, -r[:, 0] * log_total, log_mean - np.log(r[:, 0]) - log_total
+                log_total = np.log1p(mean / r)
+                yield share, -r * log_total, log_mean - np.log(r) - log_total
 
     def roots(self, weights):
         """`Mixture` of normal laws of the cube roots of the counts.
@@ -149,18 +157,19 @@ class CountLaws(NamedTuple):
         some = self.dispersions.any()
         return 1.0 / np.maximum(self.dispersions, LEAST_DISPERSION) if some else None
 
-    def _nodes(self, t):
+    def _nodes(self, t, reach=NEAR, sharpness=FLAT):
         """Yield log means ``(m, n, 1)`` and their shares, for averages at counts ``t``."""
         sd = np.sqrt(np.maximum(self.variances, 0.0))
         log_means = np.minimum(self.log_means, HIGHEST)
         if not sd.any():
             yield log_means, 1.0
             return
-        # in the log rate the probability of a count t has the curvature 1 / (1/t + dispersion)
+        # in the log rate the probability of a count t has the curvature 1 / (1/t + dispersion): the
+        # rule with steps of a root of the total curvature has an error of exp(-2 pi^2)
         largest = np.maximum(np.maximum(np.exp(log_means), t), 1.0)
-        widest = SKEWED * np.max(sd / np.sqrt(1.0 / largest + self.dispersions))
-        step = np.clip(1.0 / max(widest, 1.0), 2.0 * REACH / MOST_NODES, COARSEST)
-        z = np.linspace(-REACH, REACH, 2 * int(REACH / step) + 1)
+        curvature = np.max(self.variances / (1.0 / largest + self.dispersions))
+        step = max((1.0 + sharpness**2 * curvature) ** -0.5, 2.0 * reach / MOST_NODES)
+        z = np.linspace(-reach, reach, 2 * int(reach / step) + 1)
         shares = np.exp(-0.5 * z * z)
         for node, share in zip(z, shares / shares.sum(), strict=True):
             yield np.minimum(self.log_means + node * sd, HIGHEST), share
@@ -348,7 +357,8 @@ class CountEnsemble(Ensemble):
         1)``. Counts below `N_VALUES` are groups of their own.
         """
         mean, spread, within = self._moments_of(laws)
-        end = int(np.max(np.minimum(mean + 5.0 * np.sqrt(spread + within) + 8.0, N_VALUES)))
+        reach = (2.0 - np.log10(omitted)) * np.sqrt(spread + within)
+        end = int(np.max(np.minimum(mean + reach + 8.0, N_VALUES)))
         p = laws.table(end, self.member_weights)
         while end < N_VALUES and np.any(np.sum(p, axis=0) < 1.0 - omitted):
             end = min(2 * end, N_VALUES)

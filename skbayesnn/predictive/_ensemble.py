@@ -256,6 +256,7 @@ class Rescaled(Part):
     part: Part
     columns: slice
     scaling: Scaling
+    inputs: Scaling | None = None  # of the columns; ``None`` in a pipeline
 
     network = property(attrgetter("part.network"), doc="Network of the part.")
     noise = property(attrgetter("part.noise"), doc="Noise of the part, in its own units.")
@@ -297,3 +298,19 @@ class Rescaled(Part):
 
     def probabilities(self, X, moderated):
         return self.part.probabilities(X[:, self.columns], moderated)
+
+    @property
+    def _slope(self):
+        if self.inputs is None:
+            raise ValueError("Models in pipelines have no average of their derivatives.")
+        return self.scaling.scale[:, None] / self.inputs.scale
+
+    def gradients(self, X):
+        return self.part.gradients(X[:, self.columns]) * self._slope
+
+    def gradient_moments(self, X):
+        mean, variance = self.part.gradient_moments(X[:, self.columns])
+        return mean * self._slope, variance * self._slope**2
+
+    def draw_gradients(self, X, rng, size):
+        return self.part.draw_gradients(X[:, self.columns], rng, size) * self._slope

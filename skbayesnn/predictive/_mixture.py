@@ -84,7 +84,7 @@ class Mixture(NamedTuple):
         u = np.arange(-end, end + 0.5 * NODE_SPACING, NODE_SPACING)
         for rows, laws, centre, spread in self._blocks():
             at = [centre + spread * node for node in np.sinh(u)]
-            density = [_cdf_and_density(laws, x)[1] for x in at]
+            density = [_cdf_and_density(laws, x, False)[1] for x in at]
             masses = np.cosh(u)[:, None] * density
             terms = np.sum(masses * -np.log(density, where=masses > 0, out=masses * 0), axis=0)
             entropies[rows] = np.reshape(terms / masses.sum(axis=0), entropies[rows].shape)
@@ -188,11 +188,11 @@ def _quantile(components, centre, spread, probability):
     return x
 
 
-def _cdf_and_density(components, x):
-    """Distribution function and density of the mixture, ``(r,)``."""
+def _cdf_and_density(components, x, with_cdf=True):
+    """Distribution function (or zeros) and density of the mixture, ``(r,)``."""
     total = np.zeros((2, len(x)))
     for component in components:
-        pair = compiled_mixture(x, *component)
+        pair = compiled_mixture(x, *component, with_cdf)
         total += component.cdf_and_density(x) if pair is None else pair
     return total
 

@@ -16,6 +16,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor, Solver
 from skbayesnn.active_learning import information_gain
+from skbayesnn.estimators import AveragedRegressor
 from skbayesnn.model_selection import AllData, EvidenceSearch, evidence_score
 
 pytestmark = pytest.mark.usefixtures("laplace")
@@ -105,6 +106,21 @@ class TestPrediction:
         assert_array_equal(information_gain(search, GRID), information_gain(best, GRID))
         assert str(search.evidence_report_) == str(best.evidence_report_)
         assert search.score(X, Y) == best.score(X, Y) > 0.8
+
+    def test_derivatives_and_novelty_of_averages(self, search):
+        average = AveragedRegressor(search.estimators_, np.array([0.2, 0.3, 0.5]))
+        parts = [model.predict_gradient(GRID, return_std=True) for model in search.estimators_]
+        means, stds = np.stack(parts, axis=1)
+        mean, std = average.predict_gradient(GRID, return_std=True)
+        assert_allclose(mean, np.tensordot(average.weights, means, 1))
+        assert_allclose(std**2, np.tensordot(average.weights, stds**2 + (means - mean) ** 2, 1))
+        assert_array_equal(
+            average.novelty(GRID, return_distance=True)[1],
+            search.estimators_[2].novelty(GRID, return_distance=True)[1],
+        )
+        piped = AveragedRegressor([make_pipeline(search.estimators_[0])], np.ones(1))
+        with pytest.raises(ValueError, match="pipelines"):
+            piped.predict_gradient(GRID)
 
     def test_classifier(self, classifier):
         best, probabilities = classifier.best_estimator_, ("predict_proba", "predict_log_proba")

@@ -126,8 +126,10 @@ class FittedFunction(LinkToSite, BaseEstimator):
         novelty = np.clip(posterior / np.maximum(prior, np.finfo(float).tiny), 0.0, 1.0)
         if not return_distance:
             return novelty
-        distance = cKDTree(self._result.problem.X).query(X)[0]
-        return novelty, distance / np.sqrt(X.shape[1])
+        return novelty, self._distance(X)
+
+    def _distance(self, X):
+        return cKDTree(self._result.problem.X).query(X)[0] / np.sqrt(X.shape[1])
 
     def _by_input(self, values):
         """Convert ``(..., n_outputs, n_features)`` to user units; drop a single output's axis."""

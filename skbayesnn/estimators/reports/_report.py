@@ -62,6 +62,8 @@ class EvidenceReport(Printed):
         Noise standard deviation in units of y: median over drawn networks, or at the best minimum.
     degrees_of_freedom : float
         Degrees of freedom of the noise: infinite unless it is Student-t.
+    dispersion : float or None
+        Dispersion of negative binomial counts.
     noise_p_values : dict
         P-values of tests under constant noise: for residuals that are larger at
         some inputs than at others (``"input_dependent"``; `noise_trend`), and for tails heavier
@@ -93,6 +95,7 @@ class EvidenceReport(Printed):
     beside: dict
     noise_std: object
     degrees_of_freedom: float
+    dispersion: float | None
     noise_p_values: dict
     noise_log_evidences: dict
     informed: bool
@@ -129,6 +132,8 @@ class EvidenceReport(Printed):
             lines.append(("Prior", "informative: given, or learnt from earlier data"))
         if self.noise_std is not None:
             lines.append(("Noise", self._noise_line()))
+        if self.dispersion is not None:
+            lines.append(("Noise", f"dispersion {self.dispersion:.3g}"))
         if best.noise_correlation is not None:
             pairs = best.noise_correlation[np.tril_indices(len(best.noise_std), -1)]
             lines.append(("Correlations of the noise", ", ".join(f"{r:.3f}" for r in pairs)))

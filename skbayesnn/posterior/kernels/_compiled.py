@@ -75,9 +75,14 @@ def compiled_softmax_moments(mean, root, points):
     return _core.softmax_moments(mean, root, points.T)
 
 
-def compiled_mixture(x, weights, means, inverse_scales, law):
+def compiled_mixture(x, weights, means, inverse_scales, law, with_cdf=True):
     """Distribution function and density of mixtures at ``x`` ``(n,)``, or ``None``.
 
     The components of a row have weights ``(m,)``, means and inverse scales ``(n, m)``.
     """
-    return _core and _core.mixture(x, weights, means, inverse_scales, law)
+    return _core and _core.mixture(x, weights, means, inverse_scales, law, with_cdf)
+
+
+def compiled_count_table(size, p, u, w):
+    """Probabilities ``(n, size)`` of counts, or ``None``; see `CountLaws.table`."""
+    return _core and _core.count_table(size, p, u, w)

@@ -67,6 +67,7 @@ cdef extern from "core.h":
                                 const double *, double *, double *) nogil
         void (*mixture)(const CLaw *, long, long, const double *, const double *, const double *,
                         const double *, double *, double *) nogil
+        void (*count_table)(long, long, long, double *, const double *, const double *, double *) nogil
 
     long work_doubles(const CModel *, int) nogil
     long joint_doubles(const CJoint *) nogil

@@ -98,9 +98,9 @@ def softmax_moments(mean, root, points):
     return first, second
 
 
-def mixture(x, weights, means, inverse_scales, law):
+def mixture(x, weights, means, inverse_scales, law, bint with_cdf=True):
     """Distribution function and density at `x` `(n,)` of mixtures of a law of targets."""
-    cdf, density = np.empty((2, len(x)))
+    cdf, density = np.zeros((2, len(x)))
     cdef const double[::1] at = x, w = weights
     cdef const double[:, ::1] m = means, s = inverse_scales, table = law.table
     cdef double[::1] below = cdf, height = density
@@ -110,9 +110,22 @@ def mixture(x, weights, means, inverse_scales, law):
     if len(x):
         with nogil:
             kernels.mixture(
-                &c, m.shape[0], m.shape[1], &at[0], &w[0], &m[0, 0], &s[0, 0], &below[0],
-                &height[0])
+                &c, m.shape[0], m.shape[1], &at[0], &w[0], &m[0, 0], &s[0, 0],
+                &below[0] if with_cdf else NULL, &height[0])
     return cdf, density
+
+
+def count_table(size, p, u, w):
+    """Probabilities `(n, size)` of counts, see `core.h`."""
+    table = np.empty((len(p), size))
+    cdef double[:, ::1] first = p, found = table
+    cdef const double[:, ::1] slope = u, start = w
+    if len(p):
+        with nogil:
+            kernels.count_table(
+                first.shape[0], first.shape[1], found.shape[1], &first[0, 0], &slope[0, 0],
+                &start[0, 0], &found[0, 0])
+    return table
 
 
 cdef class Model:

@@ -116,9 +116,14 @@ typedef struct {
                             double *first, double *second);
 
     /* `cdf_and_density` of the predictions, at x (n) for mixtures of m laws with weights (m), means
-       and inverse scales (n, m). */
+       and inverse scales (n, m); without a cdf if that is NULL. */
     void (*mixture)(const Law *law, long n, long m, const double *x, const double *weights,
                     const double *means, const double *inverse, double *cdf, double *density);
+
+    /* `CountLaws.table` of the predictions, (n, size): m components, a multiple of eight, with first
+       probabilities (n, m), lost, and coefficients u and w of the recursion (n, m). */
+    void (*count_table)(long n, long m, long size, double *p, const double *u, const double *w,
+                   double *table);
 } Kernels;
 
 /* Those that this processor can run, the fastest first; NULL beyond the last. */

@@ -287,7 +287,7 @@ INLINE V NAME(some)(const double *values, long count)
 
 /* Normal distribution function and density. The ratio of the upper tail to exp(-z^2 / 2) is that of
    polynomials of Hart (1968, "Computer approximations", no. 5666): error below 1e-15. */
-INLINE V NAME(normal_law)(V z, V *density)
+INLINE V NAME(normal_law)(V z, V *density, int with_cdf)
 {
     static const double c[] = {3.52624965998911e-02, 0.700383064443688, 6.37396220353165,
                                33.912866078383,      112.079291497871,  221.213596169931,
@@ -298,19 +298,23 @@ INLINE V NAME(normal_law)(V z, V *density)
     V size = NAME(abs)(z);
     size = NAME(chosen)(size > 40.0, NAME(all)(40.0), size);
     V height = NAME(exp)(-0.5 * size * size);
-    V tail = height * NAME(polynomial)(size, c, 7) / NAME(polynomial)(size, d, 8);
     *density = height * 0.3989422804014327;
+    if (!with_cdf)
+        return height;
+    V tail = height * NAME(polynomial)(size, c, 7) / NAME(polynomial)(size, d, 8);
     return NAME(chosen)(z > 0.0, 1.0 - tail, tail);
 }
 
 /* Student's t distribution, from the table of its `Law`. */
-INLINE V NAME(student_law)(const Law *law, V z, V *density)
+INLINE V NAME(student_law)(const Law *law, V z, V *density, int with_cdf)
 {
     const double n_cells = (double)law->n_cells, per_unit = n_cells / (2.0 * law->range);
     V t = z * z / law->nu, v, below;
     t = NAME(chosen)(t > 1e200, NAME(all)(1e200), t);
     V u = 1.0 + t, logarithm = NAME(chosen)(u == 1.0, t, NAME(log)(u) * t / (u - 1.0));
     *density = NAME(exp)(law->log_constant - 0.5 * (law->nu + 1.0) * logarithm);
+    if (!with_cdf)
+        return logarithm;
     for (int i = 0; i < LANES; i++)
         v[i] = sqrt(law->nu * logarithm[i]);
     v = NAME(chosen)(v < law->range, v, NAME(all)(law->range));
@@ -325,7 +329,7 @@ INLINE V NAME(student_law)(const Law *law, V z, V *density)
     return below;
 }
 
-/* F(x) = sum_j w_j F_0((x - mu_j) / s_j), and its density. */
+/* F(x) = sum_j w_j F_0((x - mu_j) / s_j), unless cdf is NULL, and its density. */
 static void NAME(mixture)(const Law *law, long n, long m, const double *x, const double *weights,
                           const double *means, const double *inverse, double *cdf, double *density)
 {
@@ -334,11 +338,28 @@ static void NAME(mixture)(const Law *law, long n, long m, const double *x, const
         for (long j = 0; j < m; j += LANES) {
             V scale = NAME(some)(inverse + j, m - j), weight = NAME(some)(weights + j, m - j);
             V z = (x[0] - NAME(some)(means + j, m - j)) * scale, height;
-            below += weight * (law->n_cells ? NAME(student_law)(law, z, &height)
-                                            : NAME(normal_law)(z, &height));
+            below += weight * (law->n_cells ? NAME(student_law)(law, z, &height, cdf != NULL)
+                                            : NAME(normal_law)(z, &height, cdf != NULL));
             heights += weight * scale * height;
         }
-        *cdf++ = NAME(sum)(below);
+        if (cdf)
+            *cdf++ = NAME(sum)(below);
         *density++ = NAME(sum)(heights);
     }
+}
+
+/* P(k) = sum_j p_j(k) with p_j(k + 1) = p_j(k) (u_j k + w_j) / (k + 1). */
+static void NAME(count_table)(long n, long m, long size, double *p, const double *u, const double *w,
+                              double *table)
+{
+    for (; n > 0; n--, p += m, u += m, w += m)
+        for (long k = 0; k < size; k++) {
+            V total = (V){0};
+            for (long j = 0; j < m; j += LANES) {
+                V *own = (V *)(p + j);
+                total += *own;
+                *own *= (*(const V *)(u + j) * (double)k + *(const V *)(w + j)) / (k + 1.0);
+            }
+            *table++ = NAME(sum)(total);
+        }
 }
