@@ -110,32 +110,14 @@ static void NAME(value)(const Joint *joint, const double *q, double *value, doub
     NAME(total)(joint, q, gradient ? ALL : VALUE, value, gradient, work);
 }
 
-/* A metric's factor, in single precision if it is dense. */
-typedef struct {
-    const double *diagonal; /* or NULL */
-    float *dense;           /* columns */
-    int d, nv;              /* vectors of a column */
-} NAME(metric_factor);
-#define Factor NAME(metric_factor)
-
-static Factor NAME(factor_of)(const double *factor, int dense, int d, double **work)
+/* F x of a diagonal matrix, or of a symmetric one with columns of `nv` vectors. */
+static void NAME(mapped)(const double *diagonal, const float *columns, int nv, int d, const double *x,
+                         double *out)
 {
-    Factor F = {.d = d, .diagonal = dense ? NULL : factor, .dense = (float *)*work};
-    int width = (d + 4 * SINGLES - 1) / (4 * SINGLES) * 4 * SINGLES;
-    F.nv = width / SINGLES;
-    for (int j = 0; j < d && dense; j++)
-        for (int i = 0; i < width; i++)
-            F.dense[(long)j * width + i] = i < d ? (float)factor[(long)j * d + i] : 0.0f;
-    *work += dense ? (long)d * width / 2 : 0;
-    return F;
-}
-
-static void NAME(mapped)(const Factor *F, const double *x, double *out)
-{
-    for (int i = 0; i < F->d && F->diagonal; i++)
-        out[i] = F->diagonal[i] * x[i];
-    if (!F->diagonal)
-        JOIN(times_single, ISA)((JOIN(vec_single, ISA) *)F->dense, F->nv, F->d, x, out);
+    if (columns)
+        JOIN(times_single, ISA)((JOIN(vec_single, ISA) *)columns, nv, d, x, out);
+    for (int i = 0; i < d && !columns; i++)
+        out[i] = diagonal[i] * x[i];
 }
 
 /* `leapfrog` of the samplers. Forces in single precision are as good as any, and so are velocities: where a
@@ -150,21 +132,25 @@ static void NAME(leapfrog)(const Joint *joint, double *q, double *p, double *val
     joint = given(&own, joint, q, &work);
     double *force = work, *velocity = force + d, *slope = velocity + d, known = *value;
     work = slope + d;
-    Factor F = NAME(factor_of)(factor, dense, d, &work);
+    int nv = (d + 4 * SINGLES - 1) / (4 * SINGLES) * 4, width = nv * SINGLES;
+    float *columns = dense ? (float *)work : NULL;
+    for (long i = 0; i < (long)d * width && dense; i++)
+        columns[i] = i % width < d ? (float)factor[i / width * d + i % width] : 0.0f;
+    work += (long)d * width / 2;
     double initial = known + 0.5 * squared(p, d);
     if (gradient && !rough)
         slope = gradient;
     else
         NAME(total)(joint, q, FORCE, &known, slope, work);
-    NAME(mapped)(&F, slope, force);
+    NAME(mapped)(factor, columns, nv, d, slope, force);
     for (long step = 0; step < n_steps; step++) {
         for (int i = 0; i < d; i++)
             p[i] -= 0.5 * step_size * force[i];
-        NAME(mapped)(&F, p, velocity);
+        NAME(mapped)(factor, columns, nv, d, p, velocity);
         for (int i = 0; i < d; i++)
             q[i] += step_size * velocity[i];
         NAME(total)(joint, q, FORCE, value, slope, work);
-        NAME(mapped)(&F, slope, force);
+        NAME(mapped)(factor, columns, nv, d, slope, force);
         for (int i = 0; i < d; i++)
             p[i] -= 0.5 * step_size * force[i];
         if (rough ? !isfinite(squared(p, d)) : !(*value + 0.5 * squared(p, d) - initial < unstable)) {
