@@ -31,7 +31,8 @@ SWEEPS = 3  # sweeps of scale moves after every trajectory
 LEAST_LIMIT = 64
 TRAJECTORY_ROWS = 2**16  # limit of steps times rows of a trajectory beyond that
 NOISE_NETWORK_ROWS = 2**14  # the limit with a noise network; longer trajectories showed no gain
-LONG = 3.0  # length of long trajectories, to be multiplied by `patience`
+# length of long trajectories, to be multiplied by `patience`, but by at most one per some rows
+LONG, LONG_ROWS = 3.0, 32
 # target for rows times weights times `patience`, and the largest, with and without a dense metric
 PATIENT_WORK = {True: 120_000, False: 240_000}
 MOST_PATIENT = {True: 4, False: 6}
@@ -68,6 +69,7 @@ def tuned_plan(posed, noise="constant", noise_hidden_layer_sizes=()):
     integrated = bool(likelihood.n_levels and likelihood.conjugate and centred)
     more = patience(posed.posterior, integrated)
     if integrated and noise == "constant":
+        more = min(more, max(1, n_rows // LONG_ROWS))
         return Plan(length=LONG * more, max_steps=more * max_steps), 1
     return Plan(max_steps=max_steps, dense=integrated), more
 

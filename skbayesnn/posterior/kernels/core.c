@@ -85,7 +85,7 @@ long work_doubles(const Model *model, int hessian)
 {
     long k = n_weights(model), width = widest(model), K = model->size[model->n_layers];
     long rows = model->n < BLOCK ? model->n : BLOCK;
-    long steps = 5 * width * rows + model->n_levels + (K + 2) * width * (width + 1);
+    long steps = 5 * width * rows + model->n_levels + (K + 3) * width * (width + PADDING);
     return rows_doubles(model, BLOCK) + most(steps, hessian ? k * k + 5 * width * width * rows : 0);
 }
 
@@ -108,10 +108,11 @@ long joint_doubles(const Joint *joint)
     long d = joint->n_sampled + joint->n_free, k = n_weights(model), G = joint->n_groups;
     long energy = 7 * G + 4 * model->n_levels + 9 * d + 3 * k;
     long given = 2 * n, slices = G + width + (K + 1) * n + rows_doubles(model, n);
-    long marginal = (K + 1) * width * (2 * width + n + 2), factors = 3 * K * n;
+    long marginal = (K + 2) * width * (2 * width + n + PADDING + 2);
+    long metric = d * (d + 4 * PADDING), factors = 3 * K * n;
     if (joint->noise)
         factors += 2 * n_weights(joint->noise) + rows_doubles(joint->noise, n);
-    return energy + given + slices + marginal + factors + rows_doubles(model, n);
+    return energy + metric + given + slices + marginal + factors + rows_doubles(model, n);
 }
 
 /* The Hessian from the sums of `add_second`, in the same order. */
@@ -154,85 +155,6 @@ static void spread_out(const Model *model, int exact, const double *sums, double
             for (long column = 0; column < at; column++)
                 hessian[column * k + row] = hessian[row * k + column];
     }
-}
-
-/* --- small systems of equations --------------------------------------------------------------- */
-
-/* Lower triangular factor in place. Returns 0 where a pivot is below `least` of its diagonal entry. As the
-   pivots of 1 + G are at least 1, one that rounding has made smaller is set to 1. */
-static int cholesky(double *matrix, int n, double least, double *log_det)
-{
-    *log_det = 0.0;
-    for (int a = 0; a < n; a++) {
-        double *row = matrix + a * n;
-        for (int b = 0; b < a; b++) {
-            const double *other = matrix + b * n;
-            double rest = row[b];
-            for (int c = 0; c < b; c++)
-                rest -= row[c] * other[c];
-            row[b] = rest / other[b];
-        }
-        double pivot = row[a], needed = least * pivot;
-        for (int c = 0; c < a; c++)
-            pivot -= row[c] * row[c];
-        if (least > 0.0 && !(pivot >= needed))
-            return 0;
-        row[a] = sqrt(fmax(pivot, 1.0));
-        *log_det += 2.0 * log(row[a]);
-    }
-    return 1;
-}
-
-/* L L^T x = b in place. */
-static void solve(const double *factor, int n, double *x)
-{
-    for (int a = 0; a < n; a++) {
-        for (int c = 0; c < a; c++)
-            x[a] -= factor[a * n + c] * x[c];
-        x[a] /= factor[a * n + a];
-    }
-    for (int a = n - 1; a >= 0; a--) {
-        x[a] /= factor[a * n + a];
-        for (int c = 0; c < a; c++)
-            x[c] -= factor[a * n + c] * x[a];
-    }
-}
-
-/* Ridge regression of one output: m = (1 + tau D G D)^-1 tau D z from the Gram matrix G, and z in m,
-   D the prior's standard deviations. The Cholesky factor is left in `system`. Returns 0 as `cholesky`. */
-static int ridge(const double *gram, double tau, const double *sd, int n, double least, double *system,
-                 double *m, double *log_det)
-{
-    for (int a = 0; a < n; a++) {
-        m[a] *= tau * sd[a];
-        for (int b = 0; b <= a; b++)
-            system[a * n + b] = (a == b) + tau * sd[a] * sd[b] * gram[a * n + b];
-    }
-    if (!cholesky(system, n, least, log_det))
-        return 0;
-    solve(system, n, m);
-    return 1;
-}
-
-/* (L L^T)^-1; L is overwritten by its inverse. */
-static void inverse_of(double *factor, int n, double *inverse)
-{
-    for (int b = 0; b < n; b++) {
-        factor[b * n + b] = 1.0 / factor[b * n + b];
-        for (int a = b + 1; a < n; a++) {
-            double total = 0.0;
-            for (int c = b; c < a; c++)
-                total -= factor[a * n + c] * factor[c * n + b];
-            factor[a * n + b] = total / factor[a * n + a];
-        }
-    }
-    for (int a = 0; a < n; a++)
-        for (int b = 0; b <= a; b++) {
-            double total = 0.0;
-            for (int c = a; c < n; c++)
-                total += factor[c * n + a] * factor[c * n + b];
-            inverse[a * n + b] = inverse[b * n + a] = total;
-        }
 }
 
 /* --- positions of samplers -------------------------------------------------------------------- */

@@ -209,9 +209,9 @@ static void NAME(best_outputs)(const Model *model, double *theta, const double *
     int last = model->n_layers - 1, width = fan_in(model, last), K = fan_out(model, last);
     int robust = model->likelihood == STUDENT_T;
     long at = weights_before(model, last), square = (long)width * width;
-    double *gram = work, *moment = gram + K * square, *system = moment + K * width;
-    double *sd = system + square, log_det;
-    Rows rows = NAME(begin)(model, BLOCK, sd + width);
+    double *gram = work, *moment = gram + K * square, *sd = moment + K * width, log_det;
+    V *system = (V *)(sd + width);
+    Rows rows = NAME(begin)(model, BLOCK, (double *)(system + 2 * width * NAME(vectors)(width)));
     memset(gram, 0, sizeof(double) * K * (square + width));
     for (long first = 0; first < model->n; first += BLOCK) {
         NAME(at)(&rows, first);
@@ -230,7 +230,7 @@ static void NAME(best_outputs)(const Model *model, double *theta, const double *
         double tau = beta[model->level[o]] * model->relative[o], *m = moment + o * width;
         for (int a = 0; a < width; a++)
             sd[a] = 1.0 / sqrt(alpha[at + (long)a * K + o]);
-        ridge(gram + (model->n_counts == 1 ? 0 : o) * square, tau, sd, width, 0.0, system, m, &log_det);
+        NAME(ridge)(gram + (model->n_counts == 1 ? 0 : o) * square, tau, sd, width, 0.0, system, m, &log_det);
         for (int a = 0; a < width; a++)
             theta[at + (long)a * K + o] = sd[a] * m[a];
     }

@@ -1,7 +1,7 @@
 /* Included by core.c after core_rows.h for every set of instructions, in double and in single precision:
    Gaussian noise with the output layer integrated out. */
 
-/* Sums over rows of z_a z_b and z_a y of an output, rows counted. */
+/* Sums over rows of z_a z_b, its upper triangle, and z_a y of an output, rows counted. */
 static void NAME(add_normal)(const Rows *rows, int output, const V *counts, V *weighted,
                              double *gram, double *moment)
 {
@@ -11,8 +11,9 @@ static void NAME(add_normal)(const Rows *rows, int output, const V *counts, V *w
     for (int a = 0; a < width; a++)
         for (int v = 0; v < rows->nv; v++)
             weighted[a * rows->stride + v] = counts[v] * z[a * stride + v];
-    if (gram)
-        NAME(sums)(gram, width, weighted, rows->stride, width, z, stride, width, rows->nv);
+    for (int a = 0; a < width && gram; a += TILE)
+        NAME(sums)(gram + a * width + a, width, weighted + a * rows->stride, rows->stride,
+                   width - a < TILE ? width - a : TILE, z + a * stride, stride, width - a, rows->nv);
     NAME(sums)(moment, 1, weighted, rows->stride, width, NAME(targets)(rows, output), 0, 1, rows->nv);
 }
 
@@ -29,10 +30,11 @@ static int NAME(marginal)(const Joint *joint, const double *theta, const double 
     int systems = model->n_counts; /* different ones */
     long at = weights_before(model, last), square = (long)width * width, stride;
     const int *label = joint->label + joint->n_sampled;
-    double *gram = work, *moment = gram + systems * square, *system = moment + K * width;
-    double *inverse = system + square, *sd = inverse + square, *errors = sd + width;
-    REAL *spread = (REAL *)(errors + model->n_levels), *mean = spread + systems * square;
-    REAL *weights = mean + width * K;
+    int wide = NAME(vectors)(width);
+    double *gram = work, *moment = gram + systems * square, *sd = moment + K * width;
+    double *errors = sd + width;
+    V *system = (V *)(errors + model->n_levels), *spread = system + 2 * width * wide;
+    REAL *mean = (REAL *)(spread + systems * width * wide), *weights = mean + width * K;
     Rows rows = NAME(begin)(model, model->n, weights + at);
     long each = width * rows.stride;
     V *weighted = rows.rest, *pulled = weighted + systems * each;
@@ -46,30 +48,38 @@ static int NAME(marginal)(const Joint *joint, const double *theta, const double 
         NAME(add_normal)(&rows, o, NAME(counts)(&rows, o), weighted + own * each,
                          o > own ? NULL : gram + own * square, moment + o * width);
     }
-    memset(spread, 0, sizeof(REAL) * systems * square);
+    memset(spread, 0, sizeof(V) * systems * width * wide);
     *value = 0.0;
     for (int o = 0; o < K; o++) {
         double tau = beta[model->level[o]] * model->relative[o], log_det, fixed = width;
         double *m = moment + o * width;
-        long own = systems > 1 ? o * square : 0;
+        int own = systems > 1 ? o : 0;
         for (int a = 0; a < width; a++)
             sd[a] = 1.0 / sqrt(alpha[label[a * K + o]]);
-        if (!ridge(gram + own, tau, sd, width, SINGLE ? LEAST_SINGLE : 0.0, system, m, &log_det))
+        if (!NAME(ridge)(gram + own * square, tau, sd, width, SINGLE ? LEAST_SINGLE : 0.0, system, m,
+                         &log_det))
             return 0;
-        if (gradient)
-            inverse_of(system, width, inverse);
         *value += 0.5 * (log_det + squared(m, width));
         for (int a = 0; a < width; a++)
             mean[a * K + o] = (REAL)(sd[a] * m[a]);
         if (!gradient)
             continue;
-        for (int a = 0; a < width; a++) {
-            double variance = inverse[a * width + a];
-            by_alpha[label[a * K + o]] += 0.5 * (m[a] * m[a] + variance - 1.0);
-            fixed -= variance;
-            for (int b = 0; b < width; b++)
-                spread[own + a * width + b] += (REAL)(tau * sd[a] * sd[b] * inverse[a * width + b]);
+        for (int v = 0; v < wide; v++) {
+            V variance = (V){0}, scale = (V){0};
+            int some = width - v * LANES < LANES ? width - v * LANES : LANES;
+            for (int i = 0; i < some; i++)
+                scale[i] = (REAL)(sqrt(tau) * sd[v * LANES + i]);
+            for (V *root = system + wide + v; root < system + 2 * width * wide; root += 2 * wide) {
+                variance += *root * *root;
+                *root *= scale;
+            }
+            for (int i = 0, a = v * LANES; i < some; i++, a++)
+                by_alpha[label[a * K + o]] += 0.5 * (m[a] * m[a] + variance[i] - 1.0);
+            fixed -= NAME(sum)(variance);
         }
+        /* tau D S^-1 D */
+        NAME(combine)(spread + own * width * wide, wide, width, (REAL *)(system + wide), 1, 2 * wide * LANES,
+                      system + wide, 2 * wide, width, wide, 1);
         by_beta[model->level[o]] += 0.5 * fixed;
     }
     const V *z = NAME(fed)(&rows, last, &stride);
@@ -86,8 +96,8 @@ static int NAME(marginal)(const Joint *joint, const double *theta, const double 
         return 1;
     for (int i = 0; i < systems && by_factors; i++) { /* variances of the outputs */
         V *own = (V *)by_factors + i * rows.nv;
-        NAME(combine)(pulled, rows.stride, width, spread + i * square, width, 1, weighted + i * each,
-                      rows.stride, width, rows.nv, 0);
+        NAME(combine)(pulled, rows.stride, width, (REAL *)(spread + i * width * wide), wide * LANES, 1,
+                      weighted + i * each, rows.stride, width, rows.nv, 0);
         for (int a = 0; a < width; a++)
             for (int v = 0; v < rows.nv; v++)
                 own[v] += (REAL)0.5 * z[a * stride + v] * pulled[a * rows.stride + v];
@@ -99,7 +109,8 @@ static int NAME(marginal)(const Joint *joint, const double *theta, const double 
     if (last == 0)
         return 1;
     if (!by_factors) /* the rows count the same in all outputs */
-        NAME(combine)(delta, rows.stride, units, spread, width, 1, weighted, rows.stride, width, rows.nv, 0);
+        NAME(combine)(delta, rows.stride, units, (REAL *)spread, wide * LANES, 1, weighted, rows.stride, width,
+                      rows.nv, 0);
     NAME(combine)(delta, rows.stride, units, mean, K, 1, rows.outputs, rows.stride, K, rows.nv, 1);
     for (long i = 0; i < units * rows.stride; i += rows.stride)
         for (int v = 0; v < rows.nv; v++)

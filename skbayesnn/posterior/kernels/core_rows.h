@@ -272,6 +272,75 @@ static void NAME(sums)(double *out, long sp, const V *left, long sl, int P, cons
                             right + q * sr, sr, Q - q < TILE ? Q - q : TILE, nv);
 }
 
+#if SINGLE
+/* out = F x of a symmetric matrix whose columns are `nv` vectors, a multiple of 4. */
+static void NAME(times)(const V *F, int nv, int d, const double *x, double *out)
+{
+    for (int v = 0; v < nv; v += 4) {
+        V total[4] = {(V){0}, (V){0}, (V){0}, (V){0}};
+        for (int j = 0; j < d; j++)
+            for (int i = 0; i < 4; i++)
+                total[i] += (REAL)x[j] * F[(long)j * nv + v + i];
+        for (int i = v * LANES; i < d && i < (v + 4) * LANES; i++)
+            out[i] = total[i / LANES - v][i % LANES];
+    }
+}
+#endif
+
+/* --- ridge regression ------------------------------------------------------------------------- */
+
+/* Vectors of `n` entries. */
+INLINE int NAME(vectors)(int n) { return (n + LANES - 1) / LANES; }
+
+/* Ridge regression of one output: m = S^-1 tau D z with S = 1 + tau D G D, from the upper triangle of the
+   Gram matrix G, and z in m, D the prior's standard deviations. Rows of `work` are those of a Cholesky
+   factor U, S = U^T U, and then those of U^-T. Returns 0 where a pivot is below `least` of its diagonal
+   entry. As the pivots of S are at least 1, one that rounding has made smaller is set to 1. */
+static int NAME(ridge)(const double *gram, double tau, const double *sd, int n, double least, V *work,
+                       double *m, double *log_det)
+{
+    int nv = NAME(vectors)(n), stride = 2 * nv * LANES;
+    REAL *entries = (REAL *)work;
+    memset(work, 0, sizeof(V) * 2 * n * nv);
+    for (int a = 0; a < n; a++) {
+        REAL *row = entries + a * stride;
+        m[a] *= tau * sd[a];
+        for (int b = a; b < n; b++)
+            row[b] = (REAL)(tau * sd[a] * sd[b] * gram[a * n + b]);
+        row[a] += (REAL)1;
+        row[nv * LANES + a] = (REAL)1;
+    }
+    *log_det = 0.0;
+    for (int c = 0; c < n; c++) {
+        const V *row = work + 2 * c * nv;
+        int from = c / LANES, to = nv + from;
+        double pivot = entries[c * stride + c];
+        if (least > 0.0 && !(pivot >= least * (1.0 + tau * sd[c] * sd[c] * gram[c * n + c])))
+            return 0;
+        pivot = fmax(pivot, 1.0);
+        *log_det += SINGLE ? 0.0 : log(pivot); /* values are not wanted */
+        REAL root = (REAL)(1.0 / sqrt(pivot));
+        for (int v = from; v <= to; v++)
+            work[2 * c * nv + v] *= root;
+        m[c] *= root;
+        for (int a = c + 1; a < n; a++) {
+            REAL factor = entries[c * stride + a];
+            V *other = work + 2 * a * nv;
+            for (int v = a / LANES; v <= to; v++)
+                other[v] -= factor * row[v];
+            m[a] -= factor * m[c];
+        }
+    }
+    for (int v = 0; v < nv; v++) { /* later ones need nothing that is overwritten */
+        V total = (V){0};
+        for (int c = v * LANES; c < n; c++)
+            total += (REAL)m[c] * work[(2 * c + 1) * nv + v];
+        for (int a = v * LANES; a < n && a < (v + 1) * LANES; a++)
+            m[a] = total[a % LANES];
+    }
+    return 1;
+}
+
 /* --- rows of data on their way through the network -------------------------------------------- */
 
 /* Inputs, layers and targets of some rows. The values of units are `stride` vectors apart, those of data
