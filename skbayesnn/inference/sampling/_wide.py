@@ -20,7 +20,7 @@ from skbayesnn.samplers import Schedule, Stage
 
 SCHEDULE = Schedule(n_moves=4, n_steps=4, n_last_moves=8, n_last_steps=6)
 
-SCALE_SD = 1.0  # prior sd of the log standard deviations of hidden weights, about zero
+SCALE_MEAN, SCALE_SD = -0.7, 1.0  # prior of the log standard deviations of hidden weights
 RATIO_SD = 0.5  # the same of those of single inputs and of biases, about their mean
 DEFAULT_SHAPE = 0.5  # largest shape of the default priors of precisions
 TINY = np.finfo(float).tiny
@@ -97,7 +97,7 @@ class WideJoint(JointPosterior):
         logs, priors = self.precision_map.log_precision(eta), self.free.priors
         value, slope = -priors.log_density(logs), -priors.slope(logs)
         hidden = self._scales
-        log_sd = -0.5 * logs[..., hidden]
+        log_sd = -0.5 * logs[..., hidden] - SCALE_MEAN
         value[..., hidden] = 0.5 * (log_sd / SCALE_SD) ** 2
         value[..., hidden] += 0.5 * np.log(8.0 * np.pi * SCALE_SD**2)  # ln alpha = -2 ln sd
         slope[..., hidden] = -0.5 * log_sd / SCALE_SD**2

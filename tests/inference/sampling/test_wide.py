@@ -8,6 +8,7 @@ from skbayesnn import EvidenceMLPRegressor
 from skbayesnn.inference import Limits
 from skbayesnn.inference.sampling._wide import (
     RATIO_SD,
+    SCALE_MEAN,
     SCALE_SD,
     GivenWeights,
     WideJoint,
@@ -93,6 +94,7 @@ def test_prior_of_scales_ties_weights_to_biases_and_is_normalised():
     assert_allclose(density.sum() * (steps[1] - steps[0]) ** 2, 1.0, rtol=1e-3)
     logs = -0.5 * layers.precision_map.log_precision(eta)
     density /= density.sum()
+    assert_allclose(np.sum(density * logs[..., 0]), SCALE_MEAN, atol=1e-3)
     away = 0.5 * (logs[..., 0] - logs[..., 1])
     variance = 1.0 / (1.0 / SCALE_SD**2 + 1.0 / RATIO_SD**2)
     assert_allclose(np.sum(density * away**2), 0.5 * variance, rtol=1e-3)
