@@ -80,7 +80,7 @@ class CountLaws(NamedTuple):
             odds, r = np.exp(log_odds[..., 0]), self._sizes
             p = (weights * share)[:, None] * np.exp(log_none[..., 0])
             parts.append((p, 0.0 * odds, odds) if r is None else (p, odds, r[:, 0] * odds))
-        # P(k + 1) / P(k) = (u k + w) / (k + 1)
+        # P(k + 1) / P(k) = (u k + w) / (k + 1); the compiled loop takes eight components at a time
         parts.append([np.zeros((-len(parts) * len(weights) % 8, self.log_means.shape[1]))] * 3)
         p, u, w = (np.ascontiguousarray(np.concatenate(a).T) for a in zip(*parts, strict=True))
         table = compiled_count_table(size, p, u, w)

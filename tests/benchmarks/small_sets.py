@@ -3,9 +3,11 @@
 Classes: the first splits of the sets in the folder `SKBAYESNN_DATA` whose names begin with
 ``cls_``, and of ``immer_glass``. Regression: those of ``yacht``, ``boston``, ``energy`` and
 ``wilson_*``. ``weak`` are twelve simulated sets of 60 rows with linear log odds; ``tails`` are five
-of 100 rows with noise of two degrees of freedom, and five of 60 rows with a tenth of outliers. The
-tables show the log loss or log density of the test rows, errors (share of wrong classes, or root
-mean squared error), and processor seconds of the fit::
+of 100 rows with noise of two degrees of freedom, and five of 60 rows with a tenth of outliers;
+``exact`` are functions of one to three inputs at 6 to 12 rows without noise, ``few`` a smooth one
+of one to three inputs at 21 to 100 rows with noise. The tables show the log loss or log density of
+the test rows, errors (share of wrong classes, or root mean squared error), and processor seconds of
+the fit::
 
     SKBAYESNN_DATA=folder python tests/benchmarks/small_sets.py --models default sampler
     SKBAYESNN_DATA=folder python tests/benchmarks/small_sets.py --kinds weak --models default linear
@@ -122,6 +124,41 @@ def heavy_tails(n_splits, names):
             yield name, seed, make(n, rng), make(1000, rng)
 
 
+FUNCTIONS = {  # number of inputs, and function, on [-1, 1]
+    "sine": (1, lambda X: np.sin(3 * X[:, 0])),
+    "quadratic": (1, lambda X: X[:, 0] ** 2 - X[:, 0]),
+    "exponential": (1, lambda X: np.exp(1.5 * X[:, 0])),
+    "step": (1, lambda X: np.tanh(8 * X[:, 0])),
+    "bowl": (2, lambda X: X[:, 0] ** 2 + X[:, 1] ** 2),
+    "saddle": (2, lambda X: X[:, 0] * X[:, 1] + X[:, 0]),
+    "wave": (2, lambda X: np.sin(2 * X[:, 0]) + 0.5 * np.cos(2 * X[:, 1])),
+    "plane": (3, lambda X: X @ [1.0, -2.0, 0.5]),
+    "mixed": (3, lambda X: X[:, 0] * X[:, 1] + np.sin(2 * X[:, 2])),
+}
+
+
+def exact_rows(n_splits, names):
+    """As `regressions`, of few rows without noise."""
+    for name, (d, function) in FUNCTIONS.items():
+        for n in ((6, 9) if d == 1 else (8, 12)) if not names or name in names else ():
+            rng = np.random.default_rng(7 * n + d)
+            X, X_test = rng.uniform(-1, 1, (n, d)), rng.uniform(-1, 1, (2000, d))
+            yield name, n, (X, function(X)), (X_test, function(X_test))
+
+
+def few_rows(n_splits, names):
+    """As `regressions`, of a sine along the first input and a slope along the last, with noise."""
+    for n, d in ((21, 2), (30, 3), (40, 1), (60, 2), (100, 3)):
+        rng = np.random.default_rng(0)
+
+        def drawn(n, d=d, rng=rng):
+            X = rng.uniform(-2, 2, (n, d))
+            noise = 0.2 * rng.standard_normal(n)
+            return X, np.sin(2 * X[:, 0]) + 0.5 * X[:, -1] + noise
+
+        yield f"{n} x {d}", 0, drawn(n), drawn(1000)
+
+
 def class_scores(model, X, y):
     """Log loss and share of wrong classes; a class that did not train has probability 1e-6."""
     n_classes = 1 + int(max(y.max(), model.classes_.max()))
@@ -141,6 +178,8 @@ KINDS = {
     "weak": (weak_signals, CLASSIFIERS, class_scores),
     "regression": (regressions, REGRESSORS, regression_scores),
     "tails": (heavy_tails, REGRESSORS, regression_scores),
+    "exact": (exact_rows, REGRESSORS, regression_scores),
+    "few": (few_rows, REGRESSORS, regression_scores),
 }
 
 
@@ -166,8 +205,13 @@ def scored(make, train, test, scores):
         seconds = process_time() - begin
         first, second = scores(model, *test)
     chosen = f"{getattr(model, 'hidden_layer_sizes_', '')} {getattr(model, 'noise_model_', '')}"
-    evidence = getattr(model, "log_evidence_", np.nan)
-    return first, second, seconds, f"{chosen} {evidence:.1f}"
+    chosen += f" {getattr(model, 'log_evidence_', np.nan):.1f}"
+    if isinstance(model, HMCMLPRegressor | HMCMLPClassifier):
+        chosen += f", R-hat {model.diagnostics_.r_hat:.3f}"
+    if hasattr(model, "predict_interval"):
+        low, high = model.predict_interval(test[0]).T
+        chosen += f", {np.mean((low <= test[1]) & (test[1] <= high)):.1%} in 95 % intervals"
+    return first, second, seconds, chosen
 
 
 def main():

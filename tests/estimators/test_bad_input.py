@@ -102,7 +102,7 @@ SAMPLER_PARAMETERS = [
     ({"sampler": Sampler("hmc", n_steps=(1, 2, 3))}, "or a pair"),
     ({"sampler": Sampler("hmc", persistence=1.0)}, "persistence must be None, or a number"),
     ({"sampler": Sampler("auto", persistence=0.5)}, "sampler='auto' tunes its own"),
-    ({"sampler": Sampler("metropolis", n_steps=3)}, "step_size also to 'metropolis'"),
+    ({"sampler": Sampler("metropolis", n_steps=3)}, r"raise sampler\.thin"),
     ({"sampler": Sampler("auto", step_size=0.1)}, "sampler='auto' tunes its own"),
     ({"sampler": Sampler(dtype="int")}, "dtype must be float32 or float64, got 'int'"),
     ({"measure_evidence": "yes"}, "measure_evidence must be True or False, got 'yes'"),

@@ -100,6 +100,7 @@ def test_evidence_of_dispersed_counts_by_quadrature():
     assert model.log_evidence_ == pytest.approx(exact, abs=0.1)  # nats: Laplace, one after another
     best = np.exp(-log_size[np.argmax(by_size)])
     assert best / 1.6 < model.dispersion_ < 1.6 * best
+    assert f"dispersion {model.dispersion_:.3g}" in str(model.evidence_report_)
     assert model.log_evidence_ > fit("poisson", rows, **FIXED | LAPLACE).log_evidence_ + 10.0
     posterior = np.exp(by_size - logsumexp(by_size))
     options = {"n_warmup": 100, "n_draws": 400, "measure_evidence": True}

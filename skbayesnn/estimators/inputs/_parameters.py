@@ -204,7 +204,8 @@ def check_transitions(sampler):
     if _given(sampler).keys() & set(unused.get(sampler.kind, ())):
         raise ValueError(
             "step_size, n_steps and persistence belong to the samplers 'hmc', 'langevin' and "
-            "'stochastic_dynamics', step_size also to 'metropolis'; sampler='auto' tunes its own."
+            "'stochastic_dynamics', step_size also to 'metropolis'; sampler='auto' tunes its own. "
+            "For more steps between draws raise sampler.thin."
         )
 
 
