@@ -4,9 +4,10 @@ ESTIMATORS = """All estimators.
 
 Parameters
 ----------
-prior : str, array-like of shape (n_weights,), estimator or Prior, default="layer"
+prior : str, array-like of shape (n_weights,), estimator or Prior, default="auto"
     Groups of weights that share a precision: ``"single"``, ``"layer"``, ``"ard"``, or labels of the
-    weights; ``prior="ard"`` gives every input its own precision. A fitted evidence estimator of
+    weights; ``prior="ard"`` gives every input its own precision, and ``"auto"`` is ``"layer"``, or,
+    with many rows, ``"ard"`` if that predicts held-out rows better. A fitted evidence estimator of
     this task makes its posterior the prior, as its ``partial_fit`` does. A `Prior` also sets
     precisions, means and hyperpriors: ``prior=Prior("ard", precision={"output": 1.0})``.
 noise : str, float, array-like, dict or Noise, default="auto"

@@ -128,7 +128,7 @@ class EvidenceMLP(BayesianMLP):
             self.weight_precisions_ = self._best.hyper.alpha.copy()
         self._ensemble, self._left_out = predictions
         self._result = result if result.drawn else self._laplace.fit
-        if self._prior._has_relevances:
+        if result.problem.has_relevances:
             self.feature_relevance_ = self.weight_precisions_[: self.n_features_in_] ** -0.5
         densities = self._left_out.log_density + self._log_scales(rows)
         self.leave_one_out_log_density_ = rows.of_given(densities)

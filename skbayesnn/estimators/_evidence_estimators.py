@@ -56,7 +56,7 @@ class EvidenceMLPRegressor(RegressionFit, EvidenceMLP):
 
     hidden_layer_sizes: LayerSizes = "auto"
     _: KW_ONLY
-    prior: str | ArrayLike | Estimator | Prior = "layer"
+    prior: str | ArrayLike | Estimator | Prior = "auto"
     noise: str | ArrayLike | dict[Any, float] | Noise = "auto"
     activation: str = "tanh"
     random_state: RandomState = None
@@ -157,7 +157,7 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
 
     hidden_layer_sizes: LayerSizes = "auto"
     _: KW_ONLY
-    prior: str | ArrayLike | Estimator | Prior = "layer"
+    prior: str | ArrayLike | Estimator | Prior = "auto"
     class_weight: Any = None
     activation: str = "tanh"
     random_state: RandomState = None

@@ -75,6 +75,9 @@ class HMCMLP(BayesianMLP):
         shared = given.keys() & set(cls._get_param_names()) - OF_THE_ENGINE
         taken = {name: given[name] for name in shared}
         taken["hidden_layer_sizes"] = fitted.hidden_layer_sizes_
+        prior = fitted._prior
+        if isinstance(prior.kind, str) and prior.kind == "auto":
+            taken["prior"] = clone(prior).set_params(kind=fitted._result.problem.prior)
         if "noise" in taken:
             taken["noise"] = clone(fitted._noise).set_params(kind=fitted.noise_model_)
         sampler = cls(**{**taken, **parameters})
@@ -160,7 +163,7 @@ class HMCMLP(BayesianMLP):
             self.log_evidence_ = self.log_evidence_std_ = np.nan
         self.weight_group_names_ = list(result.sampled.joint.groups.names)
         self.weight_precisions_ = np.exp(np.mean(np.log(draws.alpha), axis=(0, 1)))
-        if self._prior._has_relevances:
+        if result.problem.has_relevances:
             inputs = draws.alpha[..., : self.n_features_in_]
             self.feature_relevance_ = np.mean(inputs**-0.5, axis=(0, 1))
         self.n_iter_ = self.n_warmup + draws.energy.shape[1] * result.settings.thin

@@ -50,7 +50,7 @@ class HMCMLPRegressor(RegressionFit, HMCMLP):
 
     hidden_layer_sizes: LayerSizes = "auto"
     _: KW_ONLY
-    prior: str | ArrayLike | Estimator | Prior = "layer"
+    prior: str | ArrayLike | Estimator | Prior = "auto"
     noise: str | ArrayLike | dict[Any, float] | Noise = "auto"
     activation: str = "tanh"
     random_state: RandomState = None
@@ -123,7 +123,7 @@ class HMCMLPClassifier(Classification, HMCMLP):
 
     hidden_layer_sizes: LayerSizes = (16,)
     _: KW_ONLY
-    prior: str | ArrayLike | Estimator | Prior = "layer"
+    prior: str | ArrayLike | Estimator | Prior = "auto"
     class_weight: Any = None
     activation: str = "tanh"
     random_state: RandomState = None

@@ -27,6 +27,7 @@ from skbayesnn.inference.noise._noise_models import NOISE_MODELS
 from skbayesnn.inference.task._problem import Fit
 
 N_GROWTH_STARTS = 2  # starts of every architecture that is tried
+FIRST_LOOK = (8,)  # hidden layers of the network that shows whether inputs differ in relevance
 MOST_GAIN = 20.0  # nats by which Student-t noise is taken to gain more in a larger network
 
 
@@ -111,6 +112,7 @@ def fit_evidence(
     if many_rows:  # choices are made on a part of the rows; the fit to it starts that to all rows
         problem = with_affordable_noise_network(problem) if noise == "auto" else problem
         on_part = chosen_with_many_rows(problem, hidden_layer_sizes, noise, entropy, workers)
+        problem = replace(problem, prior=on_part.problem.prior)
         hidden_layer_sizes = on_part.posed.hidden_layer_sizes
         noise, growth, previous = on_part.noise, on_part.growth, previous or on_part
         if not NOISE_MODELS[noise].plain:
@@ -220,7 +222,8 @@ def size_under_noise(fit, tried, noise, workers=ALONE):
 def _has_many_rows(problem, hidden_layer_sizes, noise):
     """Return True if models are compared by held-out rows, where the evidence is unreliable."""
     if hidden_layer_sizes == "auto":
-        return problem.limits.many_rows(problem.likelihood, *problem.X.shape, problem.y.shape[1])
+        of_targets = *problem.X.shape, problem.y.shape[1]
+        return problem.limits.compares_rows(problem.likelihood, *of_targets)
     return noise == "auto" and Method.choose(*problem.posed(hidden_layer_sizes)).early
 
 
@@ -231,13 +234,34 @@ def with_affordable_noise_network(problem):
     return replace(problem, noise_hidden_layer_sizes=sizes)
 
 
+def with_chosen_prior(problem, hidden_layer_sizes, seeds, workers):
+    """Problem with the prior ``"ard"`` if that is ``"auto"``, and inputs differ in relevance.
+
+    A small network, or the given one, is trained under both priors, and ``"ard"`` is chosen if its
+    held-out log density is higher.
+    """
+    if problem.prior != "auto" or problem.groups is not None:
+        return problem
+    sizes = FIRST_LOOK if hidden_layer_sizes == "auto" else hidden_layer_sizes
+    densities = {}
+    with workers.progress.stage("priors of the inputs", np.ones(2), seconds=0.0) as step:
+        for prior in ("layer", "ard"):
+            held = HeldOut.of(replace(problem, prior=prior))
+            minima = find_minima(*held.kept.posed(sizes), seeds, workers=workers)
+            densities[prior] = held.log_density(minima)
+            step(f"prior {prior!r}: log density of rows held out {densities[prior]:.4f} per row")
+    densities["layer"] += OF_MANY_ROWS.least_gain  # the simpler one where they agree
+    return replace(problem, prior=max(densities, key=densities.get))
+
+
 def chosen_with_many_rows(problem, hidden_layer_sizes, noise, entropy, workers=ALONE):
     """Choose hidden layers and noise by the held-out log density.
 
     Returns the `EvidenceFit` of the network to the training rows under constant noise, with the
     chosen ``noise``.
     """
-    held, growth, seeds = HeldOut.of(problem), (), seeds_of(entropy, "auto", 1)
+    growth, seeds = (), seeds_of(entropy, "auto", 1)
+    held = HeldOut.of(with_chosen_prior(problem, hidden_layer_sizes, seeds, workers))
     if hidden_layer_sizes == "auto":
         growth, tried = grown(held.kept, seeds, workers, held, held.seconds_after)
         hidden_layer_sizes = best_of(growth).hidden_layer_sizes

@@ -58,8 +58,10 @@ def hessian_width(network, exact=True):
     single = network.n_outputs == 1
     if single and not exact:
         return network.n_weights
-    own = shapes[:-2] if single else shapes
-    widths = [network.n_weights, *(max(shape) ** 2 for shape in own)]
+    widths = [network.n_weights]
+    for fan_in, width in shapes[:-2] if single else shapes:
+        pairs = width * (width + 1) // 2
+        widths += [pairs * fan_in if _few(pairs, fan_in) else max(fan_in, width) ** 2]
     for layer, (fan_in, fan_out) in enumerate(shapes):
         for above, (fan_in_above, fan_out_above) in enumerate(shapes[layer + 1 :]):
             pairs = fan_out * fan_out_above
@@ -159,17 +161,26 @@ def _is_diagonal(layers, own):
 
 def _add_own(block, inputs, own, diagonal):
     """Add sums of ``C_ll`` pairs times input pairs."""
-    if diagonal:  # units do not interact
-        square = _over_rows(_flat(own[..., None, :] * inputs[..., None, :, :]), inputs)
-        square = square.reshape(*square.shape[:-2], own.shape[-2], *[inputs.shape[-2]] * 2)
+    width, fan_in = own.shape[-2], inputs.shape[-2]
+    pairs, (first, second, of_units) = own, _triangle(width)
+    if not diagonal:  # else units do not interact
+        pairs = _flat(own).take(first * width + second, axis=-2)
+    if _few(pairs.shape[-2], fan_in):
+        square = _over_rows(_flat(pairs[..., None, :] * inputs[..., None, :, :]), inputs)
+        square = square.reshape(*square.shape[:-2], -1, fan_in, fan_in)
         square = 0.5 * (square + np.swapaxes(square, -1, -2))  # symmetric to the last bit
-        units = np.arange(own.shape[-2])
+    else:
+        square = _over_rows(pairs, _pairs(inputs, inputs)).take(_triangle(fan_in)[2], axis=-1)
+    if diagonal:
+        units = np.arange(width)
         block[..., units, :, units] += np.moveaxis(square, -3, 0)
-        return
-    first, second, of_units = _triangle(own.shape[-2])
-    pairs = _flat(own).take(first * own.shape[-2] + second, axis=-2)
-    square = _over_rows(pairs, _pairs(inputs, inputs)).take(_triangle(inputs.shape[-2])[2], axis=-1)
-    _add_pairs(block, square.take(of_units, axis=-3))
+    else:
+        _add_pairs(block, square.take(of_units, axis=-3))
+
+
+def _few(n_pairs, fan_in):
+    """Return True if so few pairs of units are multiplied by inputs faster than by their pairs."""
+    return 2 * n_pairs <= fan_in
 
 
 def _add_mixed(blocks, layers, own, upper):

@@ -139,7 +139,7 @@ def check_combinations(estimator, asked=None):
 
 
 KINDS_OF_PRIOR = ("single", "layer", "ard")
-PRIORS = (*KINDS_OF_PRIOR, *(kind + INTERCEPT for kind in KINDS_OF_PRIOR))
+PRIORS = ("auto", *KINDS_OF_PRIOR, *(kind + INTERCEPT for kind in KINDS_OF_PRIOR))
 CLASSICS = {
     "hmc": Plan(n_steps=20),
     "langevin": Plan(n_steps=1),

@@ -35,11 +35,11 @@ def check_hyperpriors(prior, noise):
             )
 
 
-def hyperpriors_of_groups(given, default, n_rows, names, free):
+def hyperpriors_of_groups(given, by_layer, n_rows, names, free):
     """Prior of the precision of every weight group, from a dict by name.
 
-    Groups that ``given`` does not name have the ``default``. ``n_rows`` is infinite unless every
-    input has a precision; ``free``, of shape (n_groups,), marks the precisions that are inferred.
+    Groups that ``given`` does not name have the prior ``by_layer`` unless every input has a
+    precision; ``free``, of shape (n_groups,), marks the precisions that are inferred.
     """
     for name in given:
         if name not in names:
@@ -49,12 +49,11 @@ def hyperpriors_of_groups(given, default, n_rows, names, free):
                 f"prior.hyperprior names {name!r}, whose precision is fixed. Leave it out, or do "
                 "not fix the precision of this group."
             )
-    priors = dict.fromkeys(names, default)
-    if np.isfinite(n_rows):
-        inputs = [name for name in names if name.startswith("input_")]
-        if n_rows < ROWS_PER_INPUT * len(inputs):
-            # variances have a Lévy distribution, and so has their sum, whatever their number
-            priors |= dict.fromkeys(inputs, Gamma(0.5, 0.05 / len(inputs) ** 2))
+    inputs = [name for name in names if name.startswith("input_")]
+    priors = dict.fromkeys(names, LogUniform() if inputs else by_layer)
+    if n_rows < ROWS_PER_INPUT * len(inputs):
+        # variances have a Lévy distribution, and so has their sum, whatever their number
+        priors |= dict.fromkeys(inputs, Gamma(0.5, 0.05 / len(inputs) ** 2))
     return list((priors | given).values())
 
 
@@ -156,10 +155,13 @@ def _matrix(given, k):
 def with_prior(estimator, problem, hidden_layer_sizes, earlier):
     """Add the prior of the weights to the problem: of groups, or as it is given or was learnt."""
     prior = estimator._prior
-    n_rows = problem.sample_weight.sum() if prior._has_relevances else np.inf
     factor, hyperprior, settled = prior.precision, prior.hyperprior, ()
-    by_layer, default = isinstance(problem.prior, str) and problem.prior == "layer", LogUniform()
+    n_rows, by_layer = problem.sample_weight.sum(), LogUniform()
+    by_default = isinstance(problem.prior, str) and problem.prior in ("auto", "layer")
+    if by_default and (hyperprior or not (isinstance(factor, str) and factor == "auto")):
+        problem = replace(problem, prior="layer")  # whose groups are named
     if not isinstance(problem.prior, str):
+        n_rows = np.inf
         n_weights = problem.network(hidden_layer_sizes).n_weights
         if np.shape(prior.kind) != (n_weights,):
             raise ValueError(
@@ -183,9 +185,9 @@ def with_prior(estimator, problem, hidden_layer_sizes, earlier):
                 "prior.base_precision is numerically singular in the units of the fit. Use a "
                 "larger one, or other units of X and y."
             )
-    elif by_layer and problem.likelihood.classes and estimator.standardize:
+    elif by_default and problem.likelihood.classes and estimator.standardize:
         # log odds of classes are of order 1, so that weights are of order n_inputs^(-1/2)
-        default = Gamma(SHAPE_OF_CLASSES, SHAPE_OF_CLASSES / problem.X.shape[1])
+        by_layer = Gamma(SHAPE_OF_CLASSES, SHAPE_OF_CLASSES / problem.X.shape[1])
     groups, most = problem.groups, problem.limits.dense
     if groups is not None and groups.coupled and len(groups.labels) > most:
         raise ValueError(
@@ -196,7 +198,7 @@ def with_prior(estimator, problem, hidden_layer_sizes, earlier):
     return replace(
         problem,
         weight_precision=partial(precision_factors, factor, settled),
-        hyperprior=partial(hyperpriors_of_groups, hyperprior or {}, default, n_rows),
+        hyperprior=partial(hyperpriors_of_groups, hyperprior or {}, by_layer, n_rows),
     )
 
 

@@ -42,9 +42,12 @@ class Prior(Setting):
 
     Parameters
     ----------
-    kind : str, array-like of shape (n_weights,) or estimator, default="layer"
+    kind : str, array-like of shape (n_weights,) or estimator, default="auto"
         Which weights share a precision.
 
+        * ``"auto"``: ``"layer"``; but where evidence estimators compare networks by rows that are
+          held out, as many rows require, ``"ard"`` if that predicts these rows better, and
+          ``precision`` and ``hyperprior`` are not given.
         * ``"single"``: all weights and biases.
         * ``"layer"``: the weights of each layer; the biases of each hidden layer form a
           separate group.
@@ -75,7 +78,7 @@ class Prior(Setting):
         `~skbayesnn.posterior.LogUniform` (bounds of a standard deviation) or
         `~skbayesnn.posterior.Gamma` (of a precision), in standardised units. Groups you do
         not name keep the default: ``LogUniform(1e-3, 1e3)`` but for many inputs of ``"ard"``, and
-        ``Gamma(1 / 4, 1 / (4 * n_features))`` for classes with ``"layer"`` and
+        ``Gamma(1 / 4, 1 / (4 * n_features))`` for classes with ``"auto"`` or ``"layer"`` and
         ``standardize=True``.
 
     Notes
@@ -89,22 +92,17 @@ class Prior(Setting):
     >>> from skbayesnn import EvidenceMLPRegressor, Prior
     >>> model = EvidenceMLPRegressor(prior=Prior("ard", precision={"output": 1.0}))
     >>> model.set_params(prior__kind="layer").prior
-    Prior(precision={'output': 1.0})
+    Prior(kind='layer', precision={'output': 1.0})
     """
 
     _role = "prior"
 
-    kind: str | ArrayLike | Estimator = "layer"
+    kind: str | ArrayLike | Estimator = "auto"
     _: KW_ONLY
     precision: str | ArrayLike | dict[Any, float] = "auto"
     mean: float | ArrayLike | None = None
     base_precision: float | ArrayLike | None = None
     hyperprior: dict[str, Any] | None = None
-
-    @property
-    def _has_relevances(self):
-        """True if every input has a precision of its own."""
-        return isinstance(self.kind, str) and self.kind.startswith("ard")
 
 
 @dataclass(eq=False, repr=False)

@@ -197,7 +197,8 @@ def grown(problem, seeds, workers=ALONE, held=None, seconds_after=lambda sizes, 
     """Choose the architecture for a problem by `grow`, under constant noise.
 
     Every network with hidden layers starts from each of the ``seeds``. Except for the first network
-    of each depth, the last start is the narrower network with random units added. If the problem
+    of each depth, the last start is the narrower network with random units added, and the only one
+    where starts take long. If the problem
     has the training rows of a split `HeldOut`, the criterion is the held-out log density, by which
     training also ends, and every network has the one random start: a second one would take as long
     as a larger network. ``seconds_after`` predicts the time after growth from the hidden layers and
@@ -212,6 +213,8 @@ def grown(problem, seeds, workers=ALONE, held=None, seconds_after=lambda sizes, 
         posterior, settings = posed(sizes)
         start = tried[narrower][0] if narrower and held is None else None
         starts = seeds if sizes else seeds[:1]  # a linear model has a single minimum
+        if start and len(posterior.X) * posterior.network.n_weights**2 > limits.restarted_work:
+            starts = seeds[-1:]
         minima = tried[sizes] = find_minima(posterior, settings, starts, (), start, workers)
         if held is None:
             score = {"laplace_log_evidence": minima[0].log_evidence + problem.log_scale}

@@ -13,7 +13,7 @@ from skbayesnn.inference.noise._input_dependent_noise import residuals_and_gamma
 from skbayesnn.inference.noise._noise_models import NOISE_MODELS
 
 SIGNIFICANT = 0.01  # p value below which residuals contradict constant Gaussian noise
-FEW_ROWS = 2000  # rows beyond which the threshold of tests falls in proportion to their inverse
+FEW_ROWS = 500  # rows beyond which the threshold of tests falls in proportion to their inverse
 CLEARLY = 1.0  # nats by which another noise model must exceed the evidence of constant noise
 # nats by which a fit must be better that outliers influence little, as its noise has no variance
 DECISIVE = 10.0

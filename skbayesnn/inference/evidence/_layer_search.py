@@ -12,8 +12,7 @@ FIRST, LAST = 1.2, 0.4  # first and least length of steps in ln alpha
 FURTHER, BACK = 1.5, -0.5  # factors of the step after success and failure
 ANEW = 0.6  # least length of steps after a re-estimation with a large predicted gain
 MUCH = 1.0  # predicted gain (nats) that counts as large
-ROUGH = 1e-2  # least decrease of M (nats) by one quasi-Newton step for a descent to continue
-SHARE = 1e-3  # this decrease as a fraction of `Method.resolution`
+ROUGH = 0.1  # least decrease of M (nats) by one quasi-Newton step for a descent to continue
 MAX_MOVE = np.log(10.0)  # largest change of a log precision by one re-estimation
 TINY = np.finfo(float).tiny
 
@@ -36,7 +35,7 @@ class LayerSearch:
 
     def __init__(self, posterior, method, free, tol):
         self.posterior, self.free, self.tol = posterior, free, tol
-        self.descent_tol = max(ROUGH, SHARE * method.resolution)
+        self.descent_tol = max(ROUGH, method.resolution)
         self._moved = free.alpha & (posterior.groups.sizes > 0)
         # distinct sets of groups with weights in a layer, as masks (n_sets, n_groups)
         sizes = [rows * columns for rows, columns in posterior.network.shapes]

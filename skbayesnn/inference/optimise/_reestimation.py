@@ -126,18 +126,30 @@ class Reestimation(NamedTuple):
         return calm._replace(tau_factor=self._tau_factor(search.point, calm.tau_factor))
 
     def _tau_factor(self, point, factor):
-        """Factor by which ``tau`` changes the gammas, damped by a geometric mean with the last."""
+        """Factor by which ``tau`` changes the gammas, damped by a geometric mean with the last.
+
+        Groups of the same layer share it, so that a Hessian for every layer is enough.
+        """
         groups, (theta, hyper, precision) = self.posterior.groups, (point[0], point[1], point[4])
-        moves = -precision.solve(groups.pulls(theta, hyper.alpha).T).T
+        layer = groups_by_layer(self.posterior)
+        moves = -precision.solve((layer @ groups.pulls(theta, hyper.alpha)).T).T
         part, trace = self.posterior, float(len(theta))  # Tr(A^-1 A) of all rows
         if self.method.early:  # a part of the many rows has to do
             part = part.of_rows(slice(None, None, TAU_ROWS))
             part = part.scaled(self.posterior.n_rows / part.n_rows)
             trace = self.method.traces(part, theta[None], hyper, precision)[0]
         tau = third_order(part, self.method, point, moves, trace=trace)
-        gamma = precision.determined(groups, hyper.alpha)
+        gamma = layer @ precision.determined(groups, hyper.alpha)
         new = np.clip(1.0 + 2.0 * tau / np.maximum(gamma, LEAST_GAMMA), 1.0 / MAX_TAU, MAX_TAU)
-        return np.sqrt(new * factor)
+        return np.sqrt((new @ layer) * factor)
+
+
+def groups_by_layer(posterior):
+    """Indicators of the groups with weights in the same layers, ``(n_sets, n_groups)``."""
+    sizes = [rows * columns for rows, columns in posterior.network.shapes]
+    layer = np.repeat(np.arange(len(sizes)), sizes) == np.arange(len(sizes))[:, None]
+    sets = np.unique(layer @ posterior.groups.membership > 0, axis=1, return_inverse=True)[1]
+    return (sets.ravel() == np.arange(sets.max() + 1)[:, None]).astype(float)
 
 
 def third_order(posterior, method, point, moves, trace=None, exact=False):

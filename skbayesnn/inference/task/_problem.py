@@ -97,6 +97,9 @@ class Limits(NamedTuple):
     early_work: float = 4.5e9
     # weights up to which networks are tried on many rows: a start takes a minute there
     growth_weights: int = 50_000
+    # rows times squared weights up to which random starts are tried beside the widened network: a
+    # start takes some seconds there, and the widened one ends in fewer steps, as good a minimum
+    restarted_work: float = 1e8
     # rows times squared weights up to which wider networks than usual are tried: a start takes
     # seconds there
     growth_work: float = 1e9
@@ -105,8 +108,14 @@ class Limits(NamedTuple):
     # that of the output layer
     moderation_work: float = 1e10
 
+    def compares_rows(self, likelihood, n_rows, n_features, n_outputs):
+        """Return True if networks are compared by held-out rows, where growth would take long."""
+        work = n_rows * n_outputs * (USUAL * (n_features + 2)) ** 2
+        slow = n_rows >= self.wide_rows and work > self.growth_work
+        return slow or self.many_rows(likelihood, n_rows, n_features, n_outputs)
+
     def many_rows(self, likelihood, n_rows, n_features, n_outputs):
-        """Return True if networks are compared by held-out rows, and large ones stop early."""
+        """Return True if training of large networks stops early with so many rows."""
         work = n_rows * (NARROW * (n_features + 2)) ** 2
         n_weights = USUAL * (n_features + 1) + (USUAL + 1) * n_outputs
         softmax = likelihood.classes and n_outputs > 1
@@ -212,7 +221,7 @@ class Problem:
     likelihood: Likelihood
     activation: str = "tanh"
     output_bias: bool = True  # whether outputs have biases
-    prior: object = "layer"  # see `weight_groups`
+    prior: object = "layer"  # see `weight_groups`; ``"auto"`` may become ``"ard"``
     feature_names: list | None = None
     # prior of the weights, in place of ``prior``, if there is a single network
     groups: WeightGroups | None = None
@@ -265,6 +274,11 @@ class Problem:
         """Network with the given hidden layers."""
         sizes = self.X.shape[1], *hidden_layer_sizes, self.y.shape[1]
         return Network(sizes, self.activation, self.output_bias)
+
+    @property
+    def has_relevances(self):
+        """True if the weights of every input have a precision."""
+        return isinstance(self.prior, str) and self.prior.startswith("ard")
 
     @property
     def noise_is_given(self):

@@ -175,8 +175,8 @@ def weight_groups(network, prior, feature_names=None):
     ----------
     network : Network
     prior : str or array-like of shape (k,)
-        ``"single"``: one group. ``"layer"``: per hidden layer its weights and its biases, and the
-        output layer with its biases. ``"ard"``: as ``"layer"``, with the first layer's weights
+        ``"single"``: one group. ``"layer"`` or ``"auto"``: per hidden layer its weights and its
+        biases, and the output layer with its biases. ``"ard"``: as ``"layer"``, with the first layer's weights
         split by input. Without a hidden layer the output layer is the first layer. An array gives
         the label of every weight, in the order of ``theta``. With ``"+intercept"`` after a name,
         the biases of the outputs form a separate group ``"intercept"``.
