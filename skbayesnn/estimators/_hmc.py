@@ -75,9 +75,8 @@ class HMCMLP(BayesianMLP):
         shared = given.keys() & set(cls._get_param_names()) - OF_THE_ENGINE
         taken = {name: given[name] for name in shared}
         taken["hidden_layer_sizes"] = fitted.hidden_layer_sizes_
-        prior = fitted._prior
-        if isinstance(prior.kind, str) and prior.kind == "auto":
-            taken["prior"] = clone(prior).set_params(kind=fitted._result.problem.prior)
+        if fitted._result.problem.has_relevances:  # given or chosen
+            taken["prior"] = clone(fitted._prior).set_params(kind=fitted._result.problem.prior)
         if "noise" in taken:
             taken["noise"] = clone(fitted._noise).set_params(kind=fitted.noise_model_)
         sampler = cls(**{**taken, **parameters})

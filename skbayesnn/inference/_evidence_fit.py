@@ -21,7 +21,7 @@ from skbayesnn.inference.choice._noise_choice import (
 )
 from skbayesnn.inference.curvature._method import Method
 from skbayesnn.inference.minima._minimum import total_log_evidence
-from skbayesnn.inference.minima._search import ALONE, distinct, find_minima, is_repeated
+from skbayesnn.inference.minima._search import ALONE, distinct, find_minima, is_repeated, regrouped
 from skbayesnn.inference.noise._constant_noise import NOISE_MINIMA
 from skbayesnn.inference.noise._noise_models import NOISE_MODELS
 from skbayesnn.inference.task._problem import Fit
@@ -110,6 +110,7 @@ def fit_evidence(
     with_chains = with_chains and problem.likelihood.n_levels > 0
     many_rows = _has_many_rows(problem, hidden_layer_sizes, noise)
     if many_rows:  # choices are made on a part of the rows; the fit to it starts that to all rows
+        problem = replace(problem, limits=problem.limits._replace(compared=True))
         problem = with_affordable_noise_network(problem) if noise == "auto" else problem
         on_part = chosen_with_many_rows(problem, hidden_layer_sizes, noise, entropy, workers)
         problem = replace(problem, prior=on_part.problem.prior)
@@ -237,18 +238,21 @@ def with_affordable_noise_network(problem):
 def with_chosen_prior(problem, hidden_layer_sizes, seeds, workers):
     """Problem with the prior ``"ard"`` if that is ``"auto"``, and inputs differ in relevance.
 
-    A small network, or the given one, is trained under both priors, and ``"ard"`` is chosen if its
-    held-out log density is higher.
+    A small network, or the given one, is trained, and trained further under both priors. ``"ard"``
+    is chosen if its held-out log density is higher. From two random starts, local minima would
+    make a larger difference than priors.
     """
     if problem.prior != "auto" or problem.groups is not None:
         return problem
     sizes = FIRST_LOOK if hidden_layer_sizes == "auto" else hidden_layer_sizes
+    first = find_minima(*HeldOut.of(problem).posed(sizes), seeds, workers=workers)[0]
     densities = {}
-    with workers.progress.stage("priors of the inputs", np.ones(2), seconds=0.0) as step:
+    with workers.progress.stage("priors", np.ones(2), seconds=0.0) as step:
         for prior in ("layer", "ard"):
             held = HeldOut.of(replace(problem, prior=prior))
-            minima = find_minima(*held.kept.posed(sizes), seeds, workers=workers)
-            densities[prior] = held.log_density(minima)
+            posterior, settings = held.posed(sizes)
+            minimum = regrouped(posterior, first, settings)
+            densities[prior] = held.log_density([minimum])
             step(f"prior {prior!r}: log density of rows held out {densities[prior]:.4f} per row")
     densities["layer"] += OF_MANY_ROWS.least_gain  # the simpler one where they agree
     return replace(problem, prior=max(densities, key=densities.get))

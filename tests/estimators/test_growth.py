@@ -56,13 +56,17 @@ def test_the_rule():
 
 
 def test_all_widths_of_one_layer_compete_with_two_layers():
-    """With many rows two layers of 16 units must be better than one of 32, or of 8."""
+    """With many rows two layers of 16 units must be better than one of 32, or of 8.
+
+    They are chosen if that is by more than the least gain (here of evidences, 1 nat).
+    """
     always = [(), (4,), (8,), (16,), (32,), (16, 16)]
     values = {(4,): -9, (8,): -8, (16,): -7, (32,): -5, (16, 16): -6, (64,): -5}
     sizes, best, _ = path_of(values, ladder=OF_MANY_ROWS)
     assert sizes == [*always, (64,)]
     assert best == (32,)
-    sizes, best, _ = path_of(values | {(16, 16): -4}, ladder=OF_MANY_ROWS)
+    assert path_of(values | {(16, 16): -4.5}, ladder=OF_MANY_ROWS)[1] == (32,)
+    sizes, best, _ = path_of(values | {(16, 16): -3.5}, ladder=OF_MANY_ROWS)
     assert sizes == [*always, (32, 32), (16, 16, 16)]
     assert best == (16, 16)
     values |= {(8,): -3, (16, 16): -4, (32,): -9}

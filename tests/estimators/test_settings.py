@@ -98,7 +98,7 @@ def test_short_values_of_samplers():
 @pytest.mark.parametrize(
     ("given", "inside", "expected"),
     [
-        ({}, {"prior__precision": 2.0}, Prior("layer", precision=2.0)),
+        ({}, {"prior__precision": 2.0}, Prior(precision=2.0)),
         ({"prior": "ard"}, {"prior__precision": 2.0}, Prior("ard", precision=2.0)),
         ({"prior": Prior(mean=1.0)}, {"prior__kind": "ard"}, Prior("ard", mean=1.0)),
         ({"prior": Prior(mean=1.0)}, {"prior": "ard"}, "ard"),

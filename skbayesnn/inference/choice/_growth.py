@@ -131,6 +131,12 @@ class Candidate(NamedTuple):
         return f"hidden layers {self.hidden_layer_sizes}: {found}"
 
     @property
+    def least_of_layers(self):
+        """Least improvement of the criterion that the second and further layers have to bring."""
+        ladder = BY_EVIDENCE if np.isnan(self.held_out_log_density) else OF_MANY_ROWS
+        return ladder.least_gain * len(self.hidden_layer_sizes[1:])
+
+    @property
     def value(self):
         """Criterion by which networks are compared; minus infinity if not available."""
         values = self.held_out_log_density, self.log_evidence, self.laplace_log_evidence
@@ -189,8 +195,11 @@ def grow(attempt, allowed, ladder=BY_EVIDENCE, report=lambda text: None):
 
 
 def best_of(path):
-    """Candidate of highest evidence or held-out density; the first one if none has any."""
-    return max(path, key=lambda candidate: candidate.value)
+    """Candidate of highest evidence or held-out density; the first one if none has any.
+
+    Every further layer has to improve it, by ``least_gain``.
+    """
+    return max(path, key=lambda candidate: candidate.value - candidate.least_of_layers)
 
 
 def grown(problem, seeds, workers=ALONE, held=None, seconds_after=lambda sizes, minima: 0.0):

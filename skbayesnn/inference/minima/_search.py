@@ -18,6 +18,7 @@ from skbayesnn.inference.minima._training import (
     EARLY,
     LEAST,
     Trained,
+    embedded,
     random_starts,
     train,
     train_linear,
@@ -207,6 +208,15 @@ def _trained(posterior, start, settings):
             trained = train(posterior, start, settings)
         minimum = complete(posterior, trained.theta, trained.hyper, settings)
         return replace(minimum, n_iter=int(trained.n_iter))
+
+
+def regrouped(posterior, old, settings):
+    """Train from the weights of a minimum whose weights may have been in other groups."""
+    groups, network = posterior.groups, posterior.network
+    alpha = embedded(replace(old, theta=old.groups.diagonal(old.hyper.alpha)), network)
+    alpha = groups.sums(alpha) / np.maximum(groups.sums(alpha > 0.0), 1.0)
+    start = Trained(embedded(old, network), settings.with_fixed(old.hyper._replace(alpha=alpha)))
+    return _trained(posterior, start, settings)
 
 
 def trained_further(posterior, old, settings):

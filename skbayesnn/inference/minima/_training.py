@@ -29,7 +29,7 @@ UNEXPLAINED = 0.5  # least share of the squared targets unexplained by features 
 COMPARED_ROWS = 500  # rows on which features are compared
 MODERATE, WEAK = 0.5, 0.2  # priors of linear models, as shares of the range of ln alpha
 FIRST_DAMPING = 1e-2
-EARLY, FURTHER_STEPS = 60, 10  # steps with early stopping, from a random start and when resumed
+EARLY, FURTHER_STEPS = 60, 10  # most steps or descents of early stopping, at first and resumed
 LEAST = 16  # steps before training ends if held-out rows are predicted worse: it fits noise
 BRIEF = 60  # training steps of starts that are compared, and before a chain starts
 FAINT = 0.01  # size of weights from new units to old units, relative to those of a random start
@@ -140,24 +140,25 @@ def train(posterior, start, settings):
     method = Method.choose(posterior, settings)
     theta, hyper = start.theta, settings.with_fixed(start.hyper)
     tol = max(settings.tol * max(1.0, len(theta) / 100.0), method.resolution)
+    max_iter = settings.max_iter
+    if method.early:
+        max_iter = min(max_iter, FURTHER_STEPS if start.n_iter else EARLY)
     if method.by_gradients:
         energies = posterior.energies(theta, hyper.beta)
         search = Search(Point(theta, hyper, energies, None, None))
         if method.by_batches:
             stages, shorter = (FURTHER, SHORTER) if start.n_iter else (STAGES, 1.0)
-            n_stages = min(stages, settings.max_iter)
+            n_stages = min(stages, max_iter)
             rule = SampledReestimation(posterior, method, hyper, settings.free, n_stages)
             per_stage = steps_per_stage(posterior, settings.limits.batch_steps)
             steps = BatchSteps(posterior, n_stages, per_stage, shorter, settings.deadline)
         else:
             rule = LayerSearch(posterior, method, settings.free, tol)
             steps = Descents(rule.descent_tol, settings.deadline)
-        search = lower(posterior, steps, rule, search, settings.max_iter, settings.deadline)
+        search = lower(posterior, steps, rule, search, max_iter, settings.deadline)
     else:
-        rule, max_iter = Reestimation(posterior, method, settings.free, tol), settings.max_iter
+        rule = Reestimation(posterior, method, settings.free, tol)
         search = Search(method.point(posterior, theta, hyper), damping=FIRST_DAMPING)
-        if method.early:
-            max_iter = min(max_iter, FURTHER_STEPS if start.n_iter else EARLY)
         if settings.held_out is None:
             search = lower(posterior, DampedSteps(), rule, search, max_iter, settings.deadline)
         else:

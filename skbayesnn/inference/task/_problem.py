@@ -85,6 +85,10 @@ class Limits(NamedTuple):
     # network of `USUAL` hidden units has few rows per weight (`few_targets_per_weight`), so that
     # Laplace's approximation is too inaccurate for a choice (measured on digits)
     wide_rows: int = 1000
+    # rows times squared weights of a network of `USUAL` hidden units from which
+    # networks are compared by held-out rows: growth by evidence takes half a minute there
+    compared_work: float = 3e8
+    compared: bool = False  # whether networks are compared in this way
     # with so many rows, but fewer than this per weight, training ends before the minimum. Laplace's
     # approximation is wrong by several nats there, and Newton steps to the minimum take minutes
     # without better predictions (measured on kin8nm). If Hessians take long (`cheap_work`), more
@@ -110,18 +114,19 @@ class Limits(NamedTuple):
 
     def compares_rows(self, likelihood, n_rows, n_features, n_outputs):
         """Return True if networks are compared by held-out rows, where growth would take long."""
-        work = n_rows * n_outputs * (USUAL * (n_features + 2)) ** 2
-        slow = n_rows >= self.wide_rows and work > self.growth_work
+        work = n_rows * (USUAL * (n_features + 2)) ** 2
+        slow = n_rows >= self.wide_rows and work > self.compared_work
         return slow or self.many_rows(likelihood, n_rows, n_features, n_outputs)
 
     def many_rows(self, likelihood, n_rows, n_features, n_outputs):
-        """Return True if training of large networks stops early with so many rows."""
+        """Return True if training of large networks stops early, with many rows or if compared."""
         work = n_rows * (NARROW * (n_features + 2)) ** 2
         n_weights = USUAL * (n_features + 1) + (USUAL + 1) * n_outputs
         softmax = likelihood.classes and n_outputs > 1
         few = softmax and n_rows < self.few_targets_per_weight * n_weights
         wide = work > self.cheap_work or few
-        return n_rows >= self.batch_rows or (n_rows >= self.wide_rows and wide)
+        many = n_rows >= self.batch_rows or (n_rows >= self.wide_rows and wide)
+        return self.compared or many
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ def make_problem(n=600, limits=MANY, **options):
 
 def test_noise_level_and_precisions_are_found():
     problem = make_problem(2000)
-    minimum = find_minima(*problem.posed((8,)), seeds_of(0, (8,), 1))[0]
+    minimum = find_minima(*problem.posed((8,)), seeds_of(1, (8,), 1))[0]
     assert minimum.trouble is Trouble.EARLY
     assert minimum.hyper.beta[0] ** -0.5 == pytest.approx(NOISE, rel=0.05)
     dense = find_minima(*replace(problem, limits=Limits()).posed((8,)), seeds_of(0, (8,), 2))[0]
@@ -96,7 +96,7 @@ class TestHeldOut:
         X, y = rng.standard_normal((400, 20)), rng.standard_normal((400, 1))
         y += np.sin(X[:, :1])
         problem = Problem(X, y, np.ones(400), Gaussian.per_output(1), limits=Limits(batch_rows=100))
-        held, seeds = HeldOut.of(problem), seeds_of(0, (8,), 1)
+        held, seeds = HeldOut.of(problem), seeds_of(1, (8,), 1)
         posterior, settings = held.kept.posed((8,))
         rest = held.rest.posed((8,)).posterior
 
