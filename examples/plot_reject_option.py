@@ -8,10 +8,9 @@ price. If the probability of each outcome is right, the cheapest decision
 follows from it. Here the models learn from 57 patients and decide for 512
 others.
 
-What to look for: with so few rows the most probable outputs are overconfident.
-Moderated outputs average over the uncertainty of the weights. Their true costs
-agree with their expected costs, and are no higher than those of logistic
-regression.
+With so few rows the most probable outputs are overconfident. Moderated outputs
+average over the uncertainty of the weights. Their true costs agree with their
+expected costs, and are no higher than those of logistic regression.
 """
 
 # sphinx_gallery_thumbnail_number = 3
@@ -129,10 +128,10 @@ for name, sets in predicted.items():
     )
 
 # %%
-# What to look for: expected and true costs agree for moderated outputs, with
-# and without hidden units, and for logistic regression. All others
-# underestimate their costs. With two hidden units the most probable outputs
-# hardly ever choose an examination, and cost more than twice as much.
+# Expected and true costs agree for moderated outputs, with and without hidden
+# units, and for logistic regression. All others underestimate their costs. With
+# two hidden units the most probable outputs hardly ever choose an examination,
+# and cost more than twice as much.
 
 BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "0.45"  # Okabe and Ito
 plt.rcParams.update(
