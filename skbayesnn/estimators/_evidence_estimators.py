@@ -86,7 +86,7 @@ class EvidenceMLPRegressor(RegressionFit, EvidenceMLP):
         After it the weights have the prior ``N(w_MP, A^-1)`` of the best minimum, with the
         precisions that were inferred, and no unit is pruned. For linear models
         (``hidden_layer_sizes=()``) with known precisions and noise and ``standardize=False`` the
-        result is that of one fit of all rows (Bishop 2006, section 3.3.1). For networks, a Gaussian
+        result equals one fit of all rows (Bishop 2006, section 3.3.1). For networks, a Gaussian
         at one minimum replaces the earlier posterior. From the second batch on, an inferred noise
         level has a Gamma prior that counts like the earlier targets. If these have a known
         ``measurement_std``, the prior matches earlier batches in mode and curvature.
@@ -187,7 +187,7 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
         were inferred, and no unit is pruned (Bishop 2006, sections 3.3.1 and 4.5.1). A Gaussian at
         one minimum replaces the earlier posterior, so that the result depends on the batches.
 
-        Few rows, and those that determine nothing, such as those of a single class, are kept and
+        Few rows, and rows that determine nothing, such as rows of a single class, are kept and
         fitted again with the next batch, as by `EvidenceMLPRegressor.partial_fit`.
 
         Parameters
