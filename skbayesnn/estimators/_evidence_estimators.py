@@ -24,11 +24,11 @@ from skbayesnn.predictive import noise_of, noise_of_drawn
 class EvidenceMLPRegressor(RegressionFit, EvidenceMLP):
     """Bayesian neural network for regression that needs no validation set.
 
-    The weights have Gaussian priors in groups. The precision of each group and the noise level are
-    inferred from the training data by maximising the evidence (MacKay 1992). On small data networks
-    are drawn from the posterior of the weights; on larger data a Gaussian around each minimum
-    approximates it. Predictions have error bars, and ``log_evidence_`` compares this model with
-    others of the same targets. Most fits need no more than the first six parameters.
+    The weights have Gaussian priors in groups. The fit infers the precision of each group and the
+    noise level by maximising the evidence, or marginal likelihood (MacKay 1992). On small data
+    networks are drawn from the posterior of the weights; on larger data a Gaussian around each
+    minimum approximates it. Predictions have error bars; compare ``log_evidence_`` with other
+    models of equal targets. Most fits need no more than the first six parameters.
 
     Attributes
     ----------
@@ -128,10 +128,10 @@ class EvidenceMLPRegressor(RegressionFit, EvidenceMLP):
 class EvidenceMLPClassifier(Classification, EvidenceMLP):
     """Bayesian neural network for classification that needs no validation set.
 
-    The weights have Gaussian priors in groups whose precisions are inferred from the training data
-    by maximising the evidence (MacKay 1992). Predicted probabilities are averaged over the
-    posterior of the weights (*moderated*), so they are less extreme where there are few data. Most
-    fits need no more than the first six parameters.
+    The weights have Gaussian priors in groups. The fit infers the precision of each group by
+    maximising the evidence, or marginal likelihood (MacKay 1992). Predicted probabilities are
+    averaged over the posterior of the weights (*moderated*), so they are less extreme where there
+    are few data. Most fits need no more than the first six parameters.
 
     Attributes
     ----------
