@@ -183,8 +183,8 @@ plt.show()
 # distance, as the points leave open where each hidden unit bends and how far it
 # rises. Neither model is periodic. The true function leaves the band on the
 # left even at two standard deviations; on the right it leaves the band that is
-# drawn, but stays within two of them. Error bars are only right where the model
-# is right.
+# drawn, but stays within two of them. Error bars assume that the model is
+# right.
 
 outside = (wide[:, 0] < -0.5) | (wide[:, 0] > 1.5)
 inside = (wide[:, 0] > 0) & (wide[:, 0] < 1)

@@ -136,11 +136,11 @@ class LeftOutScores(NamedTuple):
         if heavy_tails:
             return ConvergenceWarning(
                 f"The {self.doubt}: the others are outliers, which even Student-t noise does not "
-                "describe. Intervals are those of rows without them."
+                "describe. Intervals describe the rows inside."
             )
         return ConvergenceWarning(
             f"The {self.doubt}: error bars are too small. Try another noise model (for counts "
-            "'negative_binomial'), or fewer inputs or hidden units."
+            "'negative_binomial'), more noise if you gave it, or fewer inputs or hidden units."
         )
 
     @property
