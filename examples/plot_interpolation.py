@@ -306,8 +306,8 @@ plt.show()
 
 # %%
 # Only the Hermite model assumes that the curve is flat far from zero. The
-# spline of order 2 assumes a random walk, and that of order 4 slow waves of any
-# height.
+# spline of order 2 assumes a random walk, and the spline of order 4 slow waves
+# of any height.
 
 # %%
 # All rows of the table
@@ -401,9 +401,7 @@ for ax, (curve, cells), f in zip(
         values - values.max(),
         color=[BLUE if v == values.max() else "0.7" for v in values],
     )
-    ax.set(
-        xlabel="log evidence less that of the best", title=curve, xlim=(-90, 3)
-    )
+    ax.set(xlabel="log evidence minus the highest", title=curve, xlim=(-90, 3))
     ax.spines[["top", "right"]].set_visible(False)
     inset = ax.inset_axes([0.02, 0.03, 0.36, 0.28])
     inset.plot(between[:, 0], f(between[:, 0]), color=ORANGE, lw=1.0)
