@@ -179,8 +179,8 @@ plt.show()
 # %%
 # Calibration
 # -----------
-# The same as calibration curves: a class predicted with probability 0.8 should
-# come true eight times in ten. Points below the diagonal on the right, and
+# In a calibration curve, a class predicted with probability 0.8 should come
+# true eight times in ten. Points below the diagonal on the right, and
 # above it on the left, are overconfident. The most probable outputs of two
 # hidden units, on the left, are nearly all at 0 or 1: few patients are between,
 # and the curve jumps there.

@@ -290,11 +290,10 @@ def select(
     Notes
     -----
     For samplers, outputs of drawn networks (activations of classifiers) are represented by their
-    means and covariances, so that `information_gain` gives other gains where drawn outputs
-    are far from normally distributed. A measured class updates the Hessian by the curvature of its
-    log likelihood at the most probable activations, which does not depend on the label. Precisions
-    and noise levels are not re-estimated before the next fit, so choose no more candidates at once
-    than necessary.
+    means and covariances, so `information_gain` differs where they are far from normal. A measured
+    class updates the Hessian by the curvature of its log likelihood at the most probable
+    activations, which does not depend on the label. Precisions and noise levels are not
+    re-estimated before the next fit, so choose no more candidates at once than necessary.
 
     Examples
     --------

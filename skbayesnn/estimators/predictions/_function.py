@@ -29,8 +29,7 @@ class FittedFunction(LinkToSite, BaseEstimator):
         The function is the mean of the target; for counts the log of the rate; for classes the
         log odds, which each network has as its activations. For two classes these are ``ln(p_1 /
         p_0)``; for more ``ln p_c`` less its mean over the classes, since a constant that all
-        activations share has no effect (Aitchison 1982). Averages are over
-        networks; log odds are not moderated.
+        activations share has no effect (Aitchison 1982). Log odds are averaged, not moderated.
 
         With the most probable weights ``w``, the Gaussian of precision ``A`` around them and
         the network linearised in its weights, the derivative has the variance ``g^T A^-1 g`` with
