@@ -151,10 +151,10 @@ for ax in (above, below):
 plt.show()
 
 # %%
-# What to look for: random choice wastes three measurements out of four outside
-# the range of interest. The largest error bars are in gaps and at edges, also
-# outside the range of interest. The mean marginal gain measures in this range,
-# and needs about half of the measurements for the same error.
+# Random choice wastes three measurements out of four outside the range of
+# interest. The largest error bars are in gaps and at edges, also outside the
+# range of interest. The mean marginal gain measures in this range, and needs
+# about half of the measurements for the same error.
 #
 # With 20 repetitions and batches of three
 # (``tests/benchmarks/active_learning.py``) random choice ended at an error of

@@ -6,9 +6,9 @@ Friedman's function depends on five inputs; here there are ten more. Two of the
 five act together. One acts by its square, so it is not correlated with the
 target. One of the other ten is a noisy copy of an input that matters. With
 ``prior="ard"`` the width of the prior is inferred for each input, and inputs
-without effect are switched off (MacKay 1994; Neal 1996). What to look for: the
-network finds the five inputs and nothing else. Univariate tests miss the
-square, select the copy, or both.
+without effect are switched off (MacKay 1994; Neal 1996). The network finds the
+five inputs and nothing else. Univariate tests miss the square, select the copy,
+or both.
 """
 
 import warnings
@@ -88,9 +88,9 @@ right.spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %%
-# What to look for: on the left the five inputs are on top, and all others are
-# far below. On the right the copy ("decoy") is highly significant, as its
-# original is, and the input that acts by its square is not.
+# On the left the five inputs are on top, and all others are far below. On the
+# right the copy ("decoy") is highly significant, as its original is, and the
+# input that acts by its square is not.
 
 table = pd.DataFrame(
     {"relevance": ard.feature_relevance_, "p_value": p_values}, index=NAMES

@@ -8,9 +8,8 @@ from the posterior and measures next where this function is lowest. So it
 measures where the minimum probably is, and also where it may be because there
 are no measurements yet. ``sample_y`` draws the functions.
 
-What you should see: the error bars contain the function, and after twelve
-measurements most runs have found the minimum. Random search finds it in one run
-out of three.
+The error bars contain the function, and after twelve measurements most runs
+have found the minimum. Random search finds it in one run out of three.
 """
 
 import matplotlib.pyplot as plt

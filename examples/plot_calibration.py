@@ -6,9 +6,9 @@ Good error bars are as short as they can be while the measurements still lie
 inside. This example predicts the content of flavanoids in 178 wines from twelve
 other measurements, and checks the error bars by cross-validation.
 
-What you should see: the errors are a fifth smaller than those of linear
-regression and no larger than those of a Gaussian process. The intervals contain
-as many measurements as they should.
+The errors are a fifth smaller than those of linear regression and no larger
+than those of a Gaussian process. The intervals contain as many measurements as
+they should.
 """
 
 import matplotlib.pyplot as plt

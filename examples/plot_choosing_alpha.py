@@ -196,11 +196,11 @@ for ax in axes:
 plt.show()
 
 # %%
-# What to look for: the maximum of the evidence (grey line) lies where the two
-# curves of the middle panel cross, ``gamma = 2 alpha E_W`` (equations 2.22-2.24
-# of the thesis): the inferred ``alpha`` satisfies it. The errors on the two
-# test sets are smallest at different values of ``alpha``. At the value that the
-# evidence chooses they are hardly larger.
+# The maximum of the evidence (grey line) lies where the two curves of the
+# middle panel cross, ``gamma = 2 alpha E_W`` (equations 2.22-2.24 of the
+# thesis): the inferred ``alpha`` satisfies it. The errors on the two test sets
+# are smallest at different values of ``alpha``. At the value that the evidence
+# chooses they are hardly larger.
 
 w = np.append(chosen[-1].coefs_[0], chosen[-1].intercepts_[0])
 print(
@@ -306,8 +306,8 @@ ax.minorticks_off()
 plt.show()
 
 # %%
-# What to look for: the result of one fit (star) is the top of the hill. The
-# residuals alone would underestimate the noise.
+# The result of one fit (star) is the top of the hill. The residuals alone would
+# underestimate the noise.
 
 gamma_both = both[-1].n_effective_weights_
 print(

@@ -150,10 +150,10 @@ ax.spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %%
-# What to look for: evidence and test error agree, in every width. The evidence
-# has its peak where the test error is nearly smallest. Two units are too few
-# for six Gaussians, and their evidence is lower. The agreement is poorest where
-# the weight decay is very weak and the starts end in different minima.
+# Evidence and test error agree, in every width. The evidence has its peak where
+# the test error is nearly smallest. Two units are too few for six Gaussians,
+# and their evidence is lower. The agreement is poorest where the weight decay
+# is very weak and the starts end in different minima.
 
 together = spearmanr(evidence.ravel(), losses.ravel()).statistic
 chosen = losses.ravel()[evidence.argmax()]
@@ -228,9 +228,9 @@ fig.legend(handles=handles, loc="outside lower center", ncols=4, frameon=False)
 plt.show()
 
 # %%
-# What to look for: the network on the left has corners around single points. It
-# has the smallest training error, the largest test error and the lowest
-# evidence. The network with one precision per layer has the highest evidence.
+# The network on the left has corners around single points. It has the smallest
+# training error, the largest test error and the lowest evidence. The network
+# with one precision per layer has the highest evidence.
 
 for name, (training, test, log_evidence) in results.items():
     print(

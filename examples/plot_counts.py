@@ -121,6 +121,6 @@ for ax in axes:
 plt.show()
 
 # %%
-# What you should see: with limits the curve falls below the limit of detection,
-# its error is a third, and its band widens. Without these rows the curve stays
-# above the limit.
+# With limits the curve falls below the limit of detection, its error falls to a
+# third, and its band widens. Without these rows the curve stays above the
+# limit.

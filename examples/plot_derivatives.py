@@ -87,11 +87,10 @@ for ax in (top, bottom, right):
 plt.show()
 
 # %%
-# What to look for: the error bars of the rate stay wide outside the shaded
-# range, where nothing was measured, but not wide enough: around 100 degrees the
-# true rate lies outside of them. Novelty shows that these rows are unlike the
-# training rows. It rises above its largest value there (dashed), and so does
-# the distance.
+# The error bars of the rate stay wide outside the shaded range, where nothing
+# was measured, but not wide enough: around 100 degrees the true rate lies
+# outside of them. Novelty shows that these rows are unlike the training rows.
+# It rises above its largest value there (dashed), and so does the distance.
 
 # %%
 # Sensitivity
@@ -104,6 +103,6 @@ SensitivityDisplay.from_estimator(model, X).ax_.set_yticklabels(
 plt.show()
 
 # %%
-# What to look for: temperature causes most of the variance. The total index of
-# each input is larger than its first-order index, because time matters only
-# where the reaction has started.
+# Temperature causes most of the variance. The total index of each input is
+# larger than its first-order index, because time matters only where the
+# reaction has started.

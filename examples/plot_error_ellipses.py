@@ -94,10 +94,9 @@ axes[1].set(xlabel="first coordinate")
 plt.show()
 
 # %%
-# What you should see: the blue ellipses have nearly the tilt and the shape of
-# the black ones, which show the true noise. The orange ones are upright. The
-# joint log density of both coordinates of new measurements is higher with
-# correlated noise:
+# The blue ellipses have nearly the tilt and the shape of the black ones, which
+# show the true noise. The orange ones are upright. The joint log density of
+# both coordinates of new measurements is higher with correlated noise:
 
 later = rng.uniform(-2.5, 2.5, (500, 1))
 new, density = measure(later), {}

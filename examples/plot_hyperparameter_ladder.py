@@ -6,9 +6,9 @@ There are three ways to treat weight decay rates and the noise level. One can
 guess them. One can set them to their values of highest evidence, with a
 Gaussian for the weights (MacKay 1992). Or one can sample weights and
 hyperparameters together, without either approximation (Neal 1996). Each way
-takes more time than the one before. What to look for: with 80 rows the second
-way is as good as the third. With 10 rows its error bars are far too narrow in
-the gap between the rows, as ``comparison_`` says.
+takes more time than the one before. With 80 rows the second way is as good as
+the third. With 10 rows its error bars are far too narrow in the gap between the
+rows, as ``comparison_`` says.
 """
 
 import time

@@ -141,11 +141,11 @@ for ax in axes:
 plt.show()
 
 # %%
-# What to look for: a marginal gain peaks at or next to its point of interest
-# (triangle), where it equals the total gain. The total gain is large in gaps
-# and keeps growing outside, where the error bars are widest: a learner that
-# follows it measures at the edges. The mean marginal gain vanishes far from the
-# region of interest. The points chosen by ``select`` spread over the region.
+# A marginal gain peaks at or next to its point of interest (triangle), where it
+# equals the total gain. The total gain is large in gaps and keeps growing
+# outside, where the error bars are widest: a learner that follows it measures
+# at the edges. The mean marginal gain vanishes far from the region of interest.
+# The points chosen by ``select`` spread over the region.
 
 far = np.abs(grid[:, 0] - 1.0) > 3.5
 print(
@@ -241,15 +241,14 @@ right.set_xlabel("$x_1$")
 plt.show()
 
 # %%
-# What to look for: the gain is high where the class is uncertain, along the
-# boundary (white line). It does not end with the data (dashed square: region of
-# interest). Ridges run outwards along the boundary, far beyond useful
-# measurements. Far outside, the boundary is where one hidden unit changes sign:
-# a straight line whose direction is slightly uncertain. A label far out on this
-# line determines the direction well, and so gives information about the classes
-# inside, but only *if the network is right* and the line is really straight
-# that far out. To avoid this, use only candidates at which you would really
-# measure.
+# The gain is high where the class is uncertain, along the boundary (white
+# line). It does not end with the data (dashed square: region of interest).
+# Ridges run outwards along the boundary, far beyond useful measurements. Far
+# outside, the boundary is where one hidden unit changes sign: a straight line
+# whose direction is slightly uncertain. A label far out on this line determines
+# the direction well, and so gives information about the classes inside, but
+# only *if the network is right* and the line is really straight that far out.
+# To avoid this, use only candidates at which you would really measure.
 
 outside = np.max(np.abs(plane), axis=1) > 6.0
 uncertain = np.abs(probability - 0.5) < 0.1

@@ -218,11 +218,10 @@ ax.spines[["top", "right", "left"]].set_visible(False)
 plt.show()
 
 # %%
-# What to look for: all models find nearly the same curve where there are
-# points, yet the Hermite model is more probable than any other by more than ten
-# nats, a factor of many thousands, because it has no unnecessary freedom.
-# Polynomials, which oscillate outside the data, are the least probable of the
-# fixed bases.
+# All models find nearly the same curve where there are points, yet the Hermite
+# model is more probable than any other by more than ten nats, a factor of many
+# thousands, because it has no unnecessary freedom. Polynomials, which oscillate
+# outside the data, are the least probable of the fixed bases.
 
 
 # %%
@@ -269,9 +268,9 @@ right.set(xticks=ORDERS, xlabel="order $p$ of the spline")
 plt.show()
 
 # %%
-# What to look for: the best width lies between 0.5 and 2, near the size of the
-# features of the curve. Splines of moderate order are best. The smoother ones
-# ripple where the curve is flat.
+# The best width lies between 0.5 and 2, near the size of the features of the
+# curve. Splines of moderate order are best. The smoother ones ripple where the
+# curve is flat.
 
 
 # %%
@@ -306,9 +305,9 @@ for ax in axes[:, 0]:
 plt.show()
 
 # %%
-# What to look for: only the Hermite model assumes that the curve is flat far
-# from zero. The spline of order 2 assumes a random walk, and that of order 4
-# slow waves of any height.
+# Only the Hermite model assumes that the curve is flat far from zero. The
+# spline of order 2 assumes a random walk, and the spline of order 4 slow waves
+# of any height.
 
 # %%
 # All rows of the table
@@ -402,9 +401,7 @@ for ax, (curve, cells), f in zip(
         values - values.max(),
         color=[BLUE if v == values.max() else "0.7" for v in values],
     )
-    ax.set(
-        xlabel="log evidence less that of the best", title=curve, xlim=(-90, 3)
-    )
+    ax.set(xlabel="log evidence minus the highest", title=curve, xlim=(-90, 3))
     ax.spines[["top", "right"]].set_visible(False)
     inset = ax.inset_axes([0.02, 0.03, 0.36, 0.28])
     inset.plot(between[:, 0], f(between[:, 0]), color=ORANGE, lw=1.0)
@@ -413,8 +410,8 @@ axes[0].invert_yaxis()
 plt.show()
 
 # %%
-# What to look for: the best model depends on the data. For the broken line,
-# narrow radial functions are best, then splines of low order. Hermite functions
-# have no advantage there. Legendre polynomials of both scales span the same
-# functions, but their priors differ: orthonormal ones allow high degrees as
-# large a share as low ones.
+# The best model depends on the data. For the broken line, narrow radial
+# functions are best, then splines of low order. Hermite functions have no
+# advantage there. Legendre polynomials of both scales span the same functions,
+# but their priors differ: orthonormal ones allow high degrees as large a share
+# as low ones.

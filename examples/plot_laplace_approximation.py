@@ -99,11 +99,11 @@ fig.legend(
 plt.show()
 
 # %%
-# What to look for: both curves have the same peak and the same curvature there.
-# The exact posterior falls off steeply on the left, where the point would be of
-# the wrong class, so that the Gaussian is too wide on one side and too narrow
-# on the other. Yet the evidence of the point, the difference of two log
-# evidences, is nearly right.
+# Both curves have the same peak and the same curvature there. The exact
+# posterior falls off steeply on the left, where the point would be of the wrong
+# class, so that the Gaussian is too wide on one side and too narrow on the
+# other. Yet the evidence of the point, the difference of two log evidences, is
+# nearly right.
 
 peak = z[np.argmax(exact)]
 curvature = 1 / (1 + 400 * expit(20 * peak + 4) * expit(-(20 * peak + 4)))
@@ -193,9 +193,9 @@ ax.spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %%
-# What to look for: the error is a tenth of a nat for ten points, and falls in
-# the end as ``1 / N``. This is small compared with relevant differences between
-# models, which are several nats.
+# The error is a tenth of a nat for ten points, and falls in the end as ``1 /
+# N``. This is small compared with relevant differences between models, which
+# are several nats.
 #
 # For networks such a sum is impossible. By default the evidence of small
 # networks is measured instead: networks are moved in steps from the prior to

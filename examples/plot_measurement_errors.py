@@ -80,9 +80,9 @@ axes[1].set(xlabel="input $x$", xlim=(0, 10))
 plt.show()
 
 # %%
-# What you should see: with error bars the curve follows the precise
-# measurements, and its band is narrower by two fifths. Without an additional
-# noise level the curve bends to meet precise rows, and the evidence is lower.
+# With error bars the curve follows the precise measurements, and its band is
+# narrower by two fifths. Without an additional noise level the curve bends to
+# meet precise rows, and the evidence is lower.
 
 width = {
     name: model.predict_std(grid, kind="epistemic").mean()

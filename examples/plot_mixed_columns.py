@@ -7,9 +7,9 @@ prepares them, and an estimator of this package is the last step of the
 pipeline. A search by evidence compares whole pipelines, including the
 preparation, and holds out no rows. The target is the time that a batch of
 concrete takes to set. The data are generated, so the true function and the
-noise are known. What to look for: the search finds that one numerical column
-needs a logarithm and that the network needs hidden units. Its choice is also
-the best on new rows, and its error bars are right.
+noise are known. The search finds that one numerical column needs a logarithm
+and that the network needs hidden units. Its choice is also the best on new
+rows, and its error bars are right.
 """
 
 import matplotlib.pyplot as plt
@@ -251,5 +251,5 @@ fig.legend(
 plt.show()
 
 # %%
-# What to look for: the true function (dashed) lies in or near the inner band,
-# which shows the uncertainty of the weights. The outer band is for new batches.
+# The true function (dashed) lies in or near the inner band, which shows the
+# uncertainty of the weights. The outer band is for new batches.

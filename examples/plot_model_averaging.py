@@ -7,9 +7,9 @@ probable one. It can also predict with several of them: weighted by their
 posterior probabilities, with equal weights, or by stacking. Its weights
 maximise the density of every training row under models that have not seen it
 (Yao et al. 2018). The target is the content of phenols in 178 wines, predicted
-from twelve other measurements. What to look for: linear regression has the
-highest evidence, and predicts worse than the network with four hidden units.
-Stacking gives that network a large weight, and predicts better.
+from twelve other measurements. Linear regression has the highest evidence, and
+predicts worse than the network with four hidden units. Stacking gives that
+network a large weight, and predicts better.
 """
 
 # sphinx_gallery_thumbnail_number = 2

@@ -126,10 +126,10 @@ for ax, title in [(left, "most probable"), (right, "moderated")]:
 plt.show()
 
 # %%
-# What to look for: the line of probability 1/2 is nearly the same in both. (It
-# would be exactly the same if the Gaussian were centred at the most probable
-# weights. The library uses the Gaussian that is closest to the posterior.) At
-# the edge of the picture the moderated probabilities are closer to 1/2.
+# The line of probability 1/2 is nearly the same in both. (It would be exactly
+# the same if the Gaussian were centred at the most probable weights. The
+# library uses the Gaussian that is closest to the posterior.) At the edge of
+# the picture the moderated probabilities are closer to 1/2.
 
 edge = np.ones_like(display.xx0, dtype=bool)
 edge[1:-1, 1:-1] = False
@@ -186,9 +186,8 @@ ax.spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %%
-# What to look for: nearly all networks lie on the line or below it, where the
-# moderated outputs predict better. Overconfident networks gain most. The others
-# lose nothing.
+# Nearly all networks lie on the line or below it, where the moderated outputs
+# predict better. Overconfident networks gain most. The others lose nothing.
 
 gain = losses[:, 0] - losses[:, 1]
 print(

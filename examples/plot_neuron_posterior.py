@@ -176,11 +176,10 @@ fig.legend(handles=handles, loc="outside lower center", ncols=5, frameon=False)
 plt.show()
 
 # %%
-# What to look for: a few points only exclude directions. Their posterior is a
-# wedge with a long tail towards steep neurons, which no Gaussian has. With more
-# points it gathers around the true weights, and becomes nearly Gaussian. The
-# evidence shows how good the approximation is: its error falls to a few
-# hundredths of a nat.
+# A few points only exclude directions. Their posterior is a wedge with a long
+# tail towards steep neurons, which no Gaussian has. With more points it gathers
+# around the true weights, and becomes nearly Gaussian. The evidence shows how
+# good the approximation is: its error falls to a few hundredths of a nat.
 
 print("points  log evidence: exact  Gaussian   area of the posterior (2 sd)")
 gaps = []
@@ -226,13 +225,12 @@ fig.legend(
 plt.show()
 
 # %%
-# What to look for: the moderated outputs have the shape of the exact averages.
-# How much worse than the exact averages do both predict, in nats per new point
-# of the plane? With few points, the most probable neuron is much too certain
-# and has a high loss. The moderated outputs lose almost nothing. Their Gaussian
-# is not the one of the pictures above, around the most probable weights, but
-# the one closest to the skewed posterior: its centre lies further up the tail
-# of steep neurons.
+# The moderated outputs have the shape of the exact averages. How much worse
+# than the exact averages do both predict, in nats per new point of the plane?
+# With few points, the most probable neuron is much too certain and has a high
+# loss. The moderated outputs lose almost nothing. Their Gaussian is not the one
+# of the pictures above, around the most probable weights, but the one closest
+# to the skewed posterior: its centre lies further up the tail of steep neurons.
 
 print("excess log loss over the exact average (nats per point)")
 print("points  most probable  moderated")

@@ -137,10 +137,10 @@ axes[2].spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %%
-# What to look for: in the lowest panel the blue curve follows the dashed one
-# closely. The report has the terms of both networks. A noise network that is
-# not needed switches itself off, as for the second data set above: the evidence
-# is then hardly different from that of constant noise.
+# In the lowest panel the blue curve follows the dashed one closely. The report
+# has the terms of both networks. A noise network that is not needed switches
+# itself off, as for the second data set above: the evidence is then hardly
+# different from that of constant noise.
 
 print(models["unequal", "input_dependent"].evidence_report_.full())
 central = np.abs(grid[:, 0]) < 2.7
@@ -177,8 +177,8 @@ axes[1].set(xlabel="input $x$")
 plt.show()
 
 # %%
-# What to look for: the lower mean is almost equal to the true function, while
-# the upper one is wrong in places.
+# The lower mean is almost equal to the true function, while the upper one is
+# wrong in places.
 
 inside = np.abs(grid[:, 0]) < 3
 for model in fits:

@@ -79,11 +79,11 @@ EvidenceDisplay.from_estimator(
 plt.show()
 
 # %%
-# What to look for: with the single precision the evidence has a peak at 10
-# units. Small networks cannot describe the arm, and large ones waste prior
-# probability. With one precision per layer, units that are not needed are
-# switched off and removed, so the evidence hardly falls. The test error is
-# smaller where the evidence is higher.
+# With the single precision the evidence has a peak at 10 units. Small networks
+# cannot describe the arm, and large ones waste prior probability. With one
+# precision per layer, units that are not needed are switched off and removed,
+# so the evidence hardly falls. The test error is smaller where the evidence is
+# higher.
 
 print(
     f"chosen: {search.best_params_}, test error "
@@ -135,10 +135,10 @@ ax.spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %%
-# What to look for: over all fits, evidence and error agree. The prior per layer
-# has a higher evidence and smaller errors, except with 5 units, which are too
-# few for the arm. Among the other fits with this prior the errors are nearly
-# equal, and the order by evidence means little.
+# Over all fits, evidence and error agree. The prior per layer has a higher
+# evidence and smaller errors, except with 5 units, which are too few for the
+# arm. Among the other fits with this prior the errors are nearly equal, and the
+# order by evidence means little.
 
 together = spearmanr(evidence, errors).statistic
 print(f"rank correlation of evidence and test error: {together:.2f} over all")

@@ -62,9 +62,9 @@ display = EvidenceDisplay.from_estimator(
 plt.show()
 
 # %%
-# What to look for: the misfit improves up to the top of the hill, and hardly
-# beyond. The Occam factor falls all the time. The degree of highest evidence
-# has the smallest test error, or nearly.
+# The misfit improves up to the top of the hill, and hardly beyond. The Occam
+# factor falls all the time. The degree of highest evidence has the smallest
+# test error, or nearly.
 
 
 def test_errors(found):
@@ -131,11 +131,11 @@ for ax in axes[1]:
 plt.show()
 
 # %%
-# What to look for: too few functions leave gaps between them. From about
-# sixteen functions on, neither the evidence nor the test error nor the number
-# of well-determined weights changes. The weights become smaller as more
-# functions add up. So you can use as many as you like: the prior defines the
-# model, not the number of functions.
+# Too few functions leave gaps between them. From about sixteen functions on,
+# neither the evidence nor the test error nor the number of well-determined
+# weights changes. The weights become smaller as more functions add up. So you
+# can use as many as you like: the prior defines the model, not the number of
+# functions.
 
 top = np.array(radial.results_["log_evidence"])
 print(

@@ -90,9 +90,9 @@ axes[0].set_ylabel("output")
 plt.show()
 
 # %%
-# What to look for: output weights set the vertical scale. Hidden weights set
-# how steep a unit is. Hidden biases set where it bends: beside much larger
-# hidden weights all bend near zero.
+# Output weights set the vertical scale. Hidden weights set how steep a unit is.
+# Hidden biases set where it bends: beside much larger hidden weights all bend
+# near zero.
 
 
 def changes(functions, where):
@@ -204,12 +204,11 @@ axes[0].set_ylabel("$f(0.4)$")
 plt.show()
 
 # %%
-# What to look for: one unit gives a cross, since it is either saturated on the
-# same side at both inputs or changes between them; a thousand give the ellipse
-# of the limit. The difference of the two values is a sum over independent
-# units. Its excess kurtosis, which is zero for a Gaussian, falls as ``1 / H``:
-# it is ``3 Var(d^2) / (H (E d^2)^2)`` for differences ``d`` of one unit's
-# output.
+# One unit gives a cross, since it is either saturated on the same side at both
+# inputs or changes between them; a thousand give the ellipse of the limit. The
+# difference of the two values is a sum over independent units. Its excess
+# kurtosis, which is zero for a Gaussian, falls as ``1 / H``: it is ``3 Var(d^2)
+# / (H (E d^2)^2)`` for differences ``d`` of one unit's output.
 
 difference = h[1] - h[0]
 square, fourth = ((difference**power * probability).sum() for power in (2, 4))

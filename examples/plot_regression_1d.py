@@ -118,9 +118,9 @@ if "--save" in sys.argv:
 plt.show()
 
 # %%
-# What to look for: the noise level is found from the points, the error bars due
-# to the weights are several times wider in the gap and outside than among the
-# points, and the true function lies inside the bands.
+# The noise level is found from the points, the error bars due to the weights
+# are several times wider in the gap and outside than among the points, and the
+# true function lies inside the bands.
 
 among = (np.abs(grid) > 1.1) & (np.abs(grid) < 2.8)
 gap, outside = np.abs(grid) < 0.4, np.abs(grid) > 3.5

@@ -8,10 +8,9 @@ price. If the probability of each outcome is right, the cheapest decision
 follows from it. Here the models learn from 57 patients and decide for 512
 others.
 
-What to look for: with so few rows the most probable outputs are overconfident.
-Moderated outputs average over the uncertainty of the weights. Their true costs
-agree with their expected costs, and are no higher than those of logistic
-regression.
+With so few rows the most probable outputs are overconfident. Moderated outputs
+average over the uncertainty of the weights. Their expected costs are close to
+the true costs, which are no higher than with logistic regression.
 """
 
 # sphinx_gallery_thumbnail_number = 3
@@ -129,10 +128,10 @@ for name, sets in predicted.items():
     )
 
 # %%
-# What to look for: expected and true costs agree for moderated outputs, with
-# and without hidden units, and for logistic regression. All others
-# underestimate their costs. With two hidden units the most probable outputs
-# hardly ever choose an examination, and cost more than twice as much.
+# For logistic regression expected and true costs agree. For moderated outputs,
+# with and without hidden units, the expected costs are a little too high. All
+# others underestimate their costs. With two hidden units the most probable
+# outputs hardly ever choose an examination, and cost nearly twice as much.
 
 BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "0.45"  # Okabe and Ito
 plt.rcParams.update(
@@ -180,8 +179,8 @@ plt.show()
 # %%
 # Calibration
 # -----------
-# The same as calibration curves: a class predicted with probability 0.8 should
-# come true eight times in ten. Points below the diagonal on the right, and
+# In a calibration curve, a class predicted with probability 0.8 should come
+# true eight times in ten. Points below the diagonal on the right, and
 # above it on the left, are overconfident. The most probable outputs of two
 # hidden units, on the left, are nearly all at 0 or 1: few patients are between,
 # and the curve jumps there.

@@ -118,11 +118,11 @@ fig.legend(
 plt.show()
 
 # %%
-# What to look for: inside the training regions the ellipses are nearly circles,
-# hardly larger than the noise. Outside they grow, and in the gap between the
-# two regions a little. Ellipses of two standard deviations should hold 86 % of
-# new measured positions, and more of the true ones. Outside they hold fewer:
-# far from the data, error bars show what the chosen model assumes.
+# Inside the training regions the ellipses are nearly circles, hardly larger
+# than the noise. Outside they grow, and in the gap between the two regions a
+# little. Ellipses of two standard deviations should hold 86 % of new measured
+# positions, and more of the true ones. Outside they hold fewer: far from the
+# data, error bars show what the chosen model assumes.
 
 area = np.pi * np.sqrt(np.linalg.det(covariance))
 between = (

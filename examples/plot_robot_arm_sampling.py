@@ -123,10 +123,10 @@ bar.minorticks_off()
 plt.show()
 
 # %%
-# What to look for: the spread is smallest in the two training regions (frames),
-# larger in the gap between them, and much larger outside. Inside and in the gap
-# both engines nearly agree. Outside, where the Gaussian approximation is
-# stretched furthest, they differ, either way.
+# The spread is smallest in the two training regions (frames), larger in the gap
+# between them, and much larger outside. Inside and in the gap both engines
+# nearly agree. Outside, where the Gaussian approximation is stretched furthest,
+# they differ, either way.
 
 inside = (abs(abs(plane[..., 0]) - np.mean(FIRST)) < np.ptp(FIRST) / 2) & (
     abs(plane[..., 1] - np.mean(SECOND)) < np.ptp(SECOND) / 2
@@ -224,10 +224,10 @@ for ax in axes.values():
 plt.show()
 
 # %%
-# What to look for: drawn networks agree to a few centimetres in the training
-# regions, spread a little in the gap and fan out beyond the last points, mostly
-# between the error bars of the evidence fit. In the training regions their
-# average is closer to the true positions than the evidence fit, as Neal found.
+# Drawn networks agree to a few centimetres in the training regions, spread a
+# little in the gap and fan out beyond the last points, mostly between the error
+# bars of the evidence fit. In the training regions their average is closer to
+# the true positions than the evidence fit, as Neal found.
 
 between = (fitted - 2 * fitted_sd)[..., None] < drawn
 between &= drawn < (fitted + 2 * fitted_sd)[..., None]

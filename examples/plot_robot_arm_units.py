@@ -142,12 +142,11 @@ for ax in (left, right):
 plt.show()
 
 # %%
-# What to look for: in small networks nearly all weights are well determined.
-# With the single precision their number keeps growing with the network, and the
-# precision of all weights rises. With a precision for each layer it levels off
-# at about 40: further weights are switched off. The precisions show why one is
-# not enough. The output weights are always several times larger than the hidden
-# ones.
+# In small networks nearly all weights are well determined. With the single
+# precision their number keeps growing with the network, and the precision of
+# all weights rises. With a precision for each layer it levels off at about 40:
+# further weights are switched off. The precisions show why one is not enough.
+# The output weights are always several times larger than the hidden ones.
 
 for prior in PRIORS:
     print(
@@ -203,9 +202,9 @@ ax.spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %%
-# What to look for: the training error falls with every unit. The generalised
-# prediction error has a minimum. It stays below the test error, because these
-# 200 points happen to have less noise than usual.
+# The training error falls with every unit. The generalised prediction error has
+# a minimum. It stays below the test error, because these 200 points happen to
+# have less noise than usual.
 
 print("training", *(f"{value:.2f}" for value in training), "cm")
 print("GPE     ", *(f"{value:.2f}" for value in promised), "cm")
@@ -264,11 +263,11 @@ ax.spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %%
-# What to look for: with the single precision the evidence depends on the units
-# by more than a hundred nats. With a precision for each layer it hardly does.
-# The remaining differences are due to different minima that the random starts
-# have found. (With the default ``standardize=True`` all inputs and outputs are
-# brought to unit variance first, which removes the dependence for any prior.)
+# With the single precision the evidence depends on the units by more than a
+# hundred nats. With a precision for each layer it hardly does. The remaining
+# differences are due to different minima that the random starts have found.
+# (With the default ``standardize=True`` all inputs and outputs are brought to
+# unit variance first, which removes the dependence for any prior.)
 
 spread = {
     prior: np.ptp([evidence[prior, name] for name in UNITS]) for prior in PRIORS

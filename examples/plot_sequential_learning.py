@@ -6,11 +6,11 @@ The posterior of the points seen so far is the prior of the next one (Bishop
 2006, section 3.3.1). Here ``partial_fit`` draws his figure 3.7: a line
 ``y = a x + b`` is learnt from 20 points, each of which is a batch.
 
-What you should see: before any data the distribution of intercept and slope is
-a circle (the prior). After one point it is a ridge: all lines through that
-point. After 20 points it is a small spot around the true values (cross), and
-the lines drawn from the posterior nearly coincide. The last section checks that
-learning in batches loses nothing here.
+Before any data the distribution of intercept and slope is a circle (the prior).
+After one point it is a ridge: all lines through that point. After 20 points it
+is a small spot around the true values (cross), and the lines drawn from the
+posterior nearly coincide. The last section checks that learning in batches
+loses nothing here.
 """
 
 import matplotlib.pyplot as plt

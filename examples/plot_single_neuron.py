@@ -159,10 +159,10 @@ for ax in axes.flat:
 plt.show()
 
 # %%
-# What to look for: the Langevin method accepts nearly all of its steps (MacKay:
-# 93 %), but they are small and have random directions. In 10,000 steps it
-# crosses the distribution only once or twice. A single trajectory of a hundred
-# steps may cross it.
+# The Langevin method accepts nearly all of its steps (MacKay: 93 %), but they
+# are small and have random directions. In 10,000 steps it crosses the
+# distribution only once or twice. A single trajectory of a hundred steps may
+# cross it.
 #
 # Most of the drawn neurons are steeper than the optimised one: the classes can
 # be separated, so that only the prior keeps the weights from growing.
@@ -234,10 +234,10 @@ fig.legend(
 plt.show()
 
 # %%
-# What to look for: three places to which the optimised neuron gives the same
-# probability, one next to the points and two far away in either direction along
-# its boundary. Averages over the posterior agree with it at the first, and are
-# less certain at the others.
+# The optimised neuron gives three places equal probabilities: one next to the
+# points, and two far away in either direction along its boundary. Averages over
+# the posterior agree with the neuron at the first place, and are less certain
+# at the others.
 
 across = w_best[:2] / np.linalg.norm(w_best[:2])
 along = np.array([-across[1], across[0]])

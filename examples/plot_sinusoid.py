@@ -136,10 +136,9 @@ fig.legend(
 plt.show()
 
 # %%
-# What to look for: the band is wide where there is no point, and every new
-# point narrows it. It can never grow at any input (Bishop, exercise 3.11).
-# Functions drawn from the posterior (below) agree near the points and differ
-# elsewhere.
+# The band is wide where there is no point, and every new point narrows it. It
+# can never grow at any input (Bishop, exercise 3.11). Functions drawn from the
+# posterior (below) agree near the points and differ elsewhere.
 
 widths = np.array(
     [
@@ -179,13 +178,13 @@ fig.legend(
 plt.show()
 
 # %%
-# What to look for: on the left, where all basis functions vanish, mean and band
-# are those of the constant term, equal at all inputs. The network's band
-# grows with the distance, as the points leave open where each hidden unit bends
-# and how far it rises. Neither model is periodic. The true
-# function leaves the band on the left even at two standard deviations; on the
-# right it leaves the band that is drawn, but stays within two of them. Error
-# bars are only right where the model is right.
+# On the left, where all basis functions vanish, mean and band are those of the
+# constant term, equal at all inputs. The network's band grows with the
+# distance, as the points leave open where each hidden unit bends and how far it
+# rises. Neither model is periodic. The true function leaves the band on the
+# left even at two standard deviations; on the right it leaves the band that is
+# drawn, but stays within two of them. Error bars assume that the model is
+# right.
 
 outside = (wide[:, 0] < -0.5) | (wide[:, 0] > 1.5)
 inside = (wide[:, 0] > 0) & (wide[:, 0] < 1)

@@ -151,10 +151,10 @@ for ax in (above, below):
 plt.show()
 
 # %%
-# What to look for: draws of stochastic dynamics lie on the curve of the known
-# bias: with small steps a few per cent, near the limit several times the true
-# variance. Hamiltonian Monte Carlo has the right variance at every step size,
-# but it rejects some trajectories.
+# Draws of stochastic dynamics lie on the curve of the known bias: with small
+# steps a few per cent, near the limit several times the true variance.
+# Hamiltonian Monte Carlo has the right variance at every step size, but it
+# rejects some trajectories.
 
 for f, *row in zip(
     FRACTIONS, *ratios.values(), expected, acceptance["hmc"], strict=True
@@ -245,7 +245,6 @@ ax.spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %%
-# What you should see: for the same work, Hamiltonian trajectories give an
-# effective sample size several times that of diffusion. All have the right
-# variance here: the bias of stochastic dynamics is in the short direction,
-# where its steps are long.
+# For the same work, Hamiltonian trajectories give an effective sample size
+# several times that of diffusion. All have the right variance here: the bias of
+# stochastic dynamics is in the short direction, where its steps are long.

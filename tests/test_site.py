@@ -13,10 +13,11 @@ from tests.tools import public_modules
 pytestmark = pytest.mark.docs
 
 ROOT = Path(__file__).parents[1]
-# what Sphinx does not see, which checks links, references and included files of the site
+# what Sphinx does not see, which checks links and references of the site
 PAGES = sorted([ROOT / "README.md", *(ROOT / ".github").rglob("*.md")])
 FENCE = re.compile(r"^ *(`{3,}|:{3,})(.*?)\n(.*?)^ *\1 *$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+INCLUDE = re.compile(r"\{literalinclude\} (\S+)\n *:pyobject: (?:\w+\.)?(\w+)")
 API = ("api", "contributing/reference")
 
 
@@ -39,6 +40,13 @@ def is_there(page, target):
 def test_links(page):
     targets = LINK.findall(FENCE.sub("", page.read_text(encoding="utf-8")))
     assert [target for target in targets if not is_there(page, target)] == []
+
+
+def test_included_objects_exist():
+    for page in (ROOT / "doc").rglob("*.md"):
+        for path, name in INCLUDE.findall(page.read_text(encoding="utf-8")):
+            source = (page.parent / path).read_text(encoding="utf-8")
+            assert re.search(rf"\b(class|def) {name}\b", source), (page.name, path, name)
 
 
 def listed_names():

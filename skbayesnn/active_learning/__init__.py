@@ -1,6 +1,6 @@
 """Active data selection: next measurements, thinning of training sets.
 
-The objective functions are those of MacKay (1992, chapters 4 and 5): expected information gains,
+The objective functions follow MacKay (1992, chapters 4 and 5): expected information gains,
 for regression and classification, from the error bars of fitted estimators. `suggest` looks for the
 best value of a function instead (Bayesian optimisation).
 """

@@ -285,16 +285,15 @@ def select(
         Rows of ``X_candidates``, in the order chosen; fewer than ``n`` if the gains fall below
         ``price``.
     gains : ndarray of shape (n_chosen,)
-        Gain of each row, given those before it. Only with ``return_gains``.
+        Gain of each row, given the earlier rows. Only with ``return_gains``.
 
     Notes
     -----
     For samplers, outputs of drawn networks (activations of classifiers) are represented by their
-    means and covariances, so that gains differ from those of `information_gain` where drawn outputs
-    are far from normally distributed. A measured class updates the Hessian by the curvature of its
-    log likelihood at the most probable activations, which does not depend on the label. Precisions
-    and noise levels are not re-estimated before the next fit, so choose no more candidates at once
-    than necessary.
+    means and covariances, so `information_gain` differs where they are far from normal. A measured
+    class updates the Hessian by the curvature of its log likelihood at the most probable
+    activations, which does not depend on the label. Precisions and noise levels are not
+    re-estimated before the next fit, so choose no more candidates at once than necessary.
 
     Examples
     --------
@@ -351,7 +350,7 @@ def thin_training_set(
     indices : ndarray of int, shape (n_kept,)
         Rows to keep, most informative first.
     gains : ndarray of shape (n_kept,)
-        Gain of each row, in nats, given those before it. Only with ``return_gains``.
+        Gain of each row, in nats, given the earlier rows. Only with ``return_gains``.
 
     Notes
     -----

@@ -43,11 +43,11 @@ def suggest(
 ) -> Any:
     """Suggest the inputs of the next experiments, to find the best value of a function.
 
-    The acquisition function is evaluated at all candidates. Within bounds, the best of 1,024
-    quasi-random candidates, and that of the largest mean of the function, are improved by a local
-    optimiser. If several experiments are to run together, each is chosen as if those before had
-    given their expected values, which keep the mean, and reduce the standard deviations of
-    correlated rows ("Kriging believer", Ginsbourger, Le Riche & Carraro 2010). For counts the
+    The acquisition function is evaluated at all candidates. Within bounds, a local optimiser
+    improves the best of 1,024 quasi-random candidates, and the candidate of largest mean. If
+    several experiments are to run together, each is chosen as if the earlier ones had given their
+    expected values, which keep the mean, and reduce the standard deviations of correlated rows
+    ("Kriging believer", Ginsbourger, Le Riche & Carraro 2010). For counts the
     function is the log rate. Without noise, rows next to measured or chosen ones are suggested only
     if no others are left.
 

@@ -1,7 +1,7 @@
 """Fixed basis functions as scikit-learn transformers (MacKay 1992, chapter 2).
 
 In front of an estimator without a hidden layer they give MacKay's linear interpolation models,
-whose evidence can be compared with that of networks on the same data::
+whose evidence can be compared with the evidence of networks on the same data::
 
     make_pipeline(
         RadialBasisFeatures(60), EvidenceMLPRegressor(hidden_layer_sizes=(), standardize=False)

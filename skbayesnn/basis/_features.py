@@ -215,7 +215,7 @@ class RadialBasisFeatures(BasisFeatures):
     """Gaussian or Cauchy radial basis functions ``g(|x - x_h| / r) / r``.
 
     With one input the centres ``x_h`` are equally spaced over the range of the training data. With
-    several they are training rows: first the one nearest the middle of the ranges, then always the
+    several they are training rows: first the row nearest the middle of the ranges, then always the
     row farthest from the centres so far (Gonzalez 1985, "Clustering to minimize the maximum
     intercluster distance", Theoretical Computer Science 38), so that they cover the data evenly and
     no random numbers are needed. Distances are Euclidean; inputs in different units should be
@@ -232,7 +232,7 @@ class RadialBasisFeatures(BasisFeatures):
         the centres from their mean, about a seventh of the range of a single input; much is gained
         by comparing the evidence of several widths.
     centers : array-like of shape (n_centers, n_features), optional
-        The centres, instead of those chosen from the data; ``n_centers`` is then ignored.
+        The centres, if not chosen from the data; ``n_centers`` is then ignored.
 
     Attributes
     ----------

@@ -1,6 +1,6 @@
 """Pipelines and transformed targets with the methods of the estimators.
 
-The classes are drop-in replacements for those of scikit-learn. They provide error bars, intervals,
+The classes replace scikit-learn's classes of equal names. They provide error bars, intervals,
 densities and evidences, in units of the targets that they are fitted to::
 
     from skbayesnn.compose import TransformedTargetRegressor, make_pipeline

@@ -57,7 +57,7 @@ class TransformedTargetRegressor(
     """Regression of transformed targets, with predictions in units of the original targets.
 
     The regressor is fitted to ``t = func(y)``. If the transformation of each output is monotone,
-    the predictive distribution of ``y`` follows from that of ``t``: quantiles and intervals of
+    the predictions of ``t`` give the predictive distribution of ``y``: quantiles and intervals of
     ``t`` are transformed back, and densities are multiplied by the slope ``|dt/dy|``. The evidence
     is multiplied by the slopes at all training targets. It is then a density over ``y`` in its own
     units, by which models of different transformations, or of none, can be compared (Box & Cox 1964
@@ -86,7 +86,7 @@ class TransformedTargetRegressor(
     transformer_ : object
         Fitted transformer of the targets.
     log_evidence_ : float
-        Log evidence in nats, a density over y in its own units: that of ``regressor_`` plus
+        Log evidence in nats, a density over y in its own units: ``regressor_.log_evidence_`` plus
         ``sum_n s_n ln |dt_n/dy_n|``, with ``s_n`` the weight of a row; ``nan`` if there is none.
     log_evidence_std_ : float
         Standard error of ``log_evidence_``.
@@ -108,8 +108,8 @@ class TransformedTargetRegressor(
     Notes
     -----
     Where the transformation takes values in an interval only, predictions of ``t`` beyond it count
-    as its end: with ``np.sqrt`` negative values predict the target 0. Drawn functions are those of
-    ``t``, transformed back: medians of the targets, given the weights.
+    as its end: with ``np.sqrt`` negative values predict the target 0. Drawn functions of ``t`` are
+    transformed back: they are medians of the targets, given the weights.
 
     References
     ----------

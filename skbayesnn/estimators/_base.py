@@ -108,7 +108,7 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
         return None
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters, also those inside of ``prior`` and other settings.
+        """Set parameters, also inside of ``prior`` and other settings.
 
         Parameters
         ----------

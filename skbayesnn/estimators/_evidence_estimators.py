@@ -24,11 +24,11 @@ from skbayesnn.predictive import noise_of, noise_of_drawn
 class EvidenceMLPRegressor(RegressionFit, EvidenceMLP):
     """Bayesian neural network for regression that needs no validation set.
 
-    The weights have Gaussian priors in groups. The precision of each group and the noise level are
-    inferred from the training data by maximising the evidence (MacKay 1992). On small data networks
-    are drawn from the posterior of the weights; on larger data a Gaussian around each minimum
-    approximates it. Predictions have error bars, and ``log_evidence_`` compares this model with
-    others of the same targets. Most fits need no more than the first six parameters.
+    The weights have Gaussian priors in groups. The fit infers the precision of each group and the
+    noise level by maximising the evidence, or marginal likelihood (MacKay 1992). On small data
+    networks are drawn from the posterior of the weights; on larger data a Gaussian around each
+    minimum approximates it. Predictions have error bars; compare ``log_evidence_`` with other
+    models of equal targets. Most fits need no more than the first six parameters.
 
     Attributes
     ----------
@@ -86,7 +86,7 @@ class EvidenceMLPRegressor(RegressionFit, EvidenceMLP):
         After it the weights have the prior ``N(w_MP, A^-1)`` of the best minimum, with the
         precisions that were inferred, and no unit is pruned. For linear models
         (``hidden_layer_sizes=()``) with known precisions and noise and ``standardize=False`` the
-        result is that of one fit of all rows (Bishop 2006, section 3.3.1). For networks, a Gaussian
+        result equals one fit of all rows (Bishop 2006, section 3.3.1). For networks, a Gaussian
         at one minimum replaces the earlier posterior. From the second batch on, an inferred noise
         level has a Gamma prior that counts like the earlier targets. If these have a known
         ``measurement_std``, the prior matches earlier batches in mode and curvature.
@@ -128,10 +128,10 @@ class EvidenceMLPRegressor(RegressionFit, EvidenceMLP):
 class EvidenceMLPClassifier(Classification, EvidenceMLP):
     """Bayesian neural network for classification that needs no validation set.
 
-    The weights have Gaussian priors in groups whose precisions are inferred from the training data
-    by maximising the evidence (MacKay 1992). Predicted probabilities are averaged over the
-    posterior of the weights (*moderated*), so they are less extreme where there are few data. Most
-    fits need no more than the first six parameters.
+    The weights have Gaussian priors in groups. The fit infers the precision of each group by
+    maximising the evidence, or marginal likelihood (MacKay 1992). Predicted probabilities are
+    averaged over the posterior of the weights (*moderated*), so they are less extreme where there
+    are few data. Most fits need no more than the first six parameters.
 
     Attributes
     ----------
@@ -187,7 +187,7 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
         were inferred, and no unit is pruned (Bishop 2006, sections 3.3.1 and 4.5.1). A Gaussian at
         one minimum replaces the earlier posterior, so that the result depends on the batches.
 
-        Few rows, and those that determine nothing, such as those of a single class, are kept and
+        Few rows, and rows that determine nothing, such as rows of a single class, are kept and
         fitted again with the next batch, as by `EvidenceMLPRegressor.partial_fit`.
 
         Parameters

@@ -51,7 +51,7 @@ class HMCMLP(BayesianMLP):
         fitted : EvidenceMLPRegressor or EvidenceMLPClassifier
             Fitted evidence estimator.
         **parameters
-            Parameters of the sampler that differ from those of ``fitted``. ``init`` of a `Sampler`
+            Parameters of the sampler that differ from ``fitted``. ``init`` of a `Sampler`
             is ``fitted`` unless another start than ``"modes"`` is given.
 
         Returns

@@ -37,7 +37,7 @@ weight : float
 log_evidence : float
     Log evidence in nats, targets in their own units; ``nan`` where it is not available.
 user_units : WeightUnits
-    Map from standardised units to those of X and y.
+    Map from standardised units to the units of X and y.
 """
 
 

@@ -46,7 +46,7 @@ def sobol_indices(
     -------
     first, first_std, total, total_std : ndarray of shape (n_features,) or (n_outputs, n_features)
         Shares of the variance that an input causes by itself, and with its interactions. Indices
-        are those of the posterior mean; standard deviations are over the drawn functions.
+        describe the posterior mean; standard deviations are over the drawn functions.
 
     Examples
     --------
@@ -96,7 +96,7 @@ def derivative_indices(
     Parameters
     ----------
     estimator : fitted estimator of this package, or Pipeline that ends in one
-        The inputs of a pipeline are those of its last step.
+        For a pipeline, the inputs of its last step count.
     X : array-like of shape (n_samples, n_features)
         Rows over which the mean is taken.
 

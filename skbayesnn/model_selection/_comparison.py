@@ -32,7 +32,7 @@ def evidence_score(estimator: Estimator, X: Any = None, y: Any = None) -> float:
         differently transformed targets can be compared if
         `skbayesnn.compose.TransformedTargetRegressor` transforms them.
     X, y : ignored
-        The evidence is that of the rows the model was fitted to.
+        The evidence of the fit does not depend on them.
 
     Returns
     -------

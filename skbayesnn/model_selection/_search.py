@@ -57,8 +57,8 @@ class EvidenceSearch(LinkToSite, Delegating, MetaEstimatorMixin, BaseEstimator):
         Parameter names (``step__name`` in a pipeline) with lists of values to try, or a list of
         such grids.
     combine : {"best", "evidence", "equal", "stacking", "tempered"}, default="best"
-        Way to combine predictions. An average has no derivatives and no ``novelty``: use those of
-        ``best_estimator_``.
+        Way to combine predictions. An average has no derivatives and no ``novelty``; use
+        ``best_estimator_`` for these.
 
         * ``"best"``: the candidate of highest evidence.
         * ``"evidence"``, ``"equal"``, ``"stacking"`` and ``"tempered"``: all candidates that have
@@ -82,7 +82,7 @@ class EvidenceSearch(LinkToSite, Delegating, MetaEstimatorMixin, BaseEstimator):
         ``leave_one_out`` as in `compare`, ``verdict``, and ``term_...`` for every term of the
         evidence of the best minimum. Failed candidates have ``nan`` and the error as verdict.
     estimators_ : list
-        Fitted candidates; ``None`` for those that failed.
+        Fitted candidates; ``None`` for failed ones.
     best_index_ : int
         Position of the candidate of highest evidence.
     best_params_ : dict

@@ -92,7 +92,7 @@ class CategoricalDistribution:
         return self.probabilities[np.arange(n), np.searchsorted(self.classes, y)]
 
     def logpmf(self, y: ArrayLike) -> Array:
-        """Return the log probability of classes in nats, at least that of the smallest number."""
+        """Return the log probability of classes in nats, with the smallest number in place of 0."""
         return np.log(np.maximum(self.pmf(y), TINY))
 
     def entropy(self) -> Array:

@@ -320,8 +320,8 @@ class CountDistribution(PredictiveDistribution):
     """Predictive distribution of counts at given rows: a mixture over networks.
 
     ``pmf`` and ``logpmf`` are other names of ``pdf`` and ``logpdf``: here these are probabilities,
-    zero where ``y`` is no count. The entropy is ``-sum_t P(t) ln P(t)``. Of counts with means above
-    64 it is accurate to some 0.01 nats, and quantiles to 0.04 standard deviations.
+    zero where ``y`` is no count. The entropy is ``-sum_t P(t) ln P(t)``. For means above 64
+    it is accurate to some 0.01 nats, and quantiles to 0.04 standard deviations.
 
     Parameters
     ----------

@@ -29,8 +29,7 @@ class FittedFunction(LinkToSite, BaseEstimator):
         The function is the mean of the target; for counts the log of the rate; for classes the
         log odds, which each network has as its activations. For two classes these are ``ln(p_1 /
         p_0)``; for more ``ln p_c`` less its mean over the classes, since a constant that all
-        activations share has no effect (Aitchison 1982). Networks average; log odds are those
-        before moderation.
+        activations share has no effect (Aitchison 1982). Log odds are averaged, not moderated.
 
         With the most probable weights ``w``, the Gaussian of precision ``A`` around them and
         the network linearised in its weights, the derivative has the variance ``g^T A^-1 g`` with
@@ -45,14 +44,14 @@ class FittedFunction(LinkToSite, BaseEstimator):
         Returns
         -------
         gradient : ndarray of shape (n_samples, n_features) or (n_samples, n_outputs, n_features)
-            Derivatives in units of y over those of X; of log odds in nats, with an axis of classes
+            Derivatives in units of y per unit of X; of log odds in nats, with an axis of classes
             if there are more than two.
         std : ndarray of the same shape
             Standard deviations, of the weights alone; only with ``return_std``.
 
         Notes
         -----
-        In a pipeline the derivatives are those by the inputs of its last step. At the kinks of
+        In a pipeline these are derivatives by the inputs of its last step. At the kinks of
         ``activation="relu"`` a unit counts as inactive.
         """
         X = self._check_X(X)
@@ -88,7 +87,7 @@ class FittedFunction(LinkToSite, BaseEstimator):
 
         It is the posterior variance of the function, without noise, over its variance under the
         prior at the inferred precisions, both summed over standardised outputs or, for classifiers,
-        over the class probabilities, and at most 1. The prior variance is that of 1000 drawn
+        over the class probabilities, and at most 1. The prior variance is estimated from 1000 drawn
         functions, and has an error of about 5 %.
 
         Parameters

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from skbayesnn.estimators.inputs._rows import named
+from skbayesnn.estimators.reports._printed import wrapped
 
 LARGEST_SHIFT = 0.25  # RMS difference of predictive means, in predictive standard deviations
 LARGEST_RATIO = 1.25  # ratio of error bars, and of noise levels, in either direction
@@ -68,10 +69,9 @@ class Comparison:
         if not self.converged:
             lines.append("No verdict: the chains have not converged, see diagnostics_.")
             return "\n".join(lines)
-        if self.adequate:
-            lines.append("Predictions and error bars of the evidence fit: adequate here.")
-        else:
-            lines.append("Predict with the samples: " + "; ".join(self.doubts) + ".")
+        doubts = f"Predict with the samples: {'; '.join(self.doubts)}."
+        adequate = "Predictions and error bars of the evidence fit: adequate here."
+        lines.append(adequate if self.adequate else wrapped(doubts))
         if self.evidence_doubt:
             lines.append(f"Use the evidence of the samples: {self.evidence_doubt}.")
         return "\n".join(lines)

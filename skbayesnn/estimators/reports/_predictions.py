@@ -12,7 +12,7 @@ FAR = 2.2  # interquartile ranges that are three standard deviations of normal t
 TOO_FEW = 5.0  # rows that say nothing about other rows
 FEW_DECIDE = 0.2  # standard error of R2 above which no percentage is given
 NEARLY_ALL = 0.995  # share that would be rounded to 100 %
-DIFFERENT = 0.1  # from it, the unweighted R2 is shown
+DIFFERENT = 0.05  # from it, the unweighted R2 is shown
 FEWEST = 20  # rows from which a fit without predictive power is worth a warning
 SURELY = 3.0  # standard errors by which the coverage must be too small
 MUCH = 0.05  # share of rows by which the coverage must also be too small
@@ -136,11 +136,11 @@ class LeftOutScores(NamedTuple):
         if heavy_tails:
             return ConvergenceWarning(
                 f"The {self.doubt}: the others are outliers, which even Student-t noise does not "
-                "describe. Intervals are those of rows without them."
+                "describe. Intervals describe the rows inside."
             )
         return ConvergenceWarning(
             f"The {self.doubt}: error bars are too small. Try another noise model (for counts "
-            "'negative_binomial'), or fewer inputs or hidden units."
+            "'negative_binomial'), more noise if you gave it, or fewer inputs or hidden units."
         )
 
     @property

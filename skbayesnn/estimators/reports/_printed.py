@@ -6,6 +6,11 @@ from typing import NamedTuple
 WIDTH = 80  # columns of the summary
 
 
+def wrapped(text):
+    """Break a line of a summary into lines of its width."""
+    return fill(text, WIDTH, subsequent_indent="    ", break_on_hyphens=False)
+
+
 def aligned(rows, left):
     """Lines of a table; the columns whose numbers are ``left`` are aligned on the left."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -40,10 +45,7 @@ class Printed:
     """
 
     def __repr__(self):
-        return "\n".join(
-            fill(f"{heading}: {what}", WIDTH, subsequent_indent="    ", break_on_hyphens=False)
-            for heading, what in self._summary()
-        )
+        return "\n".join(wrapped(f"{heading}: {what}") for heading, what in self._summary())
 
     def full(self):
         """Format the whole report as text.

@@ -38,12 +38,12 @@ class EvidenceReport(Printed):
     laplace_log_evidence : float
         ``logsumexp`` over the distinct minima of this network whose evidence is available.
     verdict : str
-        ``"trusted"``: predictions are better than those of the simplest model, and the log evidence
-        is accurate to within a nat, because it was measured or Laplace's approximation is exact; so
-        are those by which size and noise were chosen. ``"explains nothing: ..."``: predictions are
-        no better. ``"95 % intervals hold ..."``: too few. ``"misses structure: ..."``: errors of
-        neighbouring rows are alike. ``"doubtful: ..."``: of the evidence, with the reason.
-        ``"not measured"``: its error is unknown.
+        ``"trusted"``: predictions are better than with the simplest model, and the log evidence is
+        accurate to within a nat, because it was measured or Laplace's approximation is exact; so
+        are the evidences that chose size and noise. ``"explains nothing: ..."``: predictions are no
+        better. ``"95 % intervals hold ..."``: too few rows. ``"misses structure: ..."``: errors of
+        neighbouring rows are alike. ``"doubtful: ..."``: the evidence may be wrong, for this
+        reason. ``"not measured"``: its error is unknown.
     minima : tuple of MinimumReport
         Minima of this network, best evidence first; then those of other networks that predict
         together with it.
@@ -110,7 +110,7 @@ class EvidenceReport(Printed):
 
     @property
     def advice(self):
-        """Advice that follows from the verdict."""
+        """Advice about the evidence."""
         return self.minima[0].advice
 
     def __getattr__(self, name):

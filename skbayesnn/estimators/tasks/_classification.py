@@ -106,7 +106,7 @@ class Classification(ClassifierMixin):
         return np.minimum(probabilities, 1.0)  # averages may round to more
 
     def predict_log_proba(self, X: ArrayLike) -> Array:
-        """Logarithms of `predict_proba`, at least that of the smallest normal number."""
+        """Logarithms of `predict_proba`, with the smallest normal number in place of 0."""
         return np.log(np.maximum(self.predict_proba(X), TINY))
 
     def decision_function(self, X: ArrayLike) -> Array:
