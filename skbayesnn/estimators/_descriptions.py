@@ -45,7 +45,7 @@ weight_precisions_ : ndarray of shape (n_groups,)
     highest evidence), or at the best minimum.
 feature_relevance_ : ndarray of shape (n_features,)
     Prior standard deviation of each input's weights (standardised units), of samplers its posterior
-    mean; with ``prior="ard"``.
+    mean; with ``prior="ard"``, or if ``"auto"`` has chosen that.
 hidden_layer_sizes_ : tuple of int
     Units of each hidden layer, as given or chosen; the minima may have fewer after pruning.
 n_outputs_ : int

@@ -207,11 +207,10 @@ def grown(problem, seeds, workers=ALONE, held=None, seconds_after=lambda sizes, 
 
     Every network with hidden layers starts from each of the ``seeds``. Except for the first network
     of each depth, the last start is the narrower network with random units added, and the only one
-    where starts take long. If the problem
-    has the training rows of a split `HeldOut`, the criterion is the held-out log density, by which
-    training also ends, and every network has the one random start: a second one would take as long
-    as a larger network. ``seconds_after`` predicts the time after growth from the hidden layers and
-    minima of the best network so far.
+    where starts take long. If the problem has the training rows of a split `HeldOut`, the criterion
+    is the held-out log density, by which training also ends, and every network has the one random
+    start: a second one would take as long as a larger network. ``seconds_after`` predicts the time
+    after growth from the hidden layers and minima of the best network so far.
 
     Returns the path, a tuple of `Candidate`, and the minima by hidden layer sizes.
     """

@@ -176,7 +176,7 @@ def weight_groups(network, prior, feature_names=None):
     network : Network
     prior : str or array-like of shape (k,)
         ``"single"``: one group. ``"layer"`` or ``"auto"``: per hidden layer its weights and its
-        biases, and the output layer with its biases. ``"ard"``: as ``"layer"``, with the first layer's weights
+        biases, and the output layer with its biases. ``"ard"``: with the first layer's weights also
         split by input. Without a hidden layer the output layer is the first layer. An array gives
         the label of every weight, in the order of ``theta``. With ``"+intercept"`` after a name,
         the biases of the outputs form a separate group ``"intercept"``.
