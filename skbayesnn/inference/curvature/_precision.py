@@ -35,10 +35,6 @@ class Precision:
         """Dense matrix ``A``, shape (k, k)."""
         raise NotImplementedError
 
-    def quadratic(self, vector):
-        """Quadratic form ``v^T A v``."""
-        raise NotImplementedError
-
     def solve(self, vectors):
         """Solution ``A^-1 b`` for ``b`` of shape (k,) or (k, m)."""
         raise NotImplementedError
@@ -200,11 +196,6 @@ class DensePrecision(Precision):
 
     def dense(self):
         return self.matrix.copy()
-
-    def quadratic(self, vector):
-        if "matrix" not in vars(self):
-            return np.sum((vector @ self.factor) ** 2)
-        return vector @ self.matrix @ vector
 
     def eigenvalues(self, prior):
         return np.linalg.svd(self.factor.T / np.sqrt(prior), compute_uv=False) ** 2

@@ -60,9 +60,6 @@ class DualPrecision(Precision):
         values[: len(singular)] += singular**2
         return values
 
-    def quadratic(self, vector):
-        return self.prior @ vector**2 + np.sum((self.S @ vector) ** 2)
-
     def solve(self, vectors):
         prior = (vectors.T / self.prior).T
         return prior - self._scaled.T @ self._inner.solve(self.S @ prior)

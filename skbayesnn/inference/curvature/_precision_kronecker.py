@@ -17,7 +17,7 @@ class KroneckerPrecision(Precision):
     take a multiple of 1 for ``D``). The inputs of a layer are assumed independent of the
     derivatives with respect to its summed inputs (Martens & Grosse 2015). The error of log
     determinants is about a nat per weight. Training with these factors is by gradients, so that
-    there are no damped matrices, quadratic forms and traces.
+    there are no damped matrices and traces.
 
     The factors of every layer are the diagonal of ``D``, of shape (fan_in + 1,), ``F`` of shape
     (fan_in + 1, fan_in + 1), and ``G`` of shape (fan_out, fan_out).

@@ -83,7 +83,7 @@ class DampedSteps:
         if not damped.definite:
             return Step(theta, energies, np.nan, -np.inf)
         step = -damped.solve(gradient)
-        promise = -gradient @ step - 0.5 * precision.quadratic(step)
+        promise = 0.5 * (search.damping * metric @ step**2 - gradient @ step)  # Nielsen 1999
         if posterior.network.hidden_layer_sizes:
             force = posterior.bending_force(theta, hyper, step)
             step = _accelerated(damped, metric, step, force)

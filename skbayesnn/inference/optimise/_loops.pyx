@@ -95,17 +95,12 @@ cdef struct Way:  # `Search` less its point, with `Calm`, and the promise and ga
 
 
 cdef double product(long n, const double *a, const double *b) noexcept nogil:
-    """Sum of products: four sums at once, as each addition waits for the one before."""
-    cdef double t0 = 0.0, t1 = 0.0, t2 = 0.0, t3 = 0.0
-    cdef long i, whole = n - n % 4
-    for i in range(0, whole, 4):
-        t0 += a[i] * b[i]
-        t1 += a[i + 1] * b[i + 1]
-        t2 += a[i + 2] * b[i + 2]
-        t3 += a[i + 3] * b[i + 3]
-    for i in range(whole, n):
-        t0 += a[i] * b[i]
-    return (t0 + t1) + (t2 + t3)
+    """Sum of products."""
+    cdef double total = 0.0
+    cdef long i
+    for i in range(n):
+        total += a[i] * b[i]
+    return total
 
 
 cdef int factorised(int k, const double *matrix, double damping, const double *metric,
@@ -183,9 +178,9 @@ cdef void try_step(const Task *task, Place *at, Place *there, Way *way) noexcept
     for i in range(k):
         step[i] = -at.gradient[i]
     solve(task.k, factor, step)
-    way.promise = -product(k, at.gradient, step)
+    way.promise = 0.0
     for i in range(k):
-        way.promise -= 0.5 * step[i] * product(k, at.matrix + i * k, step)
+        way.promise += 0.5 * step[i] * (way.damping * task.metric[i] * step[i] - at.gradient[i])
     if task.bends:
         bend(task, at, factor)
     for i in range(k):

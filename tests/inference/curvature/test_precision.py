@@ -82,12 +82,6 @@ def test_the_matrix(precision):
 STEPPING = [form for form in ONE.forms if form != "kronecker"]  # forms of training in steps
 
 
-@pytest.mark.parametrize("form", STEPPING, indirect=True)
-def test_quadratic_form(precision):
-    b = vectors(K)
-    assert_allclose(precision.quadratic(b), b @ A @ b, rtol=1e-12)
-
-
 def test_eigenvalues(form, precision):
     expected = eigh(A, np.diag(ONE.prior), eigvals_only=True)[::-1]
     assert_allclose(precision.eigenvalues(ONE.prior), expected, rtol=1e-10)
