@@ -143,23 +143,15 @@ def _exact_marginal(mean, S, C, interest):
 
 
 def drawn_information(p, q):
-    """Mutual information of classes ``(n, n_points)`` by averages over ``m`` drawn activations.
+    """Mutual information of classes ``(n, n_points)``, in nats, over ``m`` drawn activations.
 
-    Given are their probabilities, ``(m, n, n_classes)`` and ``(m, n_points, n_classes)``.
+    Given are their probabilities, ``(m, n, n_classes)`` and ``(m, n_points, n_classes)``. Small
+    values do not cancel.
     """
     mean_p, mean_q = p.mean(axis=0), q.mean(axis=0)
     covariance = (p - mean_p).reshape(len(p), -1).T @ (q - mean_q).reshape(len(q), -1) / len(p)
     covariance = covariance.reshape(*mean_p.shape, *mean_q.shape).swapaxes(1, 2)
-    return class_information(mean_p, mean_q, covariance)
-
-
-def class_information(p, q, covariance):
-    """Mutual information, in nats, of classes ``(n, n_points)``; small values do not cancel.
-
-    Given are their probabilities ``(n, n_classes)`` and ``(n_points, n_classes)``, and their
-    covariances ``(n, n_points, n_classes, n_classes)``.
-    """
-    product = np.maximum(p[:, None, :, None] * q[:, None, :], SMALLEST)
+    product = np.maximum(mean_p[:, None, :, None] * mean_q[:, None, :], SMALLEST)
     x = np.maximum(covariance / product, -1.0)
     return np.maximum(np.sum(product * (xlog1py(1.0 + x, x) - x), axis=(2, 3)), 0.0)
 

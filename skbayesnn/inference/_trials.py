@@ -11,7 +11,6 @@ from skbayesnn.inference.minima._training import BRIEF, briefly_trained, random_
 from skbayesnn.inference.noise._noise_models import NOISE_MODELS
 from skbayesnn.inference.sampling._population import (
     pilot_population,
-    sample_after,
     sample_population,
 )
 from skbayesnn.inference.sampling._wide import is_wide, sample_wide
@@ -196,7 +195,9 @@ class Trial:
 
     def sample(self):
         """Draw a larger population near the precisions of the last one, if there is time."""
-        found = sample_after(self.particles, self.rng, self.problem.deadline)
+        joint, near_trained = self.particles.joint, self.particles.near_trained
+        eta = np.concatenate(joint.coordinates_in(self.particles.position))  # of all chains
+        found = sample_population(joint, eta, self.rng, self.problem.deadline, near_trained)
         self.particles = found or self.particles
 
     def sample_near_trained(self):

@@ -70,7 +70,8 @@ class LeftOutScores(NamedTuple):
             losses = float(weight @ fitted / total), float(weight @ baseline / total)
             coverage = plain = similarity = np.nan
         else:
-            plain = _r2(*_squared_errors(left_out, y, counted, np.ones_like(y)), counted)
+            baseline, fitted = _squared_errors(left_out, y, counted, np.ones_like(y))
+            plain = float(1.0 - counted @ fitted / (counted @ baseline))
             precision = 1.0 / np.maximum(left_out.std, np.finfo(float).tiny ** 0.25) ** 2
             inside, losses = np.abs(left_out.cdf - 0.5) <= 0.5 * COVERAGE, (np.nan, np.nan)
             similarity = similarity_of_neighbours(X, left_out.cdf - 0.5)
@@ -82,7 +83,7 @@ class LeftOutScores(NamedTuple):
         if total <= TOO_FEW or not (classes or np.all(np.ptp(y, axis=0) > 0)):
             return cls(np.nan, np.nan, coverage, total, *losses)
         spread = gain - (counted @ gain / most) * baseline  # delta method for a ratio of sums
-        error, share = float(np.sqrt(counted @ spread**2) / most), _r2(baseline, fitted, counted)
+        error, share = float(np.sqrt(counted @ spread**2) / most), float(counted @ gain / most)
         if share < BROKEN:
             return cls(np.nan, np.nan, np.nan, total)
         return cls(share, error, coverage, total, *losses, plain, similarity)
@@ -213,7 +214,3 @@ def _near(left_out, y, weight):
     far = np.where(high > low, FAR * (high - low), np.inf)
     least = np.minimum(np.abs(y - middle), np.abs(y - left_out.mean))
     return np.all(least <= far, axis=1)
-
-
-def _r2(baseline, fitted, weight):
-    return float(weight @ (baseline - fitted) / (weight @ baseline))

@@ -208,10 +208,3 @@ def sample_population(joint, eta, rng, deadline=NEVER, near_trained=False):
     n_moves = int(np.clip(MOVE_ROWS // len(joint.posterior.X), FEWEST_MOVES, MAIN.n_moves))
     found = annealed(path, rng, MAIN._replace(n_moves=n_moves))
     return None if found is None else found._replace(near_trained=near_trained)
-
-
-def sample_after(drawn, rng, deadline=NEVER):
-    """Run `sample_population` near the precisions of `Particles` or `Drawn` networks."""
-    position = drawn.position.reshape(-1, drawn.position.shape[-1])
-    eta = drawn.joint.coordinates_in(position)
-    return sample_population(drawn.joint, eta, rng, deadline, drawn.near_trained)
