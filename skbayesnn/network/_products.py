@@ -243,15 +243,3 @@ def mixed_jacobian(factors):
         block[..., : dz.shape[-1], :] += moved
         blocks.append(block.reshape(*bend.shape[:-1], -1))
     return np.concatenate(blocks, axis=-1)
-
-
-def mixed_product(factors, vector):
-    """Product of `mixed_jacobian` with a vector ``(k,)``: ``(n, n_outputs, n_features)``."""
-    result, start = 0.0, 0
-    for z, dz, delta, bend in factors:
-        end = start + z.shape[-1] * delta.shape[-1]
-        matrix = vector[start:end].reshape(z.shape[-1], -1)
-        moved = np.swapaxes(dz @ matrix[: dz.shape[-1]], -1, -2)
-        result = result + delta @ moved + (bend @ (z @ matrix)[:, None, :, None])[..., 0]
-        start = end
-    return result

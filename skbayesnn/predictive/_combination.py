@@ -92,9 +92,9 @@ class Pooled(Member):
 
     def _slopes(self, X):
         start = 0
-        for slopes, factors in super()._slopes(X):
+        for slopes, G in super()._slopes(X):
             rows = slice(start, start + len(slopes))
-            yield self.gradients(X[rows])[0], factors
+            yield self.gradients(X[rows])[0], G
             start = rows.stop
 
 

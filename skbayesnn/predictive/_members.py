@@ -16,7 +16,6 @@ from skbayesnn.network import (
     jacobian_vector,
     mixed_factors,
     mixed_jacobian,
-    mixed_product,
     of_networks,
     outputs,
     row_blocks,
@@ -227,20 +226,18 @@ class Member(Part):
     def gradient_moments(self, X):
         """Derivatives, and their variances ``G A^-1 G^T``, with ``G`` the `mixed_jacobian`."""
         pieces = []
-        for mean, factors in self._slopes(X):
-            G = mixed_jacobian(factors)
+        for mean, G in self._slopes(X):
             variances = self.precision.project(G.reshape(-1, 1, G.shape[-1]))
             pieces.append((mean, variances.reshape(G.shape[:-1])))
         return tuple(np.concatenate(blocks)[None] for blocks in zip(*pieces, strict=True))
 
     def draw_gradients(self, X, rng, size):
-        deviations, parts = self.precision.draw(rng, size), []
-        for mean, factors in self._slopes(X):
-            parts.append(mean + np.stack([mixed_product(factors, v) for v in deviations]))
-        return np.concatenate(parts, axis=1)
+        deviations = self.precision.draw(rng, size)
+        parts = [mean[..., None] + G @ deviations.T for mean, G in self._slopes(X)]
+        return np.moveaxis(np.concatenate(parts), -1, 0)
 
     def _slopes(self, X):
-        """Yield mean derivatives of blocks of rows, and `mixed_factors` of the free weights."""
+        """Yield mean derivatives of blocks of rows, and `mixed_jacobian` of the free weights."""
         network = self.network
         widest = network.n_outputs * network.n_weights * max(network.layer_sizes)
         for rows in row_blocks(len(X), widest):
@@ -250,9 +247,8 @@ class Member(Part):
                 factors = [factor.relative() for factor in factors]
             if self.free != slice(None):  # only the last layer is free
                 factors = factors[-1:]
-            if self.shift is not None:
-                slopes = slopes + mixed_product(factors, self.shift)
-            yield slopes, factors
+            G = mixed_jacobian(factors)
+            yield slopes if self.shift is None else slopes + G @ self.shift, G
 
     def probabilities(self, X, moderated):
         """Class probabilities of Gaussian activations; ``moderated=False``: at the mode."""

@@ -13,7 +13,6 @@ from skbayesnn.network import (
     jacobian_vector,
     mixed_factors,
     mixed_jacobian,
-    mixed_product,
     output_covariances,
     outputs,
     second_derivative_along,
@@ -135,11 +134,10 @@ def test_derivatives_by_the_inputs(activation, hidden, lead):
 
 @each_activation
 @each_depth
-def test_contractions_of_mixed_derivatives(activation, hidden):
-    network, theta, X, rng = setup(hidden, activation, sizes=(3, 2))
+def test_parts_of_mixed_derivatives(activation, hidden):
+    network, theta, X, _ = setup(hidden, activation, sizes=(3, 2))
     factors, k = mixed_factors(forward(network, theta, X, 2)), network.n_weights
-    G, v = mixed_jacobian(factors), rng.standard_normal(k)
-    assert_near(mixed_product(factors, v), G @ v)
+    G = mixed_jacobian(factors)
     last = slice(k - network.shapes[-1][0] * 2, k)
     assert_near(mixed_jacobian(factors[-1:]), G[..., last])
     relative = [some.relative() for some in factors]
