@@ -5,14 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy import stats
+from sklearn.base import clone
 
-from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor
+from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor, Prior
 from skbayesnn.inference import Limits, Problem, Trouble, own_posterior
 from skbayesnn.inference._evidence_fit import seeds_of, with_affordable_noise_network
 from skbayesnn.inference.choice._growth import HeldOut, best_of
 from skbayesnn.inference.minima._search import find_minima
 from skbayesnn.inference.minima._training import EARLY, LEAST
-from skbayesnn.posterior import Categorical, Gaussian
+from skbayesnn.posterior import Categorical, Gaussian, LogUniform
 from tests.tools import result_of, set_limits
 
 pytestmark = pytest.mark.usefixtures("laplace")
@@ -160,3 +161,18 @@ class TestEstimators:
         model = EvidenceMLPClassifier(n_restarts=1, random_state=0).fit(X, labels)
         assert model.score(X, labels) > 0.8
         assert model.hidden_layer_sizes_ == best_of(model.candidates_).hidden_layer_sizes
+
+    @pytest.mark.parametrize("n_relevant", [2, 20])
+    def test_inputs_get_precisions_where_they_differ_in_relevance(self, n_relevant):
+        rng = np.random.default_rng(1)
+        X = rng.standard_normal((600, 20))
+        y = np.sin(X[:, :n_relevant].sum(axis=1) / np.sqrt(n_relevant) * 2)
+        y += 0.5 * rng.standard_normal(600)
+        model = EvidenceMLPRegressor((6,), n_restarts=1, random_state=0).fit(X, y)
+        assert hasattr(model, "feature_relevance_") == (n_relevant == 2)
+        assert ("input_x0" in model.weight_group_names_) == (n_relevant == 2)
+        given = Prior(hyperprior={"output": LogUniform()})  # of a group of this layout
+        of_layers = clone(model).set_params(prior=given).fit(X, y)
+        assert "hidden1_weights" in of_layers.weight_group_names_
+        kind = Prior._of(HMCMLPRegressor.from_evidence(model).prior).kind
+        assert kind == ("ard" if n_relevant == 2 else "auto")
