@@ -134,7 +134,7 @@ class Ensemble:
 
     def cdf(self, X, y, errors=None):
         """Probability of targets no larger than ``y``, ``(n, p)``; ``errors`` as for `moments`."""
-        return self._over_mixtures(Mixture.cdf, X, errors, y)
+        return self._over_mixtures(lambda mixture, y: mixture.cdf(y)[0], X, errors, y)
 
     def log_density(self, X, y, errors=None):
         """Log density of targets, jointly over outputs, ``(n,)``; ``errors`` as in `moments`."""
