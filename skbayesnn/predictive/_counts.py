@@ -72,17 +72,15 @@ class CountLaws(NamedTuple):
         known, total, size = np.maximum(np.floor(t), 0.0), 0.0, self._sizes
         for log_mean, share in self._nodes(t, NEAR, FLAT):
             mean = np.exp(log_mean)
-            if size is not None:
-                total = total + share * betainc(size, known + 1.0, size / (size + mean))
+            if size is None:
+                below = pdtr(known, mean)
             else:
-                total = total + share * pdtr(known, mean)
+                below = betainc(size, known + 1.0, size / (size + mean))
+            total = total + share * below
         return np.where(t < 0.0, 0.0, total)
 
     def table(self, size, weights):
-        """Probabilities of the counts below ``size``, ``(n, size)``, by recursion.
-
-        All networks are mixed with the given ``weights`` ``(m,)``.
-        """
+        """Probabilities ``(n, size)`` of counts below ``size``, networks mixed by ``weights``."""
         z, shares = self._rule(float(size), NEAR, FLAT)
         log_means, sd = self.log_means[..., 0].T, np.sqrt(self.variances[..., 0].T)
         log_means = log_means[:, None] + z[:, None] * sd[:, None]
@@ -160,10 +158,9 @@ class CountLaws(NamedTuple):
     def steps(self, t, reach=NEAR, sharpness=FLAT):
         """Largest distances of nodes, in standard deviations of log rates, ``(n,)``.
 
-        In the log rate the probability of a count has the curvature ``1 / (1/rate + dispersion)``.
-        The rule with steps of a root of the total curvature has an error of ``exp(-2 pi^2)``. The
-        integrand is largest at a rate that is between ``t`` and the most probable one, and at most
-        ``reach / sd`` above ``t``.
+        In the log rate the probability of a count has the curvature ``1 / (1/rate + dispersion)``;
+        steps of a root of the total curvature have an error of ``exp(-2 pi^2)``. The integrand is
+        largest at a rate between ``t`` and the most probable one, at most ``reach / sd`` above.
         """
         sd = np.sqrt(np.maximum(self.variances, TINY))
         rate = np.exp(np.minimum(self.log_means, HIGHEST))
@@ -291,17 +288,11 @@ class CountEnsemble(Ensemble):
 
         def of_groups(t, width, p):
             values = function(t[:, None, None])[:, 0, 0]
-            mean = p @ values
-            yield mean[:, None]
-            yield np.sum(p * (values - mean[:, None]) ** 2, axis=1, keepdims=True)
+            mean = (p @ values)[:, None]
+            return mean, np.sum(p * (values - mean) ** 2, axis=1, keepdims=True)
 
         def of_roots(roots):
-            def of_root(u):
-                return function(np.maximum(u, 0.0) ** 3)
-
-            mean = roots.mean_of(of_root)
-            yield mean
-            yield roots.mean_of(lambda u: (of_root(u) - mean) ** 2)
+            return roots.moments_of(lambda u: function(np.maximum(u, 0.0) ** 3))
 
         return self._by_size(of_groups, of_roots, OMITTED, X, errors)
 
@@ -332,7 +323,8 @@ class CountEnsemble(Ensemble):
         def by_size(laws):
             mean, spread, within = self._moments_of(laws)
             large = (mean >= LARGE_MEAN) & (mean + 5.0 * np.sqrt(spread + within) > N_VALUES)
-            large &= self._varies_little(laws)
+            small = self._mixed(laws.dispersions).item() <= SMALL_DISPERSION
+            large &= small
             reach = np.where(large, np.inf, mean + 5.0 * np.sqrt(spread + within))
             parts, results = list(_alike(reach, laws)), []
             for rows in parts:
@@ -340,22 +332,18 @@ class CountEnsemble(Ensemble):
                 if large[rows[0]]:
                     results.append(list(of_roots(some.roots(self.member_weights))))
                 else:
-                    results.append(list(of_groups(*self._groups(some, omitted))))
+                    results.append(list(of_groups(*self._groups(some, omitted, small))))
             order = np.argsort(np.concatenate(parts))
             return tuple(np.concatenate(some)[order] for some in zip(*results, strict=True))
 
         return self._over_laws(by_size, X, errors)
 
-    def _varies_little(self, laws):
-        """True if `CountLaws.roots` are accurate, of large counts."""
-        return self._mixed(laws.dispersions).item() <= SMALL_DISPERSION
-
-    def _groups(self, laws, omitted):
+    def _groups(self, laws, omitted, small):
         """Group all counts but the largest, which have a given probability.
 
         Returned are the centres and sizes of groups, ``(k,)``, and their probabilities ``(n, k)``.
-        Counts below `N_VALUES` are groups of their own. The probabilities of others are those of
-        `CountLaws.roots`, of much dispersed counts those in the middle times the size.
+        Counts below `N_VALUES` are groups of their own. Others have the probabilities of
+        `CountLaws.roots` if dispersions are ``small``, else those in the middle times the size.
         """
         mean, spread, within = self._moments_of(laws)
         reach = (2.0 - np.log10(omitted)) * np.sqrt(spread + within)
@@ -365,8 +353,7 @@ class CountEnsemble(Ensemble):
             end = min(2 * end, N_VALUES)
             p = laws.table(end, self.member_weights)
         edges, highest = np.arange(end + 1.0), np.max(laws.moments()[0])
-        total = left = 1.0 - np.sum(p, axis=1)
-        size, small = end, self._varies_little(laws)
+        size, left = end, 1.0 - np.sum(p, axis=1)
         while end < LARGEST and (np.any(left > omitted) or end < highest):
             more = np.rint(end * 2.0 ** (np.arange(PER_OCTAVE + 1) / PER_OCTAVE))
             if small:
@@ -378,15 +365,13 @@ class CountEnsemble(Ensemble):
             own = own[..., 0].T
             left = np.sum(own, axis=1)  # still larger counts are less probable
             p, edges, end = np.hstack([p, own]), np.append(edges, more[1:]), 2 * end
-        if end > size:
-            of_groups = p[:, size:].sum(axis=1)
-            p[:, size:] *= (np.maximum(total, 0.0) / np.maximum(of_groups, TINY))[:, None]
+        beyond, total = p[:, size:], np.maximum(1.0 - p[:, :size].sum(axis=1), 0.0)
+        beyond *= (total / np.maximum(beyond.sum(axis=1), TINY))[:, None]
         return 0.5 * (edges[:-1] + edges[1:] - 1.0), np.diff(edges), p
 
     def _over_laws(self, function, X, exposures, *arrays):
         """Apply a function of `CountLaws`, and of further arrays, to blocks of rows."""
         noise = CountNoise(self.typical_noise_variances)
-        exposures = np.ones((len(X), 1)) if exposures is None else exposures
 
         def of_rows(X, exposures, *arrays):
             means, covariances = self.member_moments(X, "epistemic")
@@ -396,10 +381,7 @@ class CountEnsemble(Ensemble):
 
 
 def _alike(values, laws):
-    """Yield the indices of rows that have the same powers of two of values ``(n, 1)``.
-
-    Their log rates have the same powers of two of the distances of nodes, too.
-    """
+    """Yield indices of rows with the same powers of two of values ``(n, 1)`` and of steps."""
     octave = np.frexp(np.clip(values[:, 0], 4.0, 2.0 * LARGEST))[1]
     kinds = 64 * octave + np.frexp(laws.steps(np.minimum(values, N_VALUES)))[1]
     for kind in np.unique(kinds):

@@ -154,12 +154,13 @@ class PredictiveDistribution(Distribution):
 
     def std(self, kind: str = "total") -> Array:
         """Compute the standard deviation, or one of its parts, in units of y."""
-        return self._std_of(self._moments(kind)[1])
+        return self._mean_and_std(kind)[1]
 
     def _mean_and_std(self, kind: str = "total") -> tuple[Array, Array]:
         """Compute the mean and the standard deviation together, in the time of the latter."""
         mean, covariance = self._moments(kind)
-        return self._shaped(self.scaling.inverse(mean)), self._std_of(covariance)
+        sd = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))
+        return self._shaped(self.scaling.inverse(mean)), self._shaped(sd * self.scaling.scale)
 
     def cov(self, kind: str = "total") -> Array:
         """Compute the covariance between the outputs of each row.
@@ -295,10 +296,6 @@ class PredictiveDistribution(Distribution):
     def _moments(self, kind):
         one_of(kind, "kind", KINDS)
         return self.ensemble.moments(self.X, kind, self.errors)
-
-    def _std_of(self, covariance):
-        sd = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))
-        return self._shaped(sd * self.scaling.scale)
 
     def _targets(self, y):
         """Check targets and standardise them: ``(n_samples, n_outputs)``."""
