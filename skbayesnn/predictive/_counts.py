@@ -69,13 +69,10 @@ class CountLaws(NamedTuple):
 
     def cdf(self, t):
         """Probability of counts no larger than ``t`` ``(n, 1)``, of shape (m, n, 1)."""
-        known, total, size = np.maximum(np.floor(t), 0.0), 0.0, self._sizes
+        known, total, r = np.maximum(np.floor(t), 0.0), 0.0, self._sizes
         for log_mean, share in self._nodes(t, NEAR, FLAT):
             mean = np.exp(log_mean)
-            if size is None:
-                below = pdtr(known, mean)
-            else:
-                below = betainc(size, known + 1.0, size / (size + mean))
+            below = pdtr(known, mean) if r is None else betainc(r, known + 1.0, r / (r + mean))
             total = total + share * below
         return np.where(t < 0.0, 0.0, total)
 
@@ -182,9 +179,8 @@ class CountNoise(GaussianNoise):
     def laws_at(self, outputs, covariances, exposures=None):
         """`CountLaws` of outputs ``(m, n, 1)`` with covariances ``(m, n, 1, 1)`` or ``None``."""
         log_means = outputs if exposures is None else outputs + np.log(exposures)
-        variances = 0.0 * log_means
-        if covariances is not None:
-            variances = np.clip(covariances[..., 0], 0.0, MOST_VARIANCE)
+        variances = 0.0 if covariances is None else covariances[..., 0]
+        variances = np.clip(variances, 0.0, MOST_VARIANCE) + 0.0 * log_means
         return CountLaws(log_means, variances, self.squared_scales[:, None])
 
     def draw(self, X, shape, rng):
@@ -281,7 +277,7 @@ class CountEnsemble(Ensemble):
             for q in roots.quantiles(probabilities):
                 yield np.ceil(np.maximum(q, 0.0) ** 3 - 0.5)
 
-        return self._by_size(of_groups, of_roots, 0.1 * (1.0 - np.max(probabilities)), X, errors)
+        return self._by_size(of_groups, of_roots, 0.3 * (1.0 - np.max(probabilities)), X, errors)
 
     def function_moments(self, X, function, errors=None):
         """Mean and variance of a function of counts, ``(n, 1)``."""
@@ -353,11 +349,12 @@ class CountEnsemble(Ensemble):
             end = min(2 * end, N_VALUES)
             p = laws.table(end, self.member_weights)
         edges, highest = np.arange(end + 1.0), np.max(laws.moments()[0])
-        size, left = end, 1.0 - np.sum(p, axis=1)
+        size, left, roots = end, 1.0 - np.sum(p, axis=1), None
         while end < LARGEST and (np.any(left > omitted) or end < highest):
             more = np.rint(end * 2.0 ** (np.arange(PER_OCTAVE + 1) / PER_OCTAVE))
             if small:
-                own = np.diff(laws.roots(self.member_weights).cdf(*np.cbrt(more - 0.5)), axis=0)
+                roots = roots or laws.roots(self.member_weights)
+                own = np.diff(roots.cdf(*np.cbrt(more - 0.5)), axis=0)
             else:
                 centres = 0.5 * (more[:-1] + more[1:] - 1.0)
                 logs = np.stack([laws.log_probability(t) for t in centres], axis=1)

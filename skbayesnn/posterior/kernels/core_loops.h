@@ -360,7 +360,10 @@ static void NAME(count_table)(long n, long m, long size, double *p, const double
                 V own = NAME(some)(p + j, m - j);
                 total += own;
                 own *= (NAME(some)(u + j, m - j) * (double)k + NAME(some)(w + j, m - j)) * inverse;
-                memcpy(p + j, &own, (m - j < LANES ? m - j : LANES) * sizeof(double));
+                if (m - j >= LANES)
+                    *(V *)(p + j) = own;
+                else
+                    memcpy(p + j, &own, (m - j) * sizeof(double));
             }
             *table++ = NAME(sum)(total);
         }
