@@ -37,7 +37,12 @@ class _Average(FittedFunction):
 
     @property
     def _y_scaling(self):
-        return Scaling.none(self.n_outputs_)
+        return self._last[0]._y_scaling
+
+    def _scaling_of(self, model):
+        """Scaling of the outputs of a model, in units of `_y_scaling`."""
+        own, (shift, scale) = model._y_scaling, self._y_scaling
+        return Scaling((own.shift - shift) / scale, own.scale / scale)
 
     @property
     def _X_scaling(self):
@@ -60,12 +65,12 @@ class _Average(FittedFunction):
 
     @property
     def _ensemble(self):
-        """Ensemble of the networks of all models, in units of y."""
+        """Ensemble of the networks of all models, in units of `_y_scaling`."""
         return self._joined([model._ensemble for model in self._last])
 
     @property
     def _gaussians(self):
-        """Gaussian approximations of all models, as in `BayesianMLP`, in units of y."""
+        """Gaussian approximations of all models, as in `BayesianMLP`, in units of `_y_scaling`."""
         return self._joined([model._gaussians for model in self._last])
 
     def _joined(self, ensembles):
@@ -74,7 +79,7 @@ class _Average(FittedFunction):
         for model, own, columns, share in zip(
             self._last, ensembles, self._columns, self.weights, strict=True
         ):
-            scalings = model._y_scaling, model._X_scaling if model in self.models else None
+            scalings = self._scaling_of(model), model._X_scaling if model in self.models else None
             parts += [Rescaled(part, columns, *scalings) for part in own.parts]
             weights += [share * some for some in own.weights]
         return Ensemble(tuple(parts), tuple(weights))
@@ -83,7 +88,7 @@ class _Average(FittedFunction):
         """Draw prior functions of randomly chosen models, ``(n_samples, n, n_outputs)``."""
         counts = rng.multinomial(n_samples, self.weights)
         draws = [
-            model._y_scaling.inverse(model._draw_prior(X[:, columns], count, rng))
+            self._scaling_of(model).inverse(model._draw_prior(X[:, columns], count, rng))
             for model, columns, count in zip(self._last, self._columns, counts, strict=True)
             if count
         ]

@@ -120,11 +120,9 @@ def derivative_indices(
     model, X = predictor(estimator, X)
     draws = model.sample_gradient(X, n_draws, random_state)
     slopes = np.concatenate([model.predict_gradient(X)[..., None], draws], axis=-1)
-    index = np.moveaxis(np.mean(slopes**2, axis=0), -2, 0)
-    variances = np.var(check_array(X, dtype=np.float64), axis=0).reshape(
-        -1, *np.ones(index.ndim - 1, dtype=int)
-    )
-    return _mean_and_std(index * variances)
+    variances = np.var(check_array(X, dtype=np.float64), axis=0)
+    index = np.mean(slopes**2, axis=0) * variances[:, None]
+    return _mean_and_std(np.moveaxis(index, -2, 0))
 
 
 def _mean_and_std(values):

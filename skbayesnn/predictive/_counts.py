@@ -33,9 +33,11 @@ N_VALUES = 128  # counts that are tabulated; larger ones are grouped
 PER_OCTAVE = 8  # groups of larger counts, each up to the double of the last
 # probability of the largest counts, which sums leave out: for moments of functions, for entropies
 OMITTED, OMITTED_LOGS = 1e-9, 1e-6
+TINY = np.finfo(float).tiny
 # mean from which, and dispersion up to which, cube roots of counts are taken as normal: errors of
 # quantiles below 0.04 standard deviations, of entropies below 0.01 nats
 LARGE_MEAN, SMALL_DISPERSION = 64.0, 0.5
+ALIKE = 250  # rows that are computed together, to fit into a fast cache
 FINE = 0.3  # spacing of nodes, in the log rate, of these normal laws
 FARTHEST = 5.0  # sd of a log rate that they cover
 
@@ -53,71 +55,49 @@ class CountLaws(NamedTuple):
 
     def log_probability(self, t):
         """Log probability of counts ``t`` ``(n, 1)``, of shape (m, n, 1)."""
-        logs = [
-            np.log(share) + log_none + t * log_odds
-            for share, log_none, log_odds in self._powers(t, REACH, SHARP)
-        ]
-        return self._log_factors(t) + (logs[0] if len(logs) == 1 else logsumexp(logs, axis=0))
+        r, logs = self._sizes, []
+        for log_mean, share in self._nodes(t, REACH, SHARP):
+            mean = np.exp(log_mean)
+            if r is None:
+                each = t * log_mean - mean
+            else:
+                log_total = np.log1p(mean / r)
+                each = t * (log_mean - np.log(r) - log_total) - r * log_total
+            logs.append(np.log(share) + each)
+        factor = -gammaln(t + 1.0) if r is None else -betaln(t + 1.0, r) - np.log(t + r)
+        return factor + (logs[0] if len(logs) == 1 else logsumexp(logs, axis=0))
 
     def cdf(self, t):
         """Probability of counts no larger than ``t`` ``(n, 1)``, of shape (m, n, 1)."""
-        known, total, size = np.maximum(np.floor(t), 0.0), 0.0, self._sizes
-        for log_mean, share in self._nodes(t):
+        known, total, r = np.maximum(np.floor(t), 0.0), 0.0, self._sizes
+        for log_mean, share in self._nodes(t, NEAR, FLAT):
             mean = np.exp(log_mean)
-            if size is not None:
-                total = total + share * betainc(size, known + 1.0, size / (size + mean))
-            else:
-                total = total + share * pdtr(known, mean)
+            below = pdtr(known, mean) if r is None else betainc(r, known + 1.0, r / (r + mean))
+            total = total + share * below
         return np.where(t < 0.0, 0.0, total)
 
     def table(self, size, weights):
-        """Probabilities of the counts below ``size``, ``(size, n, 1)``, by recursion.
-
-        All networks are mixed with the given ``weights`` ``(m,)``.
-        """
-        parts = []
-        for share, log_none, log_odds in self._powers(float(size)):
-            odds, r = np.exp(log_odds[..., 0]), self._sizes
-            p = (weights * share)[:, None] * np.exp(log_none[..., 0])
-            parts.append((p, 0.0 * odds, odds) if r is None else (p, odds, r[:, 0] * odds))
-        # P(k + 1) / P(k) = (u k + w) / (k + 1); the compiled loop takes eight components at a time
-        parts.append([np.zeros((-len(parts) * len(weights) % 8, self.log_means.shape[1]))] * 3)
-        p, u, w = (np.ascontiguousarray(np.concatenate(a).T) for a in zip(*parts, strict=True))
+        """Probabilities ``(n, size)`` of counts below ``size``, networks mixed by ``weights``."""
+        z, shares = self._rule(float(size), NEAR, FLAT)
+        log_means, sd = self.log_means[..., 0].T, np.sqrt(self.variances[..., 0].T)
+        log_means = log_means[:, None] + z[:, None] * sd[:, None]
+        odds, r = np.exp(np.minimum(log_means, HIGHEST)), self._sizes
+        if r is None:
+            none, slope, first = np.exp(-odds), 0.0 * odds, odds
+        else:
+            r, total = r[:, 0, 0], 1.0 + odds / r[:, 0, 0]
+            none, slope = np.exp(-r * np.log(total)), odds / (r * total)
+            first = r * slope
+        p = none * np.outer(shares, weights)
+        # P(k + 1) / P(k) = (u k + w) / (k + 1)
+        p, u, w = (some.reshape(len(p), -1) for some in (p, slope, first))
         table = compiled_count_table(size, p, u, w)
         if table is None:
             table = np.empty((len(p), size))
             for k in range(size):
                 table[:, k] = p.sum(axis=1)
                 p = p * (u * k + w) / (k + 1.0)
-        return table.T[..., None]
-
-    def mixed_probabilities(self, t, weights):
-        """Probabilities ``(k, n, 1)`` of counts ``t`` ``(k,)``, networks mixed as in `table`."""
-        total = np.zeros((len(t), self.log_means.shape[1]))
-        factors = [self._log_factors(count) for count in t]
-        for share, log_none, log_odds in self._powers(t.max()):
-            for own, count, factor in zip(total, t, factors, strict=True):
-                own += (share * weights) @ np.exp(log_none + count * log_odds + factor)[..., 0]
-        return total[..., None]
-
-    def _log_factors(self, t):
-        """Logs of the factors of the probabilities of `_powers`, which depend on the counts."""
-        r = self._sizes
-        return -gammaln(t + 1.0) if r is None else -betaln(t + 1.0, r) - np.log(t + r)
-
-    def _powers(self, t, reach=NEAR, sharpness=FLAT):
-        """Yield shares of nodes, and logs of ``P(0)`` and of the odds of another event.
-
-        The probability of a count ``k`` is proportional to ``P(0) odds^k``.
-        """
-        r = self._sizes
-        for log_mean, share in self._nodes(t, reach, sharpness):
-            mean = np.exp(log_mean)
-            if r is None:
-                yield share, -mean, log_mean
-            else:
-                log_total = np.log1p(mean / r)
-                yield share, -r * log_total, log_mean - np.log(r) - log_total
+        return table
 
     def roots(self, weights):
         """`Mixture` of normal laws of the cube roots of the counts.
@@ -157,22 +137,33 @@ class CountLaws(NamedTuple):
         some = self.dispersions.any()
         return 1.0 / np.maximum(self.dispersions, LEAST_DISPERSION) if some else None
 
-    def _nodes(self, t, reach=NEAR, sharpness=FLAT):
+    def _nodes(self, t, reach, sharpness):
         """Yield log means ``(m, n, 1)`` and their shares, for averages at counts ``t``."""
-        sd = np.sqrt(np.maximum(self.variances, 0.0))
-        log_means = np.minimum(self.log_means, HIGHEST)
-        if not sd.any():
-            yield log_means, 1.0
-            return
-        # in the log rate the probability of a count t has the curvature 1 / (1/t + dispersion): the
-        # rule with steps of a root of the total curvature has an error of exp(-2 pi^2)
-        largest = np.maximum(np.maximum(np.exp(log_means), t), 1.0)
-        curvature = np.max(self.variances / (1.0 / largest + self.dispersions))
-        step = max((1.0 + sharpness**2 * curvature) ** -0.5, 2.0 * reach / MOST_NODES)
+        sd = np.sqrt(self.variances)
+        for z, share in zip(*self._rule(t, reach, sharpness), strict=True):
+            yield np.minimum(self.log_means + z * sd, HIGHEST), share
+
+    def _rule(self, t, reach, sharpness):
+        """Nodes of log rates, in standard deviations, and their shares, as of `_nodes`."""
+        if not self.variances.any():
+            return np.zeros(1), np.ones(1)
+        step = max(self.steps(t, reach, sharpness).min(), 2.0 * reach / MOST_NODES)
         z = np.linspace(-reach, reach, 2 * int(reach / step) + 1)
         shares = np.exp(-0.5 * z * z)
-        for node, share in zip(z, shares / shares.sum(), strict=True):
-            yield np.minimum(self.log_means + node * sd, HIGHEST), share
+        return z, shares / shares.sum()
+
+    def steps(self, t, reach=NEAR, sharpness=FLAT):
+        """Largest distances of nodes, in standard deviations of log rates, ``(n,)``.
+
+        In the log rate the probability of a count has the curvature ``1 / (1/rate + dispersion)``;
+        steps of a root of the total curvature have an error of ``exp(-2 pi^2)``. The integrand is
+        largest at a rate between ``t`` and the most probable one, at most ``reach / sd`` above.
+        """
+        sd = np.sqrt(np.maximum(self.variances, TINY))
+        rate = np.exp(np.minimum(self.log_means, HIGHEST))
+        largest = np.maximum(np.minimum(np.maximum(rate, t), t + reach / sd), 1.0)
+        curvature = self.variances / (1.0 / largest + self.dispersions)
+        return np.min((1.0 + sharpness**2 * curvature) ** -0.5, axis=(0, 2))
 
 
 @dataclass(frozen=True)
@@ -188,9 +179,8 @@ class CountNoise(GaussianNoise):
     def laws_at(self, outputs, covariances, exposures=None):
         """`CountLaws` of outputs ``(m, n, 1)`` with covariances ``(m, n, 1, 1)`` or ``None``."""
         log_means = outputs if exposures is None else outputs + np.log(exposures)
-        variances = 0.0 * log_means
-        if covariances is not None:
-            variances = np.minimum(covariances[..., 0], MOST_VARIANCE)
+        variances = 0.0 if covariances is None else covariances[..., 0]
+        variances = np.clip(variances, 0.0, MOST_VARIANCE) + 0.0 * log_means
         return CountLaws(log_means, variances, self.squared_scales[:, None])
 
     def draw(self, X, shape, rng):
@@ -198,7 +188,7 @@ class CountNoise(GaussianNoise):
         if not self.squared_scales.any():
             return np.zeros(shape)
         size = np.broadcast_to(1.0 / self.squared_scales[:, None], shape)
-        return np.log(np.maximum(rng.gamma(size) / size, np.finfo(float).tiny))
+        return np.log(np.maximum(rng.gamma(size) / size, TINY))
 
     def pointwise(self, y, outputs, covariances, X, known=None):
         """Predict as `GaussianNoise.pointwise`; ``known`` are exposures.
@@ -243,12 +233,11 @@ class CountEnsemble(Ensemble):
 
         def cdf(laws, y):
             below = np.zeros_like(y)
-            for rows in _octaves(y):
+            for rows in _alike(y, laws):
                 some, t = laws.of_rows(rows), np.maximum(np.floor(y[rows]), 0.0)
                 if t.max() < N_VALUES:
                     table = some.table(int(t.max()) + 1, self.member_weights)
-                    sums = np.cumsum(table, axis=0)
-                    below[rows] = np.take_along_axis(sums, t.astype(int)[None], 0)[0]
+                    below[rows] = np.take_along_axis(table.cumsum(axis=1), t.astype(int), 1)
                 else:
                     below[rows] = self._mixed(some.cdf(t))
             return np.where(y < 0.0, 0.0, below)
@@ -275,37 +264,31 @@ class CountEnsemble(Ensemble):
         """
 
         def of_groups(t, width, p):
-            below = np.cumsum(p, axis=0)
-            below[-1] = 1.0
+            below = np.cumsum(p, axis=1)
+            below[:, -1] = 1.0
             for q in probabilities:
-                first = np.argmax(below >= q, axis=0)[None]
-                above, own = (np.take_along_axis(some, first, 0)[0] for some in (below - q, p))
-                last, size = (t + 0.5 * (width - 1.0))[first[0]], width[first[0]]
-                share = above / np.maximum(own, np.finfo(float).tiny)
+                first = np.argmax(below >= q, axis=1)[:, None]
+                above, own = (np.take_along_axis(some, first, 1) for some in (below, p))
+                last, size = (t + 0.5 * (width - 1.0))[first], width[first]
+                share = (above - q) / np.maximum(own, TINY)
                 yield last - np.minimum(np.floor(share * size), size - 1.0)
 
         def of_roots(roots):
             for q in roots.quantiles(probabilities):
                 yield np.ceil(np.maximum(q, 0.0) ** 3 - 0.5)
 
-        return self._by_size(of_groups, of_roots, 0.5 - 0.5 * np.max(probabilities), X, errors)
+        return self._by_size(of_groups, of_roots, 0.3 * (1.0 - np.max(probabilities)), X, errors)
 
     def function_moments(self, X, function, errors=None):
         """Mean and variance of a function of counts, ``(n, 1)``."""
 
         def of_groups(t, width, p):
-            values = function(t[:, None, None])
-            mean = np.sum(p * values, axis=0)
-            yield mean
-            yield np.sum(p * (values - mean) ** 2, axis=0)
+            values = function(t[:, None, None])[:, 0, 0]
+            mean = (p @ values)[:, None]
+            return mean, np.sum(p * (values - mean) ** 2, axis=1, keepdims=True)
 
         def of_roots(roots):
-            def of_root(u):
-                return function(np.maximum(u, 0.0) ** 3)
-
-            mean = roots.mean_of(of_root)
-            yield mean
-            yield roots.mean_of(lambda u: (of_root(u) - mean) ** 2)
+            return roots.moments_of(lambda u: function(np.maximum(u, 0.0) ** 3))
 
         return self._by_size(of_groups, of_roots, OMITTED, X, errors)
 
@@ -313,7 +296,7 @@ class CountEnsemble(Ensemble):
         """Entropies ``-sum_t P(t) ln P(t)`` of counts, ``(n, 1)``."""
 
         def of_groups(t, width, p):
-            yield np.sum(entr(p) + p * np.log(width)[:, None, None], axis=0)
+            yield (np.sum(entr(p), axis=1) + p @ np.log(width))[:, None]
 
         def of_roots(roots):  # H[t] = H[u] + E ln 3 u^2, the latter to fourth order
             ((weights, means, scales, _),) = roots.components
@@ -336,47 +319,56 @@ class CountEnsemble(Ensemble):
         def by_size(laws):
             mean, spread, within = self._moments_of(laws)
             large = (mean >= LARGE_MEAN) & (mean + 5.0 * np.sqrt(spread + within) > N_VALUES)
-            large &= self._mixed(laws.dispersions) <= SMALL_DISPERSION
+            small = self._mixed(laws.dispersions).item() <= SMALL_DISPERSION
+            large &= small
             reach = np.where(large, np.inf, mean + 5.0 * np.sqrt(spread + within))
-            parts, results = list(_octaves(reach)), []
+            parts, results = list(_alike(reach, laws)), []
             for rows in parts:
                 some = laws.of_rows(rows)
                 if large[rows[0]]:
                     results.append(list(of_roots(some.roots(self.member_weights))))
                 else:
-                    results.append(list(of_groups(*self._groups(some, omitted))))
+                    results.append(list(of_groups(*self._groups(some, omitted, small))))
             order = np.argsort(np.concatenate(parts))
             return tuple(np.concatenate(some)[order] for some in zip(*results, strict=True))
 
         return self._over_laws(by_size, X, errors)
 
-    def _groups(self, laws, omitted):
+    def _groups(self, laws, omitted, small):
         """Group all counts but the largest, which have a given probability.
 
-        Returned are the centres and sizes of groups, ``(k,)``, and their probabilities ``(k, n,
-        1)``. Counts below `N_VALUES` are groups of their own.
+        Returned are the centres and sizes of groups, ``(k,)``, and their probabilities ``(n, k)``.
+        Counts below `N_VALUES` are groups of their own. Others have the probabilities of
+        `CountLaws.roots` if dispersions are ``small``, else those in the middle times the size.
         """
         mean, spread, within = self._moments_of(laws)
         reach = (2.0 - np.log10(omitted)) * np.sqrt(spread + within)
         end = int(np.max(np.minimum(mean + reach + 8.0, N_VALUES)))
         p = laws.table(end, self.member_weights)
-        while end < N_VALUES and np.any(np.sum(p, axis=0) < 1.0 - omitted):
+        while end < N_VALUES and np.any(np.sum(p, axis=1) < 1.0 - omitted):
             end = min(2 * end, N_VALUES)
             p = laws.table(end, self.member_weights)
-        edges, p, highest = np.arange(end + 1.0), [p], np.max(laws.moments()[0])
-        left = 1.0 - np.sum(p[0], axis=0)
+        edges, highest = np.arange(end + 1.0), np.max(laws.moments()[0])
+        size, left, roots = end, 1.0 - np.sum(p, axis=1), None
         while end < LARGEST and (np.any(left > omitted) or end < highest):
             more = np.rint(end * 2.0 ** (np.arange(PER_OCTAVE + 1) / PER_OCTAVE))
-            centres, sizes = 0.5 * (more[:-1] + more[1:] - 1.0), np.diff(more)
-            own = laws.mixed_probabilities(centres, self.member_weights) * sizes[:, None, None]
-            left = np.sum(own, axis=0)  # still larger counts are less probable
-            p, edges, end = [*p, own], np.append(edges, more[1:]), 2 * end
-        return 0.5 * (edges[:-1] + edges[1:] - 1.0), np.diff(edges), np.concatenate(p)
+            if small:
+                roots = roots or laws.roots(self.member_weights)
+                own = np.diff(roots.cdf(*np.cbrt(more - 0.5)), axis=0)
+            else:
+                centres = 0.5 * (more[:-1] + more[1:] - 1.0)
+                logs = np.stack([laws.log_probability(t) for t in centres], axis=1)
+                own = self._mixed(np.exp(logs)) * np.diff(more)[:, None, None]
+            own = own[..., 0].T
+            left = np.sum(own, axis=1)  # still larger counts are less probable
+            p, edges, end = np.hstack([p, own]), np.append(edges, more[1:]), 2 * end
+        beyond, total = p[:, size:], np.maximum(1.0 - p[:, :size].sum(axis=1), 0.0)
+        beyond *= (total / np.maximum(beyond.sum(axis=1), TINY))[:, None]
+        return 0.5 * (edges[:-1] + edges[1:] - 1.0), np.diff(edges), p
 
     def _over_laws(self, function, X, exposures, *arrays):
         """Apply a function of `CountLaws`, and of further arrays, to blocks of rows."""
         noise = CountNoise(self.typical_noise_variances)
-        exposures = np.ones((len(X), 1)) if exposures is None else exposures
 
         def of_rows(X, exposures, *arrays):
             means, covariances = self.member_moments(X, "epistemic")
@@ -385,8 +377,10 @@ class CountEnsemble(Ensemble):
         return self._by_rows(of_rows, X, exposures, *arrays, width=MOST_NODES // 16)
 
 
-def _octaves(values):
-    """Yield the indices of rows whose values ``(n, 1)`` have the same power of two."""
+def _alike(values, laws):
+    """Yield indices of rows with the same powers of two of values ``(n, 1)`` and of steps."""
     octave = np.frexp(np.clip(values[:, 0], 4.0, 2.0 * LARGEST))[1]
-    for some in np.unique(octave):
-        yield np.flatnonzero(octave == some)
+    kinds = 64 * octave + np.frexp(laws.steps(np.minimum(values, N_VALUES)))[1]
+    for kind in np.unique(kinds):
+        rows = np.flatnonzero(kinds == kind)
+        yield from np.array_split(rows, 1 + len(rows) // ALIKE)

@@ -125,16 +125,11 @@ class Ensemble:
         The function maps targets ``(m, n, p)`` one by one. Its moments must exist, see
         `with_moments`.
         """
-
-        def moments(mixture):
-            mean = mixture.mean_of(function)
-            return mean, mixture.mean_of(lambda y: (function(y) - mean) ** 2)
-
-        return self._over_mixtures(moments, X, errors)
+        return self._over_mixtures(lambda mixture: mixture.moments_of(function), X, errors)
 
     def cdf(self, X, y, errors=None):
         """Probability of targets no larger than ``y``, ``(n, p)``; ``errors`` as for `moments`."""
-        return self._over_mixtures(Mixture.cdf, X, errors, y)
+        return self._over_mixtures(lambda mixture, y: mixture.cdf(y)[0], X, errors, y)
 
     def log_density(self, X, y, errors=None):
         """Log density of targets, jointly over outputs, ``(n,)``; ``errors`` as in `moments`."""

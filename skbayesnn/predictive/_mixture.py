@@ -27,10 +27,6 @@ class Components(NamedTuple):
     scales: np.ndarray  # of a shape that broadcasts with that of the means
     law: object
 
-    def cdf(self, x):
-        """Share of the probability below ``x`` of shape (n, ...): as much as the weights sum to."""
-        return np.tensordot(self.weights, self.law.cdf((x - self.means) / self.scales), 1)
-
     def log_density(self, x):
         """Log density at ``x`` of shape (n, ...), weighted as `cdf`."""
         logs = self.law.log_density((x - self.means) / self.scales) - np.log(self.scales)
@@ -43,22 +39,32 @@ class Mixture(NamedTuple):
 
     components: list
 
-    def cdf(self, x):
-        """Probability below ``x`` of shape (n, ...)."""
-        return sum(some.cdf(x) for some in self.components)
+    def cdf(self, *points):
+        """Probability below each of several points, which broadcast to the shape (n, ...)."""
+        below = np.empty((len(points), *self._shape))
+        points = np.broadcast_arrays(*points, below[0])[:-1]
+        for rows, laws, _, _ in self._blocks():
+            for own, x in zip(below, points, strict=True):
+                own[rows] = _cdf_and_density(laws, np.ravel(x[rows]))[0].reshape(x[rows].shape)
+        return below
 
     def log_density(self, x):
         """Log density at ``x`` of shape (n, ...)."""
         return logsumexp([some.log_density(x) for some in self.components], axis=0)
 
-    def mean_of(self, function):
-        """Mean of a function of each target, by Gauss-Hermite quadrature, under normal laws."""
-        total = 0.0
-        for some in self.components:
-            for z, share in zip(HERMITE_NODES, HERMITE_WEIGHTS, strict=True):
-                values = function(some.means + z * some.scales)
-                total = total + share * np.tensordot(some.weights, values, 1)
-        return total
+    def moments_of(self, function):
+        """Mean and variance of a function of each target, by Gauss-Hermite quadrature."""
+
+        def mean_of(function):
+            total = 0.0
+            for some in self.components:
+                for z, share in zip(HERMITE_NODES, HERMITE_WEIGHTS, strict=True):
+                    values = function(some.means + z * some.scales)
+                    total = total + share * np.tensordot(some.weights, values, 1)
+            return total
+
+        mean = mean_of(function)
+        return mean, mean_of(lambda y: (function(y) - mean) ** 2)
 
     def quantiles(self, probabilities):
         """Quantiles ``(n, ...)`` for each probability.

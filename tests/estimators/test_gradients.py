@@ -14,6 +14,7 @@ from skbayesnn import (
     Prior,
     Sampler,
 )
+from skbayesnn.estimators import AveragedClassifier, AveragedRegressor
 from skbayesnn.predictive import Draws
 from skbayesnn.predictive._combination import Pooled
 from tests.tools import BRIEF, assert_near, difference
@@ -117,5 +118,7 @@ def test_novelty_lies_between_0_and_1_and_rises_outside(model):
         assert np.all((some >= 0) & (some <= 1))
     assert_allclose(near, 0.0, atol=1e-8)
     assert np.median(far) > 1.0
+    average = AveragedClassifier if is_classifier(model) else AveragedRegressor
+    assert_allclose(average([model], np.ones(1)).novelty(X), inside)
     if not is_classifier(model):  # probabilities may be certain outside
         assert np.median(outside) > np.median(inside)

@@ -120,7 +120,7 @@ typedef struct {
     void (*mixture)(const Law *law, long n, long m, const double *x, const double *weights,
                     const double *means, const double *inverse, double *cdf, double *density);
 
-    /* `CountLaws.table` of the predictions, (n, size): m components, a multiple of eight, with first
+    /* `CountLaws.table` of the predictions, (n, size): m components with first
        probabilities (n, m), lost, and coefficients u and w of the recursion (n, m). */
     void (*count_table)(long n, long m, long size, double *p, const double *u, const double *w,
                    double *table);

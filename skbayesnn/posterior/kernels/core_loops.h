@@ -354,11 +354,16 @@ static void NAME(count_table)(long n, long m, long size, double *p, const double
 {
     for (; n > 0; n--, p += m, u += m, w += m)
         for (long k = 0; k < size; k++) {
+            double inverse = 1.0 / (k + 1.0);
             V total = (V){0};
             for (long j = 0; j < m; j += LANES) {
-                V *own = (V *)(p + j);
-                total += *own;
-                *own *= (*(const V *)(u + j) * (double)k + *(const V *)(w + j)) / (k + 1.0);
+                V own = NAME(some)(p + j, m - j);
+                total += own;
+                own *= (NAME(some)(u + j, m - j) * (double)k + NAME(some)(w + j, m - j)) * inverse;
+                if (m - j >= LANES)
+                    *(V *)(p + j) = own;
+                else
+                    memcpy(p + j, &own, (m - j) * sizeof(double));
             }
             *table++ = NAME(sum)(total);
         }
