@@ -62,7 +62,7 @@ PARAMETERS = [  # what is raised is a ValueError, or a TypeError where a type is
     ({"n_jobs": "2"}, "n_jobs must be None or an integer .* got '2'"),
     ({"n_jobs": 0}, "n_jobs must be None or an integer other than 0"),
     ({"activation": "sine"}, "activation must be one of .*'tanh'.* got 'sine'"),
-    ({"prior": "flat"}, "prior must be one of 'single', 'layer', 'ard', .*; got 'flat'"),
+    ({"prior": "flat"}, "prior must be one of 'auto', 'single', 'layer', 'ard', .*; got 'flat'"),
     ({"prior": [0, 1, 2]}, r"label for each of the 9 weights; got shape \(3,\)"),
     ({"standardize": "yes"}, "standardize must be True or False, got 'yes'"),
     ({"warm_start": 1}, "warm_start must be True or False, got 1"),

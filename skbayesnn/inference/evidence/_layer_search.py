@@ -5,7 +5,11 @@ import numpy as np
 from skbayesnn.inference.curvature._method import Point
 from skbayesnn.inference.curvature._precision_kronecker import KroneckerPrecision
 from skbayesnn.inference.evidence._evidence import log_evidence_fixed
-from skbayesnn.inference.optimise._reestimation import fair_moves, noise_precisions
+from skbayesnn.inference.optimise._reestimation import (
+    fair_moves,
+    noise_precisions,
+    weights_by_layer,
+)
 from skbayesnn.posterior import Hyperparameters
 
 FIRST, LAST = 1.2, 0.4  # first and least length of steps in ln alpha
@@ -38,9 +42,7 @@ class LayerSearch:
         self.descent_tol = max(ROUGH, method.resolution)
         self._moved = free.alpha & (posterior.groups.sizes > 0)
         # distinct sets of groups with weights in a layer, as masks (n_sets, n_groups)
-        sizes = [rows * columns for rows, columns in posterior.network.shapes]
-        layer = np.repeat(np.arange(len(sizes)), sizes) == np.arange(len(sizes))[:, None]
-        layers = np.unique(layer @ posterior.groups.membership > 0, axis=0) & self._moved
+        layers = np.unique(weights_by_layer(posterior) > 0, axis=0) & self._moved
         self._layers = layers[layers.any(axis=1)]
         self._course = None
 

@@ -144,12 +144,17 @@ class Reestimation(NamedTuple):
         return np.sqrt((new @ layer) * factor)
 
 
-def groups_by_layer(posterior):
-    """Indicators of the groups with weights in the same layers, ``(n_sets, n_groups)``."""
+def weights_by_layer(posterior):
+    """Number of weights of every group in every layer, ``(n_layers, n_groups)``."""
     sizes = [rows * columns for rows, columns in posterior.network.shapes]
     layer = np.repeat(np.arange(len(sizes)), sizes) == np.arange(len(sizes))[:, None]
-    sets = np.unique(layer @ posterior.groups.membership > 0, axis=1, return_inverse=True)[1]
-    return (sets.ravel() == np.arange(sets.max() + 1)[:, None]).astype(float)
+    return layer @ posterior.groups.membership
+
+
+def groups_by_layer(posterior):
+    """Indicators of the groups with weights in the same layers, ``(n_sets, n_groups)``."""
+    sets = np.unique(weights_by_layer(posterior) > 0, axis=1, return_inverse=True)[1].ravel()
+    return (sets == np.arange(sets.max() + 1)[:, None]).astype(float)
 
 
 def third_order(posterior, method, point, moves, trace=None, exact=False):
@@ -201,8 +206,7 @@ def fair_moves(posterior, point, prior):
     gamma = groups.sums(counts * (fair / np.maximum(np.bincount(layer, counts), TINY))[layer])
     excess = np.log(fair / np.maximum(np.bincount(layer, squares), TINY))
     excess -= excess.mean()
-    in_layer = groups.membership.T @ (layer[:, None] == np.arange(len(sizes)))
-    whole = in_layer == groups.sizes[:, None]  # groups that lie in one layer
+    whole = groups.sizes[:, None] == weights_by_layer(posterior).T  # groups that lie in one layer
     whole &= ~prior.informative[:, None]
     counts, twice = gamma + prior.counts, 2.0 * point.hyper.alpha * prior.rate
     twice = groups.sums(squares) + twice
