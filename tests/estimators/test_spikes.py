@@ -121,13 +121,13 @@ def test_noise_of_two_values_has_bounds_where_inputs_tell():
 @pytest.mark.filterwarnings("ignore:y has only two values")
 def test_classes_that_inputs_separate():
     """Left-out rows would lower the noise, and linearised units vary far beyond their range."""
-    rng = np.random.default_rng(3)
+    rng = np.random.default_rng(9)
     X = rng.normal(size=(660, 3))
     y = (X[:, 0] + 0.5 * X[:, 2] ** 2 > 1.0).astype(float)
     options = {"n_restarts": 2, "measure_evidence": False, "random_state": 0}
     model = EvidenceMLPRegressor((4,), **options).fit(X[:60], y[:60])
     new, values = X[60:], y[60:]
-    assert model.score(new, values) > 0.6
+    assert model.score(new, values) > 0.7
     assert np.min(model.log_predictive_density(new, values)) > -12  # -24
     assert np.max(np.diff(model.predict_interval(new))) < 3.1  # 267
     wide = np.argsort(model.predict_std(new))[-20:]
@@ -271,7 +271,7 @@ def test_dispersed_counts_are_pointed_to_their_laws():
 
 def test_limits_at_both_ends_are_named():
     """Either value alone is not much more common than the other one."""
-    noise = np.random.default_rng(2).normal(size=len(X))
+    noise = np.random.default_rng(4).normal(size=len(X))
     y = np.clip(2 * X[:, 0] + 0.3 * noise, -1, 1)
     model, (words,) = fit(y)
     assert re.match("3. % of the targets equal -?1, the .*est value, and 3. % equal -?1", words)
