@@ -11,6 +11,7 @@ from skbayesnn.posterior import Hyperparameters, Posterior
 MAX_CHANGE = np.log(2.0)  # of ln alpha and ln beta at one re-estimation
 MAX_TAU = 4.0  # largest factor by which tau may change the gamma of a group
 TAU_EVERY = 5  # accepted steps between evaluations of tau
+MOST_TAU_GROUPS = 16  # groups that have a tau each
 TAU_ROWS = 4  # rows of which one counts for tau, where training ends before the minimum
 CALM_STEPS = 2  # consecutive small steps that end the training
 NOTHING = 1e-12  # effective number of parameters below which a precision is kept fixed
@@ -128,20 +129,22 @@ class Reestimation(NamedTuple):
     def _tau_factor(self, point, factor):
         """Factor by which ``tau`` changes the gammas, damped by a geometric mean with the last.
 
-        Groups of the same layer share it, so that a Hessian for every layer is enough.
+        Every group takes a Hessian. Many groups of the same layer share one, and the factor.
         """
         groups, (theta, hyper, precision) = self.posterior.groups, (point[0], point[1], point[4])
-        layer = groups_by_layer(self.posterior)
-        moves = -precision.solve((layer @ groups.pulls(theta, hyper.alpha)).T).T
+        sets = np.eye(len(groups.names))
+        if len(sets) > MOST_TAU_GROUPS:
+            sets = groups_by_layer(self.posterior)
+        moves = -precision.solve((sets @ groups.pulls(theta, hyper.alpha)).T).T
         part, trace = self.posterior, float(len(theta))  # Tr(A^-1 A) of all rows
         if self.method.early:  # a part of the many rows has to do
             part = part.of_rows(slice(None, None, TAU_ROWS))
             part = part.scaled(self.posterior.n_rows / part.n_rows)
             trace = self.method.traces(part, theta[None], hyper, precision)[0]
         tau = third_order(part, self.method, point, moves, trace=trace)
-        gamma = layer @ precision.determined(groups, hyper.alpha)
+        gamma = sets @ precision.determined(groups, hyper.alpha)
         new = np.clip(1.0 + 2.0 * tau / np.maximum(gamma, LEAST_GAMMA), 1.0 / MAX_TAU, MAX_TAU)
-        return np.sqrt((new @ layer) * factor)
+        return np.sqrt((new @ sets) * factor)
 
 
 def weights_by_layer(posterior):
