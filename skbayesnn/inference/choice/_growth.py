@@ -217,12 +217,17 @@ def grown(problem, seeds, workers=ALONE, held=None, seconds_after=lambda sizes, 
     tried, found, limits = {}, [], problem.limits
     posed, ladder = (problem.posed, BY_EVIDENCE) if held is None else (held.posed, OF_MANY_ROWS)
 
+    def seeds_for(posterior, widened):
+        """Seeds of the starts of a network, the last of which may be a widened narrower one."""
+        if not posterior.network.hidden_layer_sizes:
+            return seeds[:1]  # a linear model has a single minimum
+        slow = len(posterior.X) * posterior.network.n_weights**2 > limits.restarted_work
+        return seeds[-1:] if widened and slow else seeds
+
     def attempt(sizes, narrower):
         posterior, settings = posed(sizes)
         start = tried[narrower][0] if narrower and held is None else None
-        starts = seeds if sizes else seeds[:1]  # a linear model has a single minimum
-        if start and len(posterior.X) * posterior.network.n_weights**2 > limits.restarted_work:
-            starts = seeds[-1:]
+        starts = seeds_for(posterior, start is not None)
         minima = tried[sizes] = find_minima(posterior, settings, starts, (), start, workers)
         if held is None:
             score = {"laplace_log_evidence": minima[0].log_evidence + problem.log_scale}
@@ -247,10 +252,13 @@ def grown(problem, seeds, workers=ALONE, held=None, seconds_after=lambda sizes, 
 
     works = []
     if workers.progress.listens:
-        n_rounds = np.ceil(len(seeds) / min(effective_n_jobs(workers.n_jobs), len(seeds)))
         first = [*((width,) for width in ladder.widths), 2 * ladder.rivals[:1]]
-        first = [(), *filter(allowed, first)]
-        works = [n_rounds * seconds_of_start(*posed(sizes)) for sizes in first]
+        for sizes in [(), *filter(allowed, first)]:
+            posterior, settings = posed(sizes)
+            widened = held is None and sizes in first[1:-1]
+            n_starts = len(seeds_for(posterior, widened))
+            n_rounds = np.ceil(n_starts / min(effective_n_jobs(workers.n_jobs), n_starts))
+            works.append(n_rounds * seconds_of_start(posterior, settings))
     with (
         workers.progress.before(later),
         workers.progress.stage("hidden layers", works, True, float(np.sum(works))) as report,
