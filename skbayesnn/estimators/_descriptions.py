@@ -21,13 +21,15 @@ class_weight : None, "balanced" or dict, default=None
     equally and the total weight does not change. Probabilities are then those of data with these
     weights. Do not compare evidences under different factors.
 activation : {"tanh", "logistic", "relu", "identity", "silu", "gelu"}, default="tanh"
-    Activation function of the hidden units.
+    Activation function of the hidden units: ``activation="relu"``.
 random_state : int, RandomState instance or None, default=None
-    Seed of all random numbers. With an integer every fit of the same data gives the same result.
+    Seed of all random numbers. With an integer, as ``random_state=0``, every fit of the same data
+    gives the same result.
 max_time : float or None, default=None
-    Seconds after which the fit stops, uses the best it has found, and warns. It may overrun by 50 %
-    (at least 1 s). The warm-up of chains ends after half of the time that is left when it begins,
-    and they keep at least four draws. Results then depend on the speed of the machine.
+    Seconds after which the fit stops, uses the best it has found, and warns: ``max_time=60``. It
+    may overrun by 50 % (at least 1 s). The warm-up of chains ends after half of the time that is
+    left when it begins, and they keep at least four draws. Results then depend on the speed of the
+    machine.
 fit_intercept : bool, default=True
     Whether outputs have intercepts. Use ``False`` if the data are centred, or X has a constant
     column. X, and y of regressors, are then scaled, but not shifted. Hidden units keep their
@@ -80,25 +82,26 @@ EVIDENCE = """Evidence estimators.
 Parameters
 ----------
 hidden_layer_sizes : tuple of int or "auto", default="auto"
-    Units of each hidden layer; ``()`` is a Bayesian linear (classifiers: logistic) regression. With
-    ``"auto"`` on small data, networks are drawn from the posterior (``measure_evidence``): one
-    layer of 16 units (classifiers: 8) and no hidden layer predict together, with shares that
-    maximise the leave-one-out predictive density (``candidates_``). Regressors of at most ten rows,
-    and of few rows without noise, also draw one layer of 128 units. On larger data ``"auto"``
-    chooses the layers by the evidence:
+    Units of each hidden layer, as in ``hidden_layer_sizes=(16, 8)``; ``()`` is a Bayesian linear
+    (classifiers: logistic) regression. With ``"auto"`` on small data, networks are drawn from the
+    posterior (``measure_evidence``): one layer of 16 units (classifiers: 8) and no hidden layer
+    predict together, with shares that maximise the leave-one-out predictive density
+    (``candidates_``). Regressors of at most ten rows, and of few rows without noise, also draw one
+    layer of 128 units. On larger data ``"auto"`` chooses the layers by the evidence:
 
     * It tries no hidden layer, one layer of 2, 4, 8 and 16 units, and two layers of 4 units.
     * If two layers of 4 units are better than one, it widens two layers, otherwise one. The width
       is doubled while the evidence rises by more than 1 nat and ``n_samples * n_weights**2`` stays
       below 1e9.
     * No network has more weights than there are targets (classifiers: rows times (number of
-      classes - 1)). Each is trained from two starts, with constant noise.
+      classes - 1)). Each is trained from two starts, or from the narrower one alone where that
+      takes long, with constant noise.
 
     From 5,000 rows on, or from 1,000 with many inputs (three or more classes: if a network of 16
     units has less than two rows per weight), the log density of held-out rows (a tenth, at most
     5,000) decides among no hidden layer, one layer of 4, 8, 16 and 32 units, two layers of 16,
     doubled widths while the density rises by 0.01 nats per row, and a third layer, with one start
-    each.
+    each. A further layer must gain 0.01 nats per row.
 n_restarts : int, default=5
     Number of random starts of searches for minima.
 combine : str, default="posterior"
@@ -141,10 +144,10 @@ warm_start : bool, default=False
 Attributes
 ----------
 log_evidence_ : float
-    Logarithm of the evidence of the network with ``hidden_layer_sizes_``, for regressors with
-    ``noise_model_`` and as a density over y in its own units, in nats (MacKay 1992, equations 2.27,
-    3.8, 3.15). Measured by sampling, or Laplace's approximation: ``logsumexp`` over the distinct
-    minima. ``nan`` if not available.
+    Logarithm of the evidence (marginal likelihood) of the network with ``hidden_layer_sizes_``, for
+    regressors with ``noise_model_`` and as a density over y in its own units, in nats (MacKay 1992,
+    equations 2.27, 3.8, 3.15). Measured by sampling, or Laplace's approximation: ``logsumexp`` over
+    the distinct minima. ``nan`` if not available.
 batch_log_evidences_ : tuple of float
     After `partial_fit`: the log evidence of every batch, given the earlier ones. ``log_evidence_``
     is their sum. Batches that were fitted together count as one.
@@ -192,7 +195,7 @@ SAMPLERS = """Sampling estimators.
 Parameters
 ----------
 hidden_layer_sizes : tuple of int or "auto", default="auto", of classifiers (16,)
-    Units of each hidden layer; ``()`` is Bayesian linear (classifiers: logistic) regression.
+    Units of each hidden layer: ``(16, 8)``; ``()`` is Bayesian linear or logistic regression.
     ``"auto"`` takes those of the estimator given as ``init`` of the `Sampler`. Without one it
     chooses them as the evidence estimators do. With ``warm_start`` the choice of the last fit is
     kept.

@@ -144,6 +144,8 @@ CASES = {
     "friedman 4,900": Case(partial(friedman, 4900)),
     "friedman 5,100": Case(partial(friedman, 5100)),
     "friedman 6,000": Case(partial(friedman, 6000)),
+    "3,724 x 26": Case(partial(ridges, 3724, 26)),
+    "3,724 x 26, four classes": Case(partial(made_classes, 3724, 26, 4), classes=True),
     "2,309 x 128": Case(partial(made_classes, 2309, 128, 6), classes=True),
     "600 x 810, linear": Case(partial(made_classes, 600, 810, 10), classes=True, hidden=()),
     "3,000 x 440": Case(wide, hidden=(20,)),

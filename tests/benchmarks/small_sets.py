@@ -47,6 +47,7 @@ REGRESSIONS = (
 CLASSIFIERS = {
     "default": lambda: EvidenceMLPClassifier(random_state=0),
     "fixed": lambda: EvidenceMLPClassifier((8,), random_state=0),
+    "ard": lambda: EvidenceMLPClassifier(prior="ard", random_state=0),
     "linear": lambda: EvidenceMLPClassifier((), random_state=0),
     "sampler": lambda: HMCMLPClassifier((8,), measure_evidence=False, random_state=0),
     "sampler_default": lambda: HMCMLPClassifier(random_state=0),
@@ -56,6 +57,7 @@ CLASSIFIERS = {
 REGRESSORS = {
     "default": lambda: EvidenceMLPRegressor(random_state=0),
     "fixed": lambda: EvidenceMLPRegressor((8,), random_state=0),
+    "ard": lambda: EvidenceMLPRegressor(prior="ard", random_state=0),
     "linear": lambda: EvidenceMLPRegressor((), random_state=0),
     "sampler": lambda: HMCMLPRegressor(
         (8,), noise="constant", measure_evidence=False, random_state=0
