@@ -113,7 +113,9 @@ def fit_evidence(
         problem = replace(problem, limits=problem.limits._replace(compared=True))
         problem = with_affordable_noise_network(problem) if noise == "auto" else problem
         on_part = chosen_with_many_rows(problem, hidden_layer_sizes, noise, entropy, workers)
-        problem = replace(problem, prior=on_part.problem.prior)
+        # held-out rows have ended the training; the fit to all rows has as many steps
+        n_steps = min(problem.max_iter, on_part.best.n_iter) or problem.max_iter
+        problem = replace(problem, prior=on_part.problem.prior, max_iter=n_steps)
         hidden_layer_sizes = on_part.posed.hidden_layer_sizes
         noise, growth, previous = on_part.noise, on_part.growth, previous or on_part
         if not NOISE_MODELS[noise].plain:
