@@ -101,7 +101,7 @@ hidden_layer_sizes : tuple of int or "auto", default="auto"
     units has less than two rows per weight), the log density of held-out rows (a tenth, at most
     5,000) decides among no hidden layer, one layer of 4, 8, 16 and 32 units, two layers of 16,
     doubled widths while the density rises by 0.01 nats per row, and a third layer, with one start
-    each. A further layer must gain 0.01 nats per row.
+    each. Every layer must gain 0.01 nats per row.
 n_restarts : int, default=5
     Number of random starts of searches for minima.
 combine : str, default="posterior"

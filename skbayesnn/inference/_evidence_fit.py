@@ -113,13 +113,15 @@ def fit_evidence(
         problem = replace(problem, limits=problem.limits._replace(compared=True))
         problem = with_affordable_noise_network(problem) if noise == "auto" else problem
         on_part = chosen_with_many_rows(problem, hidden_layer_sizes, noise, entropy, workers)
-        # held-out rows have ended the training; the fit to all rows has as many steps
-        n_steps = min(problem.max_iter, on_part.best.n_iter) or problem.max_iter
-        problem = replace(problem, prior=on_part.problem.prior, max_iter=n_steps)
+        problem = replace(problem, prior=on_part.problem.prior)
         hidden_layer_sizes = on_part.posed.hidden_layer_sizes
         noise, growth, previous = on_part.noise, on_part.growth, previous or on_part
         if not NOISE_MODELS[noise].plain:
             n_restarts = min(n_restarts, NOISE_MINIMA)
+        if Method.choose(*problem.posed(hidden_layer_sizes)).early:
+            # a network without evidence makes as many steps as held-out rows were fitted best by
+            n_steps = min(problem.max_iter, max(1, on_part.best.n_iter))
+            problem = replace(problem, max_iter=n_steps)
 
     def later(sizes, minima):
         """Predict the seconds of noise models and chains, from minima under constant noise."""

@@ -53,6 +53,7 @@ def test_the_rule():
     assert path_of(evidences, n_targets=80)[0] == [(), (2,), (4,), (8,), (4, 4)]
     assert path_of(evidences, n_targets=10)[0] == [()]
     assert path_of({(): -90, (2,): -80.5, (4,): -80})[1] == (4,)
+    assert path_of({(): -90, (2,): -89.5})[1] == ()
 
 
 def test_all_widths_of_one_layer_compete_with_two_layers():

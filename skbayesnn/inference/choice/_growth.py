@@ -39,14 +39,13 @@ class HeldOut(NamedTuple):
         order = np.random.default_rng(0).permutation(n)
         n_rest = min(int(HELD_OUT_SHARE * n), MOST_HELD_OUT)
         kept, rest = (problem.of_rows(np.sort(rows)) for rows in (order[n_rest:], order[:n_rest]))
-        # thresholds fall with the number of rows, so that the kept ones are fitted by the method of
-        # all rows, but with early stopping (fewer than ``n`` rows per weight), as no evidence is
-        # needed. ``-(-a // b)`` rounds up
+        # the threshold falls with the number of rows, so that the method for the kept ones is that
+        # for all rows, but with early stopping (fewer than ``n`` rows per weight), as no evidence
+        # is needed. ``-(-a // b)`` rounds up
         limits = problem.limits._replace(
             batch_rows=-(-problem.limits.batch_rows * len(kept.X) // n),
-            wide_rows=-(-problem.limits.wide_rows * len(kept.X) // n),
-            cheap_work=0.0,
             batch_rows_per_weight=n,
+            compared=True,
         )
         return cls(replace(kept, limits=limits), rest, problem)
 
@@ -132,9 +131,9 @@ class Candidate(NamedTuple):
 
     @property
     def least_of_layers(self):
-        """Least improvement of the criterion that the second and further layers have to bring."""
+        """Least improvement of the criterion that the hidden layers have to bring."""
         ladder = BY_EVIDENCE if np.isnan(self.held_out_log_density) else OF_MANY_ROWS
-        return ladder.least_gain * len(self.hidden_layer_sizes[1:])
+        return ladder.least_gain * len(self.hidden_layer_sizes)
 
     @property
     def value(self):
@@ -197,7 +196,7 @@ def grow(attempt, allowed, ladder=BY_EVIDENCE, report=lambda text: None):
 def best_of(path):
     """Candidate of highest evidence or held-out density; the first one if none has any.
 
-    Every further layer has to improve it, by ``least_gain``.
+    Every layer has to improve it, by ``least_gain``.
     """
     return max(path, key=lambda candidate: candidate.value - candidate.least_of_layers)
 

@@ -218,6 +218,10 @@ class JointPosterior(Coordinates):
             return theta
         return np.concatenate([theta[..., : self.n_mean], theta[..., self.n_sampled :]], axis=-1)
 
+    def _output_sd(self, hyper):
+        """Prior standard deviations of the weights into outputs, ``(..., n_outputs, width)``."""
+        return (hyper.alpha**-0.5).take(self._output_labels, axis=-1)
+
     def _with_outputs(self, place, normal=None):
         """Append output weights that are integrated out, ``conditional mean + sd * normal``.
 
@@ -232,7 +236,7 @@ class JointPosterior(Coordinates):
 
     def _regression(self, place):
         """Arguments of `OutputLayer.of` for an output layer that is integrated out."""
-        sd = (place.hyper.alpha**-0.5).take(self._output_labels, axis=-1)  # of the prior
+        sd = self._output_sd(place.hyper)
         return self._rows(place), self._features(place.theta).inputs[-1], sd
 
     # --- natural coordinates ---------------------------------------------------------------------
@@ -277,7 +281,7 @@ class JointPosterior(Coordinates):
         posterior, theta, hyper = self.posterior, place.theta, place.hyper
         if self.integrated:
             trace = self._features(theta)
-            sd = (hyper.alpha**-0.5).take(self._output_labels, axis=-1)
+            sd = self._output_sd(hyper)
             found = integrated(rows, trace.inputs[-1], sd)
             by_theta = hidden_gradient(trace, found.gradient)
             flat = found.log_alpha.reshape(*theta.shape[:-1], -1)  # summed by group
