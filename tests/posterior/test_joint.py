@@ -181,7 +181,7 @@ def test_left_out_outputs_of_interpolated_rows():
     joint, q = make_joint("gaussian", n=3, prior="single", known=False)
     q[:, -1] = 25.0  # hardly any noise
     mean, variance = joint.left_out_outputs(q)
-    prior = np.sum(joint._features(joint.place(q).theta).inputs[-1] ** 2, axis=-1)
+    prior = np.sum(joint._features(joint.place(q).theta, order=0).inputs[-1] ** 2, axis=-1)
     sd = joint._regression(joint.place(q))[2][:, 0, 0]
     assert np.all(variance[..., 0] <= 1.001 * prior * sd[:, None] ** 2)
     assert np.all(np.isfinite(mean))

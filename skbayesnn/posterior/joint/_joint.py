@@ -237,7 +237,7 @@ class JointPosterior(Coordinates):
     def _regression(self, place):
         """Arguments of `OutputLayer.of` for an output layer that is integrated out."""
         sd = self._output_sd(place.hyper)
-        return self._rows(place), self._features(place.theta).inputs[-1], sd
+        return self._rows(place), self._features(place.theta, order=0).inputs[-1], sd
 
     # --- natural coordinates ---------------------------------------------------------------------
 
@@ -265,12 +265,12 @@ class JointPosterior(Coordinates):
         """Gauss-Newton Hessian of the misfit in the weights of all groups."""
         return self.posterior.data_expansion(theta, place.hyper.beta, exact=False)[2]
 
-    def _features(self, theta):
+    def _features(self, theta, order):
         """Trace of the hidden layers over all rows, output weights set to zero."""
         network = self.posterior.network
         full = np.zeros((*theta.shape[:-1], network.n_weights))
         full[..., : self.n_mean] = theta[..., : self.n_mean]
-        return forward(network, full, self.posterior.X, order=1)
+        return forward(network, full, self.posterior.X, order)
 
     def _of_rows(self, place, rows):
         """Likelihood of Gaussian noise: its `Derivatives`, and the `Regression` they come from.
@@ -280,7 +280,7 @@ class JointPosterior(Coordinates):
         """
         posterior, theta, hyper = self.posterior, place.theta, place.hyper
         if self.integrated:
-            trace = self._features(theta)
+            trace = self._features(theta, order=1)
             sd = self._output_sd(hyper)
             found = integrated(rows, trace.inputs[-1], sd)
             by_theta = hidden_gradient(trace, found.gradient)

@@ -31,7 +31,7 @@
 #define BLOCK 128 /* rows that are worked on together */
 #define LEAST_SINGLE 1e-6 /* share of its diagonal entry that a pivot has at least in single precision */
 
-enum { VALUE, FORCE, ALL }; /* what is wanted of an energy */
+enum { VALUE, FORCE, ALL, NEARLY }; /* what is wanted of an energy: NEARLY is the value in single precision */
 
 static int fan_in(const Model *model, int layer)
 {
@@ -294,7 +294,7 @@ static void shares(const Joint *joint, const double *q, double *share, double *s
 /* 1 if units can be changed one at a time (`slices`), else 0. */
 static int is_shallow(const Joint *joint)
 {
-    return joint->model->n_levels == 0 && joint->model->n_layers == 2;
+    return joint->single && joint->model->n_levels == 0 && joint->model->n_layers == 2;
 }
 
 /* Energy without the prior of a unit's weights given their precisions, whose shares are given. */

@@ -47,7 +47,7 @@ typedef struct {
     const double *lowest, *highest; /* log precision of every output that it can make */
     const double *variances;   /* known ones of the targets (n_outputs, n), or NULL */
     const float *single_variances;  /* rounded */
-    int single;                /* forces of trajectories in single precision, where that will do */
+    int single;                /* forces and moves in single precision, where that will do */
     const int *label;          /* group of every weight of the network */
     const double *information; /* of every group */
     const double *fixed;       /* all precisions: of groups, then of noise levels */

@@ -28,7 +28,7 @@ static void NAME(total)(const Joint *joint, const double *q, int wanted, double 
     double *scale = by + n_precisions, *share = scale + G, *squares = share + G, *pull = squares + G;
     double *stretch = pull + G, *own = stretch + n_free, *errors = own + 2 * n_free;
     double *pulled = errors + model->n_levels, *theta = pulled + d;
-    double *natural = wanted == VALUE ? NULL : gradient;
+    double *natural = wanted == FORCE || wanted == ALL ? gradient : NULL;
     memcpy(alpha, joint->fixed, sizeof(double) * n_precisions);
     for (int f = 0; f < n_free; f++) {
         alpha[joint->which[f]] =
@@ -69,9 +69,8 @@ static void NAME(total)(const Joint *joint, const double *q, int wanted, double 
             memset(by, 0, sizeof(double) * n_precisions);
             NAME(regression)(joint, theta, alpha, beta, value, natural, by, by + G, rest);
         }
-    } else if (wanted == FORCE && joint->single) {
-        JOIN(force_single, ISA)(model, theta, natural, rest);
-        *value = 0.0;
+    } else if ((wanted == FORCE || wanted == NEARLY) && joint->single) {
+        *value = JOIN(misfit_single, ISA)(model, theta, natural, rest);
     } else {
         *value = NAME(evaluate)(model, theta, beta, 0, errors, natural, NULL, rest);
         for (int l = 0; l < model->n_levels; l++)
@@ -173,78 +172,23 @@ static void NAME(rescalings)(const Joint *joint, long n, const double *shifts, c
     int d = joint->n_sampled + joint->n_free, accepted = 0;
     Given own;
     joint = given(&own, joint, q, &work);
-    double *moved = work, there;
+    double *moved = work, here = *value, there;
+    if (joint->single && !joint->integrated)
+        NAME(total)(joint, q, NEARLY, &here, NULL, work);
     for (long at = 0; at < n; at++, shifts += joint->n_groups) {
         memcpy(moved, q, sizeof(double) * d);
         double log_volume = rescale(joint, moved, shifts, moved + d);
         if (!isfinite(log_volume))
             continue;
-        NAME(total)(joint, moved, VALUE, &there, NULL, moved + d);
-        if (!(log_uniform[at] < *value - there + log_volume))
+        NAME(total)(joint, moved, NEARLY, &there, NULL, moved + d);
+        if (!(log_uniform[at] < here - there + log_volume))
             continue;
         memcpy(q, moved, sizeof(double) * d);
-        *value = there;
+        here = there;
         accepted++;
     }
-    if (accepted && gradient)
-        NAME(total)(joint, q, ALL, value, gradient, work);
-}
-
-/* Networks of one hidden layer, whose units can be changed one at a time. */
-typedef struct {
-    Rows rows;
-    const double *beta;
-    double *into, *theta; /* weights into a unit, of the network */
-    double misfit, tried;
-    V *outputs, *z, *f; /* present outputs; activations of a unit and outputs that are tried */
-} NAME(shallow_network);
-#define Shallow NAME(shallow_network)
-
-static Shallow NAME(shallow)(const Joint *joint, const double *q, const double *scale, double *work)
-{
-    const Model *model = joint->model;
-    long k = n_weights(model);
-    Shallow net = {.into = work, .theta = work + fan_in(model, 0)};
-    net.rows = NAME(begin)(model, model->n, net.theta + k);
-    for (long i = 0; i < k; i++)
-        net.theta[i] = q[i] * scale[joint->label[i]];
-    NAME(at)(&net.rows, 0);
-    NAME(forward)(&net.rows, net.theta, 0, 2);
-    net.outputs = net.rows.outputs;
-    net.z = net.rows.rest;
-    net.f = net.z + net.rows.stride;
-    net.misfit = NAME(noise)(&net.rows, NULL, NULL, 1, 0);
-    return net;
-}
-
-/* Try other weights of a unit; returns the misfit. */
-static double NAME(try_unit)(Shallow *net, const Joint *joint, const double *q, const double *scale,
-                             int unit)
-{
-    const Model *model = joint->model;
-    int H = model->size[1], K = model->size[2], in = fan_in(model, 0), nv = net->rows.nv;
-    long apart = net->rows.stride, stride;
-    const V *inputs = NAME(fed)(&net->rows, 0, &stride), *z = net->rows.z[1] + unit * apart;
-    const double *from = net->theta + (long)in * H + unit * K;
-    for (int a = 0; a < in; a++)
-        net->into[a] = q[a * H + unit] * scale[joint->label[a * H + unit]];
-    NAME(combine)(net->z, apart, 1, net->into, 0, 1, inputs, stride, in, nv, 0);
-    NAME(activate)(model->activation, net->z, NULL, NULL, nv, 0);
-    for (int o = 0; o < K; o++)
-        for (int v = 0; v < nv; v++)
-            net->f[o * apart + v] = net->outputs[o * apart + v] + from[o] * (net->z[v] - z[v]);
-    net->rows.outputs = net->f;
-    return net->tried = NAME(noise)(&net->rows, NULL, NULL, 1, 0);
-}
-
-/* Keep the weights that were tried. */
-static void NAME(keep_unit)(Shallow *net, const Joint *joint, int unit)
-{
-    long apart = net->rows.stride, K = joint->model->size[2];
-    memcpy(net->rows.z[1] + unit * apart, net->z, sizeof(V) * net->rows.nv);
-    for (long o = 0; o < K; o++)
-        memcpy(net->outputs + o * apart, net->f + o * apart, sizeof(V) * net->rows.nv);
-    net->misfit = net->tried;
+    if (accepted)
+        NAME(total)(joint, q, gradient ? ALL : VALUE, value, gradient, work);
 }
 
 /* Elliptical slices of the weights of units (`UnitMoves`). */
@@ -258,9 +202,9 @@ static void NAME(unit_slices)(const Joint *joint, long n, long n_tries, const in
     double *moved = work, *share = moved + d, *scale = share + joint->n_groups, there;
     work = scale + joint->n_groups;
     shares(joint, q, share, scale);
-    Shallow net;
+    JOIN(network_single, ISA) net;
     if (is_shallow(joint))
-        net = NAME(shallow)(joint, q, scale, work);
+        net = JOIN(shallow_single, ISA)(joint, q, scale, work);
     for (long at = 0; at < n; at++, uniform += n_tries) {
         int u = chosen[at];
         double level = exponential[at], angle = 2.0 * M_PI * uniform[0];
@@ -274,7 +218,7 @@ static void NAME(unit_slices)(const Joint *joint, long n, long n_tries, const in
                 if (unit[i] == u)
                     moved[i] = q[i] * c + normal[i] / sqrt(share[joint->label[i]]) * s;
             if (is_shallow(joint))
-                inside = joint->of_data * NAME(try_unit)(&net, joint, moved, scale, u) < level;
+                inside = joint->of_data * JOIN(try_unit_single, ISA)(&net, joint, moved, scale, u) < level;
             else {
                 NAME(total)(joint, moved, VALUE, &there, NULL, work);
                 inside = without_prior(joint, there, share, moved, unit, u) < level;
@@ -289,7 +233,7 @@ static void NAME(unit_slices)(const Joint *joint, long n, long n_tries, const in
         memcpy(q, moved, sizeof(double) * d);
         accepted++;
         if (is_shallow(joint))
-            NAME(keep_unit)(&net, joint, u);
+            JOIN(keep_unit_single, ISA)(&net, joint, u);
         else
             *value = there;
     }

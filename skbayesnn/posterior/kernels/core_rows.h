@@ -63,22 +63,21 @@ INLINE V NAME(exp)(V x)
     return scale + scale * p;
 }
 
-#if SINGLE
-INLINE V NAME(log)(V x) { return x; } /* values are not wanted */
-#else
 /* Logarithm of positive normal numbers: x = 2^k m with m within [sqrt(1/2), sqrt(2)]. */
 INLINE V NAME(log)(V x)
 {
-    const int64_t root_half = 0x3fe6a09e667f3bcd;
-    I k = ((I)x - root_half) >> 52;
-    V m = (V)((I)x - (k << 52)), s = (m - 1.0) / (m + 1.0), t = s * s;
-    static const double c[] = {1.0 / 21.0, 1.0 / 19.0, 1.0 / 17.0, 1.0 / 15.0, 1.0 / 13.0,
-                               1.0 / 11.0, 1.0 / 9.0,  1.0 / 7.0,  1.0 / 5.0,  1.0 / 3.0};
-    V p = NAME(polynomial)(t, c, 10);
-    V whole = (V)(k + 0x4338000000000000) - 6755399441055744.0;
-    return whole * 0.6931471805599453 + 2.0 * (s + s * t * p) + 0.0 * x; /* or nan */
+    const int mantissa = SINGLE ? 23 : 52, n = SINGLE ? 4 : 10;
+    const INTEGER root_half = (INTEGER)(SINGLE ? 0x3f3504f3 : 0x3fe6a09e667f3bcd);
+    I k = ((I)x - root_half) >> mantissa;
+    V m = (V)((I)x - (k << mantissa)), s = (m - 1) / (m + 1), t = s * s;
+    static const REAL c[] = {(REAL)(1.0 / 21.0), (REAL)(1.0 / 19.0), (REAL)(1.0 / 17.0), (REAL)(1.0 / 15.0),
+                             (REAL)(1.0 / 13.0), (REAL)(1.0 / 11.0), (REAL)(1.0 / 9.0),  (REAL)(1.0 / 7.0),
+                             (REAL)(1.0 / 5.0),  (REAL)(1.0 / 3.0)};
+    V p = NAME(polynomial)(t, c + 10 - n, n);
+    const REAL rounder = (REAL)(SINGLE ? 12582912.0 : 6755399441055744.0); /* 1.5 2^mantissa */
+    V whole = (V)(k + (SINGLE ? (INTEGER)0x4b400000 : (INTEGER)0x4338000000000000)) - rounder;
+    return whole * (REAL)0.6931471805599453 + 2 * (s + s * t * p) + 0 * x; /* or nan */
 }
-#endif
 
 INLINE V NAME(abs)(V x) { return (V)((I)x & ~SIGN); }
 
@@ -487,8 +486,7 @@ static void NAME(add_squares)(const Rows *rows, const double *beta, V *residual,
 
 /* `Likelihood.misfit` and `derivatives`: returns the value, for Gaussian noise without what follows
    from the errors of its levels, to which it adds, and leaves the gradient in the last delta. If
-   `order` is 2 the curvature is left: the diagonal, or all pairs of outputs. In single precision only the
-   gradient is of use. */
+   `order` is 2 the curvature is left: the diagonal, or all pairs of outputs. */
 static double NAME(noise)(const Rows *rows, const double *beta, double *errors, int order, int exact)
 {
     const Model *model = rows->model;
@@ -590,20 +588,80 @@ static double NAME(noise)(const Rows *rows, const double *beta, double *errors, 
 }
 
 #if SINGLE
-/* The gradient of the misfit of classes or counts in all weights. */
-static void NAME(force)(const Model *model, const double *theta, double *gradient, double *work)
+/* Misfit of classes or counts, and its gradient in all weights if that is not NULL. */
+static double NAME(misfit)(const Model *model, const double *theta, double *gradient, double *work)
 {
     long k = n_weights(model);
+    double value = 0.0;
     float *weights = (float *)work;
     for (long i = 0; i < k; i++)
         weights[i] = (float)theta[i];
     Rows rows = NAME(begin)(model, BLOCK, weights + k);
-    memset(gradient, 0, sizeof(double) * k);
+    for (long i = 0; i < k && gradient; i++)
+        gradient[i] = 0.0;
     for (long first = 0; first < model->n; first += BLOCK) {
         NAME(at)(&rows, first);
-        NAME(forward)(&rows, weights, 1, model->n_layers);
-        NAME(noise)(&rows, NULL, NULL, 1, 0);
-        NAME(backward)(&rows, weights, model->n_layers, gradient, 0);
+        NAME(forward)(&rows, weights, gradient != NULL, model->n_layers);
+        value += NAME(noise)(&rows, NULL, NULL, 1, 0);
+        if (gradient)
+            NAME(backward)(&rows, weights, model->n_layers, gradient, 0);
     }
+    return value;
+}
+
+/* A network of classes or counts with one hidden layer, whose units can be changed one at a time. */
+typedef struct {
+    Rows rows;
+    float *into, *theta; /* weights into a unit, of the network */
+    double misfit, tried;
+    V *outputs, *z, *f; /* present outputs; activations of a unit and outputs that are tried */
+} NAME(network);
+#define Shallow NAME(network)
+
+static Shallow NAME(shallow)(const Joint *joint, const double *q, const double *scale, double *work)
+{
+    const Model *model = joint->model;
+    long k = n_weights(model);
+    Shallow net = {.into = (float *)work, .theta = (float *)work + fan_in(model, 0)};
+    net.rows = NAME(begin)(model, model->n, net.theta + k);
+    for (long i = 0; i < k; i++)
+        net.theta[i] = (float)(q[i] * scale[joint->label[i]]);
+    NAME(at)(&net.rows, 0);
+    NAME(forward)(&net.rows, net.theta, 0, 2);
+    net.outputs = net.rows.outputs;
+    net.z = net.rows.rest;
+    net.f = net.z + net.rows.stride;
+    net.misfit = NAME(noise)(&net.rows, NULL, NULL, 1, 0);
+    return net;
+}
+
+/* Try other weights of a unit; returns the misfit. */
+static double NAME(try_unit)(Shallow *net, const Joint *joint, const double *q, const double *scale,
+                             int unit)
+{
+    const Model *model = joint->model;
+    int H = model->size[1], K = model->size[2], in = fan_in(model, 0), nv = net->rows.nv;
+    long apart = net->rows.stride, stride;
+    const V *inputs = NAME(fed)(&net->rows, 0, &stride), *z = net->rows.z[1] + unit * apart;
+    const float *from = net->theta + (long)in * H + unit * K;
+    for (int a = 0; a < in; a++)
+        net->into[a] = (float)(q[a * H + unit] * scale[joint->label[a * H + unit]]);
+    NAME(combine)(net->z, apart, 1, net->into, 0, 1, inputs, stride, in, nv, 0);
+    NAME(activate)(model->activation, net->z, NULL, NULL, nv, 0);
+    for (int o = 0; o < K; o++)
+        for (int v = 0; v < nv; v++)
+            net->f[o * apart + v] = net->outputs[o * apart + v] + from[o] * (net->z[v] - z[v]);
+    net->rows.outputs = net->f;
+    return net->tried = NAME(noise)(&net->rows, NULL, NULL, 1, 0);
+}
+
+/* Keep the weights that were tried. */
+static void NAME(keep_unit)(Shallow *net, const Joint *joint, int unit)
+{
+    long apart = net->rows.stride, K = joint->model->size[2];
+    memcpy(net->rows.z[1] + unit * apart, net->z, sizeof(V) * net->rows.nv);
+    for (long o = 0; o < K; o++)
+        memcpy(net->outputs + o * apart, net->f + o * apart, sizeof(V) * net->rows.nv);
+    net->misfit = net->tried;
 }
 #endif
