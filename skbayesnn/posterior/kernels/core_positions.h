@@ -172,9 +172,8 @@ static void NAME(rescalings)(const Joint *joint, long n, const double *shifts, c
     int d = joint->n_sampled + joint->n_free, accepted = 0;
     Given own;
     joint = given(&own, joint, q, &work);
-    double *moved = work, here = *value, there;
-    if (joint->single && !joint->integrated)
-        NAME(total)(joint, q, NEARLY, &here, NULL, work);
+    double *moved = work, here, there;
+    NAME(total)(joint, q, NEARLY, &here, NULL, work);
     for (long at = 0; at < n; at++, shifts += joint->n_groups) {
         memcpy(moved, q, sizeof(double) * d);
         double log_volume = rescale(joint, moved, shifts, moved + d);
@@ -199,18 +198,20 @@ static void NAME(unit_slices)(const Joint *joint, long n, long n_tries, const in
     int d = joint->n_sampled + joint->n_free, inside = 0, accepted = 0;
     Given own;
     joint = given(&own, joint, q, &work);
-    double *moved = work, *share = moved + d, *scale = share + joint->n_groups, there;
+    double *moved = work, *share = moved + d, *scale = share + joint->n_groups, here, there;
     work = scale + joint->n_groups;
     shares(joint, q, share, scale);
     JOIN(network_single, ISA) net;
     if (is_shallow(joint))
         net = JOIN(shallow_single, ISA)(joint, q, scale, work);
+    else
+        NAME(total)(joint, q, NEARLY, &here, NULL, work);
     for (long at = 0; at < n; at++, uniform += n_tries) {
         int u = chosen[at];
         double level = exponential[at], angle = 2.0 * M_PI * uniform[0];
         double low = angle - 2.0 * M_PI, high = angle;
         level += is_shallow(joint) ? joint->of_data * net.misfit
-                                   : without_prior(joint, *value, share, q, unit, u);
+                                   : without_prior(joint, here, share, q, unit, u);
         memcpy(moved, q, sizeof(double) * d);
         for (long try = 1;; try++) {
             double c = cos(angle), s = sin(angle);
@@ -220,7 +221,7 @@ static void NAME(unit_slices)(const Joint *joint, long n, long n_tries, const in
             if (is_shallow(joint))
                 inside = joint->of_data * JOIN(try_unit_single, ISA)(&net, joint, moved, scale, u) < level;
             else {
-                NAME(total)(joint, moved, VALUE, &there, NULL, work);
+                NAME(total)(joint, moved, NEARLY, &there, NULL, work);
                 inside = without_prior(joint, there, share, moved, unit, u) < level;
             }
             if (inside || try == n_tries)
@@ -235,7 +236,7 @@ static void NAME(unit_slices)(const Joint *joint, long n, long n_tries, const in
         if (is_shallow(joint))
             JOIN(keep_unit_single, ISA)(&net, joint, u);
         else
-            *value = there;
+            here = there;
     }
     if (accepted)
         NAME(total)(joint, q, gradient ? ALL : VALUE, value, gradient, work);
