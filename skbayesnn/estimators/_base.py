@@ -16,7 +16,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from skbayesnn._data import Scaling, canonical_rows, check_magnitudes, standardised
-from skbayesnn._docs import documented
+from skbayesnn._docs import FITTED, documented
 from skbayesnn._threads import blas_threads
 from skbayesnn.estimators._weights import FittedNetwork, WeightUnits, weight_names
 from skbayesnn.estimators.inputs._callbacks import (
@@ -75,7 +75,7 @@ def _all_or_nothing(estimator):
             raise
 
 
-@documented()
+@documented(FITTED)
 class BayesianMLP(CallbackSupportMixin, FittedFunction):
     """Common part of all estimators.
 
@@ -134,11 +134,6 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
             shape (n_samples, n_classes), whose rows sum to 1: such a row equals the row repeated
             once per class, with the probabilities as weights (MacKay 1992, section 5.1). Classes
             are then the names of the columns of a data frame, sorted, or 0, 1, ...
-
-        Returns
-        -------
-        self : object
-            The fitted estimator.
         """
         return self._learn(X, y, sample_weight)
 

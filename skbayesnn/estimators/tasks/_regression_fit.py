@@ -11,7 +11,7 @@ from scipy.special import gammaln
 from sklearn.utils.validation import check_is_fitted
 
 from skbayesnn._data import Scaling, standardised, standardised_variances
-from skbayesnn._docs import documented
+from skbayesnn._docs import FITTED, documented
 from skbayesnn.estimators.inputs._first_look import FirstLook
 from skbayesnn.estimators.inputs._parameters import (
     CENSORED,
@@ -52,7 +52,7 @@ TOO_FAR_APART = (
 FEWEST_COUNTS = 0.5  # sum of counts that replaces 0 where the mean rate is taken
 
 
-@documented()
+@documented(FITTED)
 class RegressionFit(Regression):
     """Mixin of the fit of `EvidenceMLPRegressor` and `HMCMLPRegressor`."""
 
@@ -80,11 +80,6 @@ class RegressionFit(Regression):
         censored : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
             Targets of which only a limit is known: -1 if the value lies below ``y``, 1 if it lies
             above, 0 where it was measured. For Gaussian or Student-t noise of constant level.
-
-        Returns
-        -------
-        self : object
-            The fitted estimator.
         """
         return self._learn(X, y, sample_weight, measurement_std, exposure, censored)
 
