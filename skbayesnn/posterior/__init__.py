@@ -14,11 +14,7 @@ from skbayesnn.posterior.likelihoods._correlated import (
     correlation_of,
     log_prior_of_correlations,
 )
-from skbayesnn.posterior.likelihoods._counts import (
-    NegativeBinomial,
-    Poisson,
-    log_count_probability,
-)
+from skbayesnn.posterior.likelihoods._counts import NegativeBinomial, Poisson
 from skbayesnn.posterior.likelihoods._likelihoods import (
     Bernoulli,
     Categorical,
@@ -71,7 +67,6 @@ __all__ = [
     "WeightGroups",
     "correlation_of",
     "instructions",
-    "log_count_probability",
     "log_prior_of_correlations",
     "ridge",
     "squared_scales",

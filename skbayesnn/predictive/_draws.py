@@ -8,7 +8,7 @@ from skbayesnn.network import (
     Network,
     forward,
     input_jacobian,
-    mixed_factors,
+    input_tangents,
     of_networks,
     outputs,
     row_blocks,
@@ -172,13 +172,13 @@ class GivenHidden(Draws):
         """Derivatives, and their variances due to the output layer."""
 
         def variances(trace, *layers):
-            slopes = mixed_factors(trace)[-1].tangents  # of the hidden units, (m, n, d, width)
+            slopes = input_tangents(trace)[1][-1]  # of the hidden units, (m, n, d, width)
             flat = slopes.reshape(len(slopes), -1, slopes.shape[-1])
             values = OutputLayer(*layers).variances(flat).reshape(*slopes.shape[:-1], -1)
             return np.swapaxes(values, -1, -2)
 
         return self.gradients(X), of_networks(
-            variances, self.network, self.theta, X, 2, self.layers
+            variances, self.network, self.theta, X, 1, self.layers
         )
 
     def whitened(self, X):

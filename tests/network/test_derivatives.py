@@ -11,7 +11,6 @@ from skbayesnn.network import (
     input_jacobian,
     jacobian,
     jacobian_vector,
-    mixed_factors,
     mixed_jacobian,
     output_covariances,
     outputs,
@@ -126,22 +125,12 @@ def test_derivatives_by_the_inputs(activation, hidden, lead):
         return forward(network, theta, X + h, order)
 
     trace = moved(0.0, 2)
-    slopes, mixed = input_jacobian(trace), mixed_jacobian(mixed_factors(trace))
+    slopes, mixed = input_jacobian(trace), mixed_jacobian(trace)
     assert_near(slopes, difference(lambda h: moved(h, 1).outputs, np.zeros(3)), 1e-9)
     by_weights = difference(lambda h: jacobian(moved(h, 1)), np.zeros(3))
     assert_near(mixed, np.swapaxes(by_weights, -1, -2), 1e-9)
-
-
-@each_activation
-@each_depth
-def test_parts_of_mixed_derivatives(activation, hidden):
-    network, theta, X, _ = setup(hidden, activation, sizes=(3, 2))
-    factors, k = mixed_factors(forward(network, theta, X, 2)), network.n_weights
-    G = mixed_jacobian(factors)
-    last = slice(k - network.shapes[-1][0] * 2, k)
-    assert_near(mixed_jacobian(factors[-1:]), G[..., last])
-    relative = [some.relative() for some in factors]
-    assert_near(mixed_jacobian(relative), G - G.mean(axis=1, keepdims=True))
+    of_outputs = mixed_jacobian(trace, lowest=len(hidden))
+    assert_near(of_outputs, mixed[..., network.slices[-1]])
 
 
 @each_activation

@@ -4,8 +4,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skbayesnn.estimators.inputs._outliers import MOST_TARGETS, gross_outliers
-from skbayesnn.estimators.inputs._spikes import FEWEST_ROWS, HEAVY, LINEAR_ANYWHERE, Spike, kurtosis
+from skbayesnn.estimators.inputs._spikes import (
+    FEWEST_ROWS,
+    HEAVY,
+    LINEAR_ANYWHERE,
+    MOST_TARGETS,
+    Spike,
+    gross_outliers,
+    kurtosis,
+)
 
 MANY_DECADES = 3.0  # for a warning
 ROWS_PER_VALUE = 5.0  # least mean number of rows with the same target, for rounded targets

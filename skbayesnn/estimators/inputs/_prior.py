@@ -105,17 +105,12 @@ def given_prior(prior, units, feature_names):
         mean = np.linalg.solve(change, mean - origin)
     if prior.base_precision is None:
         return WeightGroups(groups.labels, groups.names, mean, shape), ()
-    shape = _changed(_matrix(prior.base_precision, k), change)
+    shape = _matrix(prior.base_precision, k)
+    if not np.array_equal(change, np.eye(k)):  # to standardised units
+        matrix = shape if shape.ndim == 2 else np.diag(shape)
+        matrix = change.T @ matrix @ change
+        shape = 0.5 * (matrix + matrix.T)
     return WeightGroups(np.zeros(k, dtype=int), ["weights"], mean, shape), ("weights",)
-
-
-def _changed(precision, change):
-    """Transform a precision to other coordinates."""
-    if np.array_equal(change, np.eye(len(change))):
-        return precision
-    matrix = precision if precision.ndim == 2 else np.diag(precision)
-    matrix = change.T @ matrix @ change
-    return 0.5 * (matrix + matrix.T)
 
 
 def _numbers(given, name):
