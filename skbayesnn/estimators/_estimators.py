@@ -284,7 +284,9 @@ class HMCMLPRegressor(RegressionFit, HMCMLP):
         Their shapes are (n_draws, n), (n_draws, n, n_outputs) and (1, n, n_outputs).
         """
         noise, scaling = self._draws.noise, self._y_scaling
-        log_likelihood = noise.log_density(y - f, None, X) - np.sum(np.log(scaling.scale))
+        scales = noise.scales(X)
+        log_likelihood = noise.scaled_log_density((y - f) / scales, np.log(scales))
+        log_likelihood = log_likelihood - np.sum(np.log(scaling.scale))
         drawn = scaling.inverse(f + noise.draw(X, f.shape, rng))
         return log_likelihood, drawn, scaling.inverse(y)[None]
 

@@ -66,12 +66,10 @@ class Draws(Part):
         return [Components(weights[i], f[i], scales[i], law) for law, i in self.noise.laws]
 
     def log_densities(self, X, y, errors=None):
-        residual, covariance = y - self.outputs(X), None
-        if errors is not None:
-            covariance = np.broadcast_to(
-                errors[..., None] * np.eye(y.shape[-1]), (*residual.shape, y.shape[-1])
-            )
-        return self.noise.log_density(residual, covariance, X)
+        scales = self.noise.scales(X)
+        if errors is not None:  # besides Gaussian noise
+            scales = np.sqrt(scales**2 + errors)
+        return self.noise.scaled_log_density((y - self.outputs(X)) / scales, np.log(scales))
 
     def draw(self, X, rng, size, noisy=False):
         chosen = rng.integers(self.size, size=size)
