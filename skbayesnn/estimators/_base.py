@@ -154,7 +154,7 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
             previous = self._forget()
             attributes = dict(batch or {})
             if earlier is not None:
-                hidden_layer_sizes = earlier.learnt.network.hidden_layer_sizes
+                hidden_layer_sizes = earlier.network.hidden_layer_sizes
                 attributes, previous = attributes | earlier.attributes, None
             waiting = vars(self).pop("_waiting", None)  # rows of batches too small for a fit
             waiting = None if batch is None else waiting

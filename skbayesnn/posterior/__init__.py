@@ -1,6 +1,6 @@
 """Likelihoods, priors, and the energy that sums them."""
 
-from skbayesnn.posterior._posterior import Energies, Expansion, Hyperparameters, Posterior
+from skbayesnn.posterior._posterior import Energies, Hyperparameters, Posterior
 from skbayesnn.posterior.joint._joint import JointPosterior
 from skbayesnn.posterior.joint._joint_factors import (
     InputDependentJoint,
@@ -43,7 +43,6 @@ __all__ = [
     "CensoredStudentT",
     "CorrelatedGaussian",
     "Energies",
-    "Expansion",
     "Gamma",
     "Gaussian",
     "Hyperparameters",

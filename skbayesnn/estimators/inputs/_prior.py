@@ -166,8 +166,8 @@ def with_prior(estimator, problem, hidden_layer_sizes, earlier):
             )
     if earlier is not None:
         factor, hyperprior, n_rows = earlier.factor, earlier.hyperprior, np.inf
-        noise = _noise_after(estimator, problem, earlier.learnt.noise)
-        problem = replace(problem, groups=earlier.learnt.prior, noise_hyperprior=noise)
+        noise = _noise_after(estimator, problem, earlier.noise)
+        problem = replace(problem, groups=earlier.groups, noise_hyperprior=noise)
         settled = tuple(problem.groups.names)
     elif prior.mean is not None or prior.base_precision is not None:
         units = estimator._units(problem.network(hidden_layer_sizes))
