@@ -28,11 +28,6 @@ class Rows(NamedTuple):
     known: np.ndarray | None = None  # of every target: error, exposure or side of a limit
     look: object = None  # `FirstLook` at the targets of regressors
 
-    @property
-    def numbers(self):
-        """Number of the given row for each item of ``index``."""
-        return np.arange(len(self.index)) // (1 if self.shares is None else self.shares.shape[1])
-
     def of_given(self, values):
         """Expand values of distinct rows to values of given rows, ``nan`` for dropped ones."""
         found = np.append(values, np.nan)[self.index]

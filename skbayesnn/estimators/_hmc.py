@@ -154,7 +154,8 @@ class HMCMLP(BayesianMLP):
 
     def _keep(self, result, rows):
         self._result, draws = result, result.draws
-        self._row_index, self._row_numbers = rows.index, rows.numbers
+        per_given = 1 if rows.shares is None else rows.shares.shape[1]
+        self._row_index, self._row_numbers = rows.index, np.arange(len(rows.index)) // per_given
         self._keep_common(result)
         self._ensemble = self._gaussians = ensemble_of_draws(result)
         self.diagnostics_ = diagnose(result)

@@ -79,13 +79,6 @@ class FirstLook(NamedTuple):
         bounded = common | (self.decades >= MANY_DECADES)
         return np.array([least, np.where(bounded, 0.5 * np.ptp(y, axis=0) / scale, np.inf)])
 
-    def after_fit(self, errors):
-        """Take errors of left-out rows ``(n_outputs,)``, in units of ``scale``, into account."""
-        pairs = zip(self.spikes, errors, strict=True)
-        return self._replace(
-            spikes=[None if spike is None else spike._replace(error=e) for spike, e in pairs]
-        )
-
     def warning(self, y, noise_is_chosen=True, only_linear=False):
         """Warning of what is unusual about targets ``y``, or ``None``.
 

@@ -211,8 +211,9 @@ class RegressionFit(Regression):
         # rows that are predicted badly without themselves hardly count
         weight = problem.sample_weight[:, None] / left_out.std**2
         squared = np.average((problem.y - left_out.mean) ** 2, axis=0, weights=weight)
-        errors = np.sqrt(squared)
-        rows = rows._replace(look=rows.look.after_fit(errors))
+        pairs = zip(rows.look.spikes, np.sqrt(squared), strict=True)
+        spikes = [None if spike is None else spike._replace(error=error) for spike, error in pairs]
+        rows = rows._replace(look=rows.look._replace(spikes=spikes))
         options = self._noise_options(self._y_scaling, problem.likelihood, rows)
         revised = replace(problem, noise_hyperprior=options["noise_hyperprior"])
         return None if revised.noise_hyperprior == problem.noise_hyperprior else revised
