@@ -168,12 +168,10 @@ def member_of(posterior, minimum, settings):
 
     The posterior is that of the network before pruning, with the training rows.
     """
-    beta, net = minimum.hyper.beta[None], minimum.noise
-    if net is None:
-        noise = noise_of(minimum.likelihood, beta)
-    else:
-        state, log_range = net.theta[None], settings.free.beta_prior.log_range
-        noise = noise_of(minimum.likelihood, beta, state, net.network, log_range, net.precision)
+    net, of_net = minimum.noise, ()
+    if net is not None:
+        of_net = net.theta[None], net.network, settings.free.beta_prior.log_range, net.precision
+    noise = noise_of(minimum.likelihood, minimum.hyper.beta[None], *of_net)
     member = Member(minimum.network, minimum.theta, minimum.precision, noise)
     if noise is not None:
         return member
