@@ -27,11 +27,7 @@ from skbayesnn.estimators.inputs._callbacks import (
     with_callbacks,
 )
 from skbayesnn.estimators.inputs._parameters import check_combinations, check_parameters
-from skbayesnn.estimators.inputs._prior import (
-    check_hyperpriors,
-    out_of_bounds,
-    with_prior,
-)
+from skbayesnn.estimators.inputs._prior import check_hyperpriors, out_of_bounds, with_prior
 from skbayesnn.estimators.inputs._rows import checked_weights, validated, warning_of_weights
 from skbayesnn.estimators.inputs._sequential import earlier_of_prior
 from skbayesnn.estimators.inputs._settings import Noise, Prior, opened

@@ -13,12 +13,7 @@ from skbayesnn._typing import Estimator, RandomState
 from skbayesnn.estimators._base import BayesianMLP
 from skbayesnn.estimators._evidence import EvidenceMLP
 from skbayesnn.estimators._weights import DrawnPosterior, OnDemand
-from skbayesnn.estimators.inputs._parameters import (
-    check,
-    check_transitions,
-    classic_plan,
-    thawed,
-)
+from skbayesnn.estimators.inputs._parameters import check, check_transitions, classic_plan, thawed
 from skbayesnn.estimators.inputs._rows import generator
 from skbayesnn.estimators.inputs._settings import Sampler
 from skbayesnn.estimators.reports._comparison import compare_classifiers, compare_regressors
