@@ -134,7 +134,7 @@ def combined(fit, combine):
     shares = _shares(combine, fit.posed.posterior, minima, densities)
     if of_all_models:
         shares = _shared_by_noise_models(shares, minima)
-    if combine == "posterior":
+    if combine == "posterior" and fit.problem.linear_share:
         shares = _with_linear_share(shares, minima, fit.problem.linear_share)
     used = np.flatnonzero(shares)
     mixed = LeftOut.mixed([left_out_of(i) for i in used], shares[used])
@@ -234,7 +234,7 @@ def _with_linear_share(shares, models, linear_share):
     """Give linear networks their share, if there are any beside others with a share."""
     linear = np.array([not model.network.hidden_layer_sizes for model in models])
     others = np.where(linear, 0.0, shares)
-    if not (linear_share and linear.any() and others.any()):
+    if not (linear.any() and others.any()):
         return shares
     return linear_share * linear / linear.sum() + (1.0 - linear_share) * others / others.sum()
 
@@ -287,14 +287,15 @@ def ensemble_of_models(fit):
     if stacked.any():
         weights = stacking_weights(log_densities[stacked], problem.sample_weight, PSEUDO_COUNT)
         shares[stacked] = probabilities[-1] * weights
-    shares = _with_linear_share(shares, parts, problem.linear_share)
+    if problem.linear_share:
+        shares = _with_linear_share(shares, parts, problem.linear_share)
     kept = np.flatnonzero(shares >= NEGLIGIBLE_MODEL)
     shares = shares[kept] / shares[kept].sum()
     most = max(part.size for part in parts)
     kept_parts = [
         parts[i].first(int(np.ceil(share * most))) for i, share in zip(kept, shares, strict=True)
     ]
-    return Ensemble.of_draws(kept_parts, shares), LeftOut.mixed([left[i] for i in kept], shares)
+    return mixture_of_draws(kept_parts, shares), LeftOut.mixed([left[i] for i in kept], shares)
 
 
 def with_chains(gaussians, left_out, fit):
@@ -315,11 +316,17 @@ def with_chains(gaussians, left_out, fit):
     chains = LeftOut.mixed(left, shares)
     lead = np.average(chains.log_density - left_out.log_density, weights=problem.sample_weight)
     share = SHARE_OF_CHAINS * np.exp(min(lead, 0.0) / FALL_OF_CHAINS)
-    drawn = Ensemble.of_draws(parts, share * shares)
+    drawn = mixture_of_draws(parts, share * shares)
     of_minima = [(1.0 - share) * weights for weights in gaussians.weights]
     weights = (*of_minima, *drawn.weights)
     ensemble = Ensemble((*gaussians.parts, *parts), weights)
     return ensemble, LeftOut.mixed([left_out, chains], np.array([1.0 - share, share]))
+
+
+def mixture_of_draws(parts, shares=(1.0,)):
+    """Make an ensemble of `Draws` with given shares, equal ones of the networks of each."""
+    pairs = zip(parts, shares, strict=True)
+    return Ensemble(tuple(parts), tuple(np.full(p.size, share / p.size) for p, share in pairs))
 
 
 def noise_of_drawn(drawn):
@@ -354,7 +361,7 @@ def _draws_of_chains(joint, draws):
 
 def ensemble_of_draws(fit):
     """Make the ensemble of the drawn networks."""
-    return Ensemble.of_draws([_draws_of_chains(fit.sampled.joint, fit.draws)])
+    return mixture_of_draws([_draws_of_chains(fit.sampled.joint, fit.draws)])
 
 
 def combination_weights(combine, log_evidences, sample_weight, densities, classes):

@@ -64,7 +64,7 @@ class Spike(NamedTuple):
     def of(cls, X, y, weight, outliers):
         """Find the spike in one output ``(n,)`` with a mask of its outliers, or ``None``."""
         same = most_common(y, weight)
-        if same is None:
+        if same is None and outliers.any():
             same = _shared(y, weight, outliers)
         if same is None:
             return None
@@ -194,8 +194,6 @@ def most_common(y, weight):
 
 def _shared(y, weight, outliers):
     """Mask of the rows with the value of at least half of the outliers, or ``None``."""
-    if not outliers.any():
-        return None
     values, index = np.unique(y[outliers], return_inverse=True)
     counts = np.bincount(index, weights=weight[outliers])
     most = np.argmax(counts)
@@ -254,7 +252,8 @@ def gross_outliers(X, y, weight):
     if total < FEWEST_WITH_OUTLIERS:
         return none
     far = _far(y, weight)
-    far &= ~_continues(y, weight, far)
+    if far.any() and y.min() > 0.0:
+        far &= ~_continues(y, weight, far)
     if not far.any() or weight[far].sum() > MOST_OUTLIERS * total:
         return none
     spreads = [Scaling.standard(y[:, None], w).scale[0] for w in (weight, weight * ~far)]
@@ -265,12 +264,10 @@ def gross_outliers(X, y, weight):
 
 
 def _continues(y, weight, far):
-    """Mask of the ``far`` positive values that continue the others on the logarithmic scale.
+    """Mask of the ``far`` values that continue the others, all positive, on the logarithmic scale.
 
     Targets over several decades have far values, but no `GAP` between these and the rest.
     """
-    if not far.any() or y.min() <= 0.0:
-        return np.zeros(len(y), dtype=bool)
     near, q = np.log10(y[~far]), (*MOST_TARGETS, 0.5, UPPER)
     first, last, middle, high = np.quantile(near, q, weights=weight[~far], method="inverted_cdf")
     above = far & (np.log10(y) > middle)

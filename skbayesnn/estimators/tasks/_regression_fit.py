@@ -179,7 +179,9 @@ class RegressionFit(Regression):
         ratio[~free & (values == 0)] = 1.0 / MOST_APART  # practically zero; precisions are finite
         if np.any((ratio < 1.0 / MOST_APART) | (ratio > MOST_APART)):
             raise ValueError(TOO_FAR_APART.format("noise.std", self._noise.std, scale))
-        variances = _variances(errors, y_scaling, likelihood, free, values)
+        variances = None
+        if measured:
+            variances = _variances(errors, y_scaling, likelihood, free, values)
         varying = self._noise.kind in ("input_dependent", "student_t")
         bounds = look.noise_bounds(rows.y, y_scaling.scale, varying)
         least, most = bounds * np.sqrt(likelihood.relative)
@@ -282,9 +284,7 @@ class RegressionFit(Regression):
 
 
 def _variances(errors, y_scaling, likelihood, free, values):
-    """Variances of known errors in standardised units; ``None`` if there are none."""
-    if errors is None:
-        return None
+    """Variances of known errors in standardised units."""
     ratio = errors / y_scaling.scale
     exact = ~free & (values == 0)
     needed = ratio[:, exact[likelihood.levels]]

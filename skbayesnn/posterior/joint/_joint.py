@@ -218,10 +218,6 @@ class JointPosterior(Coordinates):
             return theta
         return np.concatenate([theta[..., : self.n_mean], theta[..., self.n_sampled :]], axis=-1)
 
-    def _output_sd(self, hyper):
-        """Prior standard deviations of the weights into outputs, ``(..., n_outputs, width)``."""
-        return (hyper.alpha**-0.5).take(self._output_labels, axis=-1)
-
     def _with_outputs(self, place, normal=None):
         """Append output weights that are integrated out, ``conditional mean + sd * normal``.
 
@@ -236,7 +232,7 @@ class JointPosterior(Coordinates):
 
     def _regression(self, place):
         """Arguments of `OutputLayer.of` for an output layer that is integrated out."""
-        sd = self._output_sd(place.hyper)
+        sd = (place.hyper.alpha**-0.5).take(self._output_labels, axis=-1)
         return self._rows(place), self._features(place.theta).inputs[-1], sd
 
     # --- natural coordinates ---------------------------------------------------------------------
@@ -281,7 +277,7 @@ class JointPosterior(Coordinates):
         posterior, theta, hyper = self.posterior, place.theta, place.hyper
         if self.integrated:
             trace = self._features(theta)
-            sd = self._output_sd(hyper)
+            sd = (hyper.alpha**-0.5).take(self._output_labels, axis=-1)  # of the output layer
             found = integrated(rows, trace.inputs[-1], sd)
             by_theta = hidden_gradient(trace, found.gradient)
             flat = found.log_alpha.reshape(*theta.shape[:-1], -1)  # summed by group
