@@ -88,8 +88,10 @@ def resolve(estimator, kind=BayesianMLP, name="estimator of this package"):
     return model, lambda X: model._check_X(predictor(estimator, X)[1])
 
 
-def pose(model, prepare, X_interest, interest_weight, kind, method):
-    """Check the requested kind of gain and its arguments, and return the `Question`."""
+def pose(estimator, X_candidates, X_interest, interest_weight, kind, method):
+    """Check the requested kind of gain and its arguments: the model, its rows, and a `Question`."""
+    model, prepare = resolve(estimator)
+    X = prepare(X_candidates)
     if kind is None:
         kind = "total" if X_interest is None else "mean_marginal"
     one_of(kind, "kind", QUANTITIES)
@@ -102,7 +104,7 @@ def pose(model, prepare, X_interest, interest_weight, kind, method):
             "'marginal' or 'mean_marginal'."
         )
     if kind == "total":
-        return Question(kind, method, model._y_scaling.scale)
+        return model, X, Question(kind, method, model._y_scaling.scale)
     if X_interest is None:
         raise ValueError(
             f"kind={kind!r} needs X_interest, the points at which predictions are wanted."
@@ -117,7 +119,8 @@ def pose(model, prepare, X_interest, interest_weight, kind, method):
                 f"Use at least {DRAWS_PER_TARGET * wanted} draws, fewer points of interest, or "
                 "kind='mean_marginal'."
             )
-    return Question(kind, method, model._y_scaling.scale, X_interest, weight / weight.sum())
+    weight = weight / weight.sum()
+    return model, X, Question(kind, method, model._y_scaling.scale, X_interest, weight)
 
 
 @documented(QUESTION)
@@ -208,9 +211,7 @@ def information_gain(
     >>> int(np.argmax(gains))
     2
     """
-    model, prepare = resolve(estimator)
-    X = prepare(X_candidates)
-    question = pose(model, prepare, X_interest, interest_weight, kind, method)
+    model, X, question = pose(estimator, X_candidates, X_interest, interest_weight, kind, method)
     if isinstance(model, HMCMLP) and is_classifier(model):
         return _gains_by_draws(model, question, X)
     models, weights = linear_models(model, model._gaussians)
@@ -306,9 +307,7 @@ def select(
     >>> np.sort(candidates[select(model, candidates, 2), 0]).tolist()
     [-3.0, 3.0]
     """
-    model, prepare = resolve(estimator)
-    X = prepare(X_candidates)
-    question = pose(model, prepare, X_interest, interest_weight, kind, method)
+    model, X, question = pose(estimator, X_candidates, X_interest, interest_weight, kind, method)
     if question.kind == "marginal":
         raise ValueError(
             "kind='marginal' gives several gains per candidate, so candidates cannot be ranked. "

@@ -57,7 +57,7 @@ class EvidenceSearch(LinkToSite, Delegating, MetaEstimatorMixin, BaseEstimator):
         Parameter names (``step__name`` in a pipeline) with lists of values to try, or a list of
         such grids.
     combine : {"best", "evidence", "equal", "stacking", "tempered"}, default="best"
-        Way to combine predictions. An average has no derivatives and no ``novelty``; use
+        Way to combine predictions. An average of pipelines has no derivatives; use
         ``best_estimator_`` for these.
 
         * ``"best"``: the candidate of highest evidence.
