@@ -169,16 +169,6 @@ def standardised(values, weight, wanted=True, scaling=None, shifted=True, robust
     return scaling, values
 
 
-def standardised_variances(errors, scaling):
-    """Variances ``(n, n_outputs)`` of measurement errors in the units of standardised targets.
-
-    The errors are standard deviations in units of y. Variances are rounded like the targets, see
-    `standardised`.
-    """
-    mantissa, exponent = np.frexp(errors / scaling.scale)
-    return np.ldexp(np.round(mantissa / RESOLUTION) * RESOLUTION, exponent) ** 2
-
-
 def of_nearest(Z, values, rows):
     """Values of the nearest neighbours of some rows, other than these themselves."""
     first, second = KDTree(Z).query(Z[rows], k=2)[1].T  # equal rows may come in any order

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import rel_entr
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
@@ -14,12 +15,12 @@ from skbayesnn._docs import documented
 from skbayesnn._threads import blas_threads
 from skbayesnn._typing import Array, Estimator
 from skbayesnn.active_learning._linear import (
+    SMALLEST,
     Candidates,
     LinearModel,
     averaged,
     drawn_information,
     prior_model,
-    total_information,
 )
 from skbayesnn.estimators import BayesianMLP
 from skbayesnn.estimators._evidence import EvidenceMLP
@@ -241,8 +242,10 @@ def _gains_by_draws(model, question, X):
     width = max(draws.doubles_per_row, len(points) * max(2, model.n_outputs_) ** 2)
     for rows in row_blocks(len(X), width):
         p = class_probabilities(draws.outputs(X[rows]))
-        if question.kind == "total":
-            gains.append(total_information(p))
+        if question.kind == "total":  # H[E p] - E H[p] (Houlsby et al. 2011, equation 2)
+            mean = np.maximum(p.mean(axis=0), SMALLEST)
+            gain = np.mean(np.sum(rel_entr(p, mean), axis=2), axis=0)
+            gains.append(np.maximum(gain, 0.0))
         else:
             gains.append(averaged(drawn_information(p, np.concatenate(q, axis=1)), question))
     return np.concatenate(gains)

@@ -221,19 +221,14 @@ def agreement(X, same):
     if len(some) >= FEWEST_ROWS:
         halves, of_neighbours = (some[::2], some[1::2]), []
         for own, others in (halves, halves[::-1]):
-            scores = _linear_scores(Z[own], Z[others], same[others])
+            # ridge regression of the membership in the other half; the penalty is the number of
+            # inputs, as for weights that explain as much as the noise
+            kernel = Z[others] @ Z[others].T + Z.shape[1] * np.eye(len(others))
+            dual = np.linalg.solve(kernel, same[others] - same[others].mean())
+            scores = Z[own] @ Z[others].T @ dual[:, None]
             of_neighbours.append(of_nearest(scores, same[own], np.arange(len(own))))
         kappas.append(_kappa(same[np.concatenate(halves)], np.concatenate(of_neighbours)))
     return max(kappas)
-
-
-def _linear_scores(Z, others, same):
-    """Predict the membership of rows ``Z`` by ridge regression on that of other rows.
-
-    The penalty is the number of inputs, as for weights that explain as much as the noise.
-    """
-    kernel = others @ others.T + Z.shape[1] * np.eye(len(others))
-    return Z @ others.T @ np.linalg.solve(kernel, same - same.mean())[:, None]
 
 
 def _kappa(same, of_neighbours):

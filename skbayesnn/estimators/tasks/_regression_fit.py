@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from scipy.special import gammaln
 from sklearn.utils.validation import check_is_fitted
 
-from skbayesnn._data import Scaling, standardised, standardised_variances
+from skbayesnn._data import RESOLUTION, Scaling, standardised
 from skbayesnn._docs import FITTED, documented
 from skbayesnn.estimators.inputs._first_look import FirstLook
 from skbayesnn.estimators.inputs._parameters import (
@@ -296,4 +296,5 @@ def _variances(errors, y_scaling, likelihood, free, values):
     if np.any(ratio > MOST_APART) or np.any(needed < 1.0 / MOST_APART):
         given = f"from {np.min(errors):g} to {np.max(errors):g}"
         raise ValueError(TOO_FAR_APART.format("measurement_std", given, y_scaling.scale))
-    return standardised_variances(errors, y_scaling)
+    mantissa, exponent = np.frexp(ratio)  # rounded like the targets, see `standardised`
+    return np.ldexp(np.round(mantissa / RESOLUTION) * RESOLUTION, exponent) ** 2
