@@ -47,43 +47,24 @@ def hidden_gradient(trace, cotangent):
     return _in_weights(trace, back_propagate(trace, delta, len(trace.slopes)))
 
 
-def tangents(trace, vector):
-    """Forward derivatives along ``vector`` ``(..., k)``.
+def derivatives_along(trace, vector):
+    """First and second derivative ``(..., n, n_outputs)`` of outputs by ``h`` at ``theta + h v``.
 
-    They are those of every layer's summed inputs ``(..., n, fan_out)``, the outputs last, and those
-    of every layer's inputs ``(..., n, fan_in)`` from the second layer on.
+    The first one is the Jacobian-vector product ``J_n v``. The direction ``v`` has the shape ``(...,
+    k)``; the second derivative needs a trace of order 2.
     """
-    directions = trace.network.layers(vector)
-    da, dz = [trace.inputs[0] @ directions[0]], []
+    network, directions = trace.network, trace.network.layers(vector)
+    first = trace.inputs[0] @ directions[0]  # of the summed inputs of the layers in turn
+    second = np.zeros_like(first)
     for layer in range(1, len(trace.layers)):
-        dz.append(trace.slopes[layer - 1] * da[-1])
-        of_units = trace.network.without_biases(trace.layers[layer], layer)
-        da.append(trace.inputs[layer] @ directions[layer] + dz[-1] @ of_units)
-    return da, dz
-
-
-def jacobian_vector(trace, vector):
-    """Jacobian-vector product ``J_n v`` of every row: shape ``(..., n, n_outputs)``."""
-    return tangents(trace, vector)[0][-1]
-
-
-def second_derivative_along(trace, vector):
-    """Second derivative ``d2 f / dh2`` at ``theta + h v``, ``h = 0``: ``(..., n, n_outputs)``.
-
-    The trace is of order 2, the direction ``v`` of shape ``(..., k)``.
-    """
-    directions = trace.network.layers(vector)
-    da, dz = tangents(trace, vector)
-    second = np.zeros_like(da[0])
-    for layer in range(1, len(trace.layers)):
-        below = layer - 1
-        second_z = trace.bends[below] * da[below] ** 2 + trace.slopes[below] * second
-        along, of_units = (
-            trace.network.without_biases(some[layer], layer) for some in (directions, trace.layers)
-        )
-        second = 2.0 * dz[below] @ along
-        second = second + second_z @ of_units
-    return second
+        of_units = network.without_biases(trace.layers[layer], layer)
+        moved = trace.slopes[layer - 1] * first
+        if trace.bends:
+            bent = trace.bends[layer - 1] * first**2 + trace.slopes[layer - 1] * second
+            second = 2.0 * moved @ network.without_biases(directions[layer], layer)
+            second = second + bent @ of_units
+        first = trace.inputs[layer] @ directions[layer] + moved @ of_units
+    return first, second
 
 
 def jacobian(trace):

@@ -9,13 +9,13 @@ import numpy as np
 from skbayesnn.network import (
     Network,
     curvature_product,
+    derivatives_along,
     forward,
     hessian,
     hessian_width,
     jacobian,
     kronecker_factors,
     row_blocks,
-    second_derivative_along,
     vector_jacobian,
 )
 from skbayesnn.posterior.kernels._compiled import compiled_model
@@ -234,7 +234,7 @@ class Posterior:
         result = np.zeros_like(theta)
         width = max(self.network.layer_sizes)
         for trace, curvature in self._blocks(theta, hyper.beta, 2, width):
-            bend = second_derivative_along(trace, step)[..., None]
+            bend = derivatives_along(trace, step)[1][..., None]
             force = curvature_product(curvature, bend)[..., 0]
             result = result + vector_jacobian(trace, force)
         return result

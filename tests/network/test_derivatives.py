@@ -6,15 +6,14 @@ import pytest
 from skbayesnn.network import (
     ACTIVATIONS,
     Network,
+    derivatives_along,
     forward,
     hessian,
     input_jacobian,
     jacobian,
-    jacobian_vector,
     mixed_jacobian,
     output_covariances,
     outputs,
-    second_derivative_along,
     vector_jacobian,
 )
 from tests.tools import DEPTHS, assert_near, difference, draw_weights
@@ -101,7 +100,7 @@ def test_jacobian_and_its_products(activation, hidden, lead, output_bias):
     assert_near(jacobian(trace), expected)
 
     v = rng.standard_normal(theta.shape)
-    assert_near(jacobian_vector(trace, v), (expected @ v[..., None, :, None])[..., 0])
+    assert_near(derivatives_along(trace, v)[0], (expected @ v[..., None, :, None])[..., 0])
     r = rng.standard_normal(trace.outputs.shape)
     assert_near(vector_jacobian(trace, r), np.einsum("...no,...nok->...k", r, expected))
 
@@ -142,11 +141,11 @@ def test_second_derivative_along_a_direction(activation, hidden, lead):
 
     def along(i, t):
         return difference(
-            lambda s: jacobian_vector(forward(network, t + s * v[i], X, 1), v[i]), np.zeros(1)
+            lambda s: derivatives_along(forward(network, t + s * v[i], X, 1), v[i])[0], np.zeros(1)
         )[..., 0]
 
     trace = forward(network, theta, X, 2)
-    assert_near(second_derivative_along(trace, v), per_network(theta, along))
+    assert_near(derivatives_along(trace, v)[1], per_network(theta, along))
 
 
 NARROW = product([(1,), (1, 1), (5, 1), (1, 4)], [(1, 1), (1, 3), (3, 1)])
