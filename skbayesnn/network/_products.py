@@ -50,8 +50,8 @@ def hidden_gradient(trace, cotangent):
 def derivatives_along(trace, vector):
     """First and second derivative ``(..., n, n_outputs)`` of outputs by ``h`` at ``theta + h v``.
 
-    The first one is the Jacobian-vector product ``J_n v``. The direction ``v`` has the shape ``(...,
-    k)``; the second derivative needs a trace of order 2.
+    The first one is the Jacobian-vector product ``J_n v`` with the direction ``v``, ``(..., k)``;
+    the second one needs a trace of order 2.
     """
     network, directions = trace.network, trace.network.layers(vector)
     first = trace.inputs[0] @ directions[0]  # of the summed inputs of the layers in turn
