@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skbayesnn.inference.curvature._precision import DensePrecision
 from skbayesnn.inference.evidence._evidence import (
     level_derivatives,
     level_information,
@@ -25,6 +26,7 @@ LEAST_REACH = 1e-3  # largest change below which no shorter step is tried
 STALLED = 0.2  # fraction of the tolerance that a step must gain for the ascent to continue
 TRIALS = 40  # trial steps to the minimum after each change of the precisions
 NEAR_MINIMUM = 1e-4  # fraction of the tolerance by which M may exceed its minimum
+LEAST_EIGENVALUE = 0.1  # least eigenvalue of A, in units of the smallest alpha
 
 
 class Derivatives(NamedTuple):
@@ -163,7 +165,8 @@ def ascend(posterior, method, search, free, manner, tol, max_iter=20):
 
     With the exact log determinant (`WARY`), ``-1/2 log det A`` is unbounded where an eigenvalue of
     ``A`` vanishes, which often occurs far from the start. The ascent therefore stays in the basin
-    of its minimum and continues only while its steps get shorter.
+    of its minimum and continues only while its steps get shorter. In either case the
+    smallest eigenvalue of the exact ``A`` must stay above a tenth of the smallest weight precision.
 
     The search starts at a minimum, with a positive definite Hessian for an exact ascent. It ends if
     the squared Newton decrement (nats) is below ``tol``, or after a step that was not shortened and
@@ -207,7 +210,8 @@ def _followed(posterior, method, search, hyper, prior, manner, tol, value):
     """Find the minimum at other precisions, with derivatives there if the evidence is higher."""
     near, exact = 1e-12 if manner.exact else NEAR_MINIMUM * tol, manner.exact
     found = find_mode(posterior, method, search.point.theta, hyper, TRIALS, near, confined=exact)
-    if exact and not found.converged:
+    lost = exact and not found.converged
+    if lost or not _well_conditioned(posterior.groups, found.point):
         return found, None
     least = value - 1e-11 * abs(value)
     return found, evidence_derivatives(posterior, method, found.point, prior, exact, least)
@@ -241,3 +245,11 @@ def _newton_step(derivatives, active):
     gradient = derivatives.gradient[active]
     values, vectors = np.linalg.eigh(derivatives.curvature[np.ix_(active, active)])
     return vectors @ ((vectors.T @ gradient) / np.maximum(np.abs(values), 1e-3))
+
+
+def _well_conditioned(groups, point):
+    """Return True if no eigenvalue of ``A`` is far below the smallest one of the prior."""
+    # less the bound, A has a Cholesky factor only if all eigenvalues exceed it
+    matrix = point.precision.dense()
+    matrix[np.diag_indices(len(matrix))] -= LEAST_EIGENVALUE * groups.least(point.hyper.alpha)
+    return DensePrecision(matrix).definite
