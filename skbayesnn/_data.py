@@ -28,11 +28,6 @@ class Rows(NamedTuple):
     known: np.ndarray | None = None  # of every target: error, exposure or side of a limit
     look: object = None  # `FirstLook` at the targets of regressors
 
-    @property
-    def numbers(self):
-        """Number of the given row for each item of ``index``."""
-        return np.arange(len(self.index)) // (1 if self.shares is None else self.shares.shape[1])
-
     def of_given(self, values):
         """Expand values of distinct rows to values of given rows, ``nan`` for dropped ones."""
         found = np.append(values, np.nan)[self.index]
@@ -172,16 +167,6 @@ def standardised(values, weight, wanted=True, scaling=None, shifted=True, robust
     values *= RESOLUTION
     values += 0.0  # -0.0 becomes 0.0
     return scaling, values
-
-
-def standardised_variances(errors, scaling):
-    """Variances ``(n, n_outputs)`` of measurement errors in the units of standardised targets.
-
-    The errors are standard deviations in units of y. Variances are rounded like the targets, see
-    `standardised`.
-    """
-    mantissa, exponent = np.frexp(errors / scaling.scale)
-    return np.ldexp(np.round(mantissa / RESOLUTION) * RESOLUTION, exponent) ** 2
 
 
 def of_nearest(Z, values, rows):

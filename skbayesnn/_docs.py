@@ -37,6 +37,13 @@ n_samples : int, default=1
 random_state : int, RandomState instance or None, default=0
     Seed of the draws.
 """
+FITTED = """Methods that fit.
+
+Returns
+-------
+self : object
+    The fitted estimator.
+"""
 
 Documented = TypeVar("Documented", bound=Callable[..., Any])
 

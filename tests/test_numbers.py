@@ -35,7 +35,7 @@ from skbayesnn.inference.choice import _noise_choice
 from skbayesnn.inference.noise._student_t_noise import DEGREES_OF_FREEDOM
 from skbayesnn.inference.optimise import _batches
 from skbayesnn.posterior import LogUniform
-from skbayesnn.predictive._shares import TEMPERATURE
+from skbayesnn.predictive._combination import TEMPERATURE
 
 pytestmark = pytest.mark.docs
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import rel_entr
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
@@ -14,12 +15,12 @@ from skbayesnn._docs import documented
 from skbayesnn._threads import blas_threads
 from skbayesnn._typing import Array, Estimator
 from skbayesnn.active_learning._linear import (
+    SMALLEST,
     Candidates,
     LinearModel,
     averaged,
     drawn_information,
     prior_model,
-    total_information,
 )
 from skbayesnn.estimators import BayesianMLP
 from skbayesnn.estimators._evidence import EvidenceMLP
@@ -88,8 +89,10 @@ def resolve(estimator, kind=BayesianMLP, name="estimator of this package"):
     return model, lambda X: model._check_X(predictor(estimator, X)[1])
 
 
-def pose(model, prepare, X_interest, interest_weight, kind, method):
-    """Check the requested kind of gain and its arguments, and return the `Question`."""
+def pose(estimator, X_candidates, X_interest, interest_weight, kind, method):
+    """Check the requested kind of gain and its arguments: the model, its rows, and a `Question`."""
+    model, prepare = resolve(estimator)
+    X = prepare(X_candidates)
     if kind is None:
         kind = "total" if X_interest is None else "mean_marginal"
     one_of(kind, "kind", QUANTITIES)
@@ -102,7 +105,7 @@ def pose(model, prepare, X_interest, interest_weight, kind, method):
             "'marginal' or 'mean_marginal'."
         )
     if kind == "total":
-        return Question(kind, method, model._y_scaling.scale)
+        return model, X, Question(kind, method, model._y_scaling.scale)
     if X_interest is None:
         raise ValueError(
             f"kind={kind!r} needs X_interest, the points at which predictions are wanted."
@@ -117,7 +120,8 @@ def pose(model, prepare, X_interest, interest_weight, kind, method):
                 f"Use at least {DRAWS_PER_TARGET * wanted} draws, fewer points of interest, or "
                 "kind='mean_marginal'."
             )
-    return Question(kind, method, model._y_scaling.scale, X_interest, weight / weight.sum())
+    weight = weight / weight.sum()
+    return model, X, Question(kind, method, model._y_scaling.scale, X_interest, weight)
 
 
 @documented(QUESTION)
@@ -208,9 +212,7 @@ def information_gain(
     >>> int(np.argmax(gains))
     2
     """
-    model, prepare = resolve(estimator)
-    X = prepare(X_candidates)
-    question = pose(model, prepare, X_interest, interest_weight, kind, method)
+    model, X, question = pose(estimator, X_candidates, X_interest, interest_weight, kind, method)
     if isinstance(model, HMCMLP) and is_classifier(model):
         return _gains_by_draws(model, question, X)
     models, weights = linear_models(model, model._gaussians)
@@ -240,8 +242,10 @@ def _gains_by_draws(model, question, X):
     width = max(draws.doubles_per_row, len(points) * max(2, model.n_outputs_) ** 2)
     for rows in row_blocks(len(X), width):
         p = class_probabilities(draws.outputs(X[rows]))
-        if question.kind == "total":
-            gains.append(total_information(p))
+        if question.kind == "total":  # H[E p] - E H[p] (Houlsby et al. 2011, equation 2)
+            mean = np.maximum(p.mean(axis=0), SMALLEST)
+            gain = np.mean(np.sum(rel_entr(p, mean), axis=2), axis=0)
+            gains.append(np.maximum(gain, 0.0))
         else:
             gains.append(averaged(drawn_information(p, np.concatenate(q, axis=1)), question))
     return np.concatenate(gains)
@@ -306,9 +310,7 @@ def select(
     >>> np.sort(candidates[select(model, candidates, 2), 0]).tolist()
     [-3.0, 3.0]
     """
-    model, prepare = resolve(estimator)
-    X = prepare(X_candidates)
-    question = pose(model, prepare, X_interest, interest_weight, kind, method)
+    model, X, question = pose(estimator, X_candidates, X_interest, interest_weight, kind, method)
     if question.kind == "marginal":
         raise ValueError(
             "kind='marginal' gives several gains per candidate, so candidates cannot be ranked. "

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import expit, rel_entr, softmax, xlog1py
+from scipy.special import expit, softmax, xlog1py
 
 from skbayesnn.inference import DensePrecision, DualPrecision
 from skbayesnn.network import row_blocks
@@ -34,10 +34,11 @@ SMALLEST = np.finfo(float).tiny
 
 def regression_gain(question, S, C, interest):
     """Gains ``(n,)`` of targets, or ``(n, n_points)`` for the kind ``"marginal"``."""
+    of_targets = S + np.eye(S.shape[-1])
     if question.kind == "total":  # 1/2 log det(1 + S) (4.9)
         one = S.shape[-1] == 1
-        return 0.5 * (np.log1p(S[:, 0, 0]) if one else np.linalg.slogdet(noisy(S))[1])
-    left = unit_scale(noisy(S))
+        return 0.5 * (np.log1p(S[:, 0, 0]) if one else np.linalg.slogdet(of_targets)[1])
+    left = unit_scale(of_targets)
     if question.kind == "joint":
         return _shared(left @ C)  # C: with a basis (4.12)
     if question.kind == "q_optimal":  # sum_u P_u (g^T A^-1 g_u)^2 / (nu^2 + s^2)
@@ -48,11 +49,6 @@ def regression_gain(question, S, C, interest):
 def averaged(marginal, question):
     """Average marginal gains over the points (4.13), unless they are asked for."""
     return marginal if question.kind == "marginal" else marginal @ question.weight
-
-
-def noisy(S):
-    """Covariances of targets, their noise included."""
-    return S + np.eye(S.shape[-1])
 
 
 def unit_scale(S):
@@ -107,15 +103,6 @@ def slopes(mean, S):
         return (kappa * np.sqrt(expit(a) * expit(-a)))[:, None, None]
     probability, slopes = softmax_slopes(mean, S)
     return slopes / np.sqrt(np.maximum(probability, SMALLEST))[:, :, None]
-
-
-def total_information(p):
-    """Information ``H[E p] - E H[p]`` of classes (Houlsby et al. 2011, equation 2): ``(n,)``.
-
-    Their probabilities are ``(m, n, n_classes)`` for ``m`` drawn networks.
-    """
-    mean = np.maximum(p.mean(axis=0), SMALLEST)
-    return np.maximum(np.mean(np.sum(rel_entr(p, mean), axis=2), axis=0), 0.0)
 
 
 def _exact_marginal(mean, S, C, interest):
@@ -325,7 +312,8 @@ class Candidates:
         elif self._linear.has_classes:
             right = slopes(mean, S)
         else:
-            right = unit_scale(noisy(S) if kind == "predicted_target" else S)
+            noise = np.eye(S.shape[-1]) if kind == "predicted_target" else 0.0
+            right = unit_scale(S + noise)
         return Interest(mean, S, directions, right)
 
 

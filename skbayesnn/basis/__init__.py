@@ -13,11 +13,7 @@ intercept of the estimator. Targets far from order 1 should be rescaled beforeha
 prior standard deviations of weights and noise are sought between 0.001 and 1000.
 """
 
-from skbayesnn.basis._features import (
-    HermiteFunctionFeatures,
-    LegendreFeatures,
-    RadialBasisFeatures,
-)
+from skbayesnn.basis._features import HermiteFunctionFeatures, LegendreFeatures, RadialBasisFeatures
 
 __all__ = [
     "HermiteFunctionFeatures",

@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from skbayesnn._docs import LinkToSite, documented
+from skbayesnn._docs import FITTED, LinkToSite, documented
 from skbayesnn._typing import Array
 from skbayesnn.estimators.inputs._parameters import check
 
@@ -36,7 +36,7 @@ Technology, chapter 2; "Bayesian interpolation", Neural Computation 4.
 """
 
 
-@documented()
+@documented(FITTED)
 class BasisFeatures(LinkToSite, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Transformer from inputs to values of basis functions.
 
@@ -57,11 +57,6 @@ class BasisFeatures(LinkToSite, OneToOneFeatureMixin, TransformerMixin, BaseEsti
         ----------
         y : None
             Ignored.
-
-        Returns
-        -------
-        self : object
-            The fitted transformer.
         """
         self._check_parameters()
         self._learn(validate_data(self, X, dtype=np.float64))

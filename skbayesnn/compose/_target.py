@@ -15,7 +15,7 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import check_array, get_tags
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from skbayesnn._docs import LinkToSite, documented
+from skbayesnn._docs import FITTED, LinkToSite, documented
 from skbayesnn._typing import Estimator
 from skbayesnn.compose._distribution import MonotoneMap, TransformedDistribution
 from skbayesnn.estimators import EvidenceMLPRegressor
@@ -49,7 +49,7 @@ def _functions(method):
     return draw
 
 
-@documented()
+@documented(FITTED)
 @dataclass(eq=False, repr=False)
 class TransformedTargetRegressor(
     LinkToSite, Predictions, MetaEstimatorMixin, RegressorMixin, BaseEstimator
@@ -150,11 +150,6 @@ class TransformedTargetRegressor(
             fitted to the rows of positive weight.
         **fit_params : dict
             Further arguments of ``fit`` of the regressor.
-
-        Returns
-        -------
-        self : object
-            The fitted estimator.
 
         Raises
         ------

@@ -3,8 +3,12 @@
 from skbayesnn.estimators._average import AveragedClassifier, AveragedRegressor
 from skbayesnn.estimators._base import BayesianMLP
 from skbayesnn.estimators._conformal import conformal_interval
-from skbayesnn.estimators._evidence_estimators import EvidenceMLPClassifier, EvidenceMLPRegressor
-from skbayesnn.estimators._hmc_estimators import HMCMLPClassifier, HMCMLPRegressor
+from skbayesnn.estimators._estimators import (
+    EvidenceMLPClassifier,
+    EvidenceMLPRegressor,
+    HMCMLPClassifier,
+    HMCMLPRegressor,
+)
 from skbayesnn.estimators._pipeline import predictive_distribution
 from skbayesnn.estimators._weights import DrawnPosterior, FittedNetwork, GaussianPosterior
 from skbayesnn.estimators.inputs._settings import Noise, Prior, Sampler, Solver

@@ -16,7 +16,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from skbayesnn._data import Scaling, canonical_rows, check_magnitudes, standardised
-from skbayesnn._docs import documented
+from skbayesnn._docs import FITTED, documented
 from skbayesnn._threads import blas_threads
 from skbayesnn.estimators._weights import FittedNetwork, WeightUnits, weight_names
 from skbayesnn.estimators.inputs._callbacks import (
@@ -27,11 +27,7 @@ from skbayesnn.estimators.inputs._callbacks import (
     with_callbacks,
 )
 from skbayesnn.estimators.inputs._parameters import check_combinations, check_parameters
-from skbayesnn.estimators.inputs._prior import (
-    check_hyperpriors,
-    out_of_bounds,
-    with_prior,
-)
+from skbayesnn.estimators.inputs._prior import check_hyperpriors, out_of_bounds, with_prior
 from skbayesnn.estimators.inputs._rows import checked_weights, validated, warning_of_weights
 from skbayesnn.estimators.inputs._sequential import earlier_of_prior
 from skbayesnn.estimators.inputs._settings import Noise, Prior, opened
@@ -75,7 +71,7 @@ def _all_or_nothing(estimator):
             raise
 
 
-@documented()
+@documented(FITTED)
 class BayesianMLP(CallbackSupportMixin, FittedFunction):
     """Common part of all estimators.
 
@@ -134,11 +130,6 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
             shape (n_samples, n_classes), whose rows sum to 1: such a row equals the row repeated
             once per class, with the probabilities as weights (MacKay 1992, section 5.1). Classes
             are then the names of the columns of a data frame, sorted, or 0, 1, ...
-
-        Returns
-        -------
-        self : object
-            The fitted estimator.
         """
         return self._learn(X, y, sample_weight)
 
@@ -159,7 +150,7 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
             previous = self._forget()
             attributes = dict(batch or {})
             if earlier is not None:
-                hidden_layer_sizes = earlier.learnt.network.hidden_layer_sizes
+                hidden_layer_sizes = earlier.network.hidden_layer_sizes
                 attributes, previous = attributes | earlier.attributes, None
             waiting = vars(self).pop("_waiting", None)  # rows of batches too small for a fit
             waiting = None if batch is None else waiting

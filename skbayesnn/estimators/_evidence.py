@@ -19,21 +19,10 @@ from skbayesnn.estimators._weights import GaussianPosterior, OnDemand
 from skbayesnn.estimators.inputs._parameters import PARTIAL_FIT, check, refusal
 from skbayesnn.estimators.inputs._sequential import Earlier, Waiting
 from skbayesnn.estimators.inputs._settings import Solver
-from skbayesnn.estimators.reports._minimum import (
-    REMEDIES,
-    n_targets_of,
-    overall,
-    report_minima,
-)
+from skbayesnn.estimators.reports._minimum import REMEDIES, n_targets_of, overall, report_minima
 from skbayesnn.estimators.reports._predictions import LeftOutScores
 from skbayesnn.estimators.reports._report import EvidenceReport
-from skbayesnn.inference import (
-    NEVER,
-    Trouble,
-    fit_evidence,
-    gaussian_around,
-    own_posterior,
-)
+from skbayesnn.inference import NEVER, Trouble, fit_evidence, gaussian_around, own_posterior
 from skbayesnn.predictive import Draws, combined, ensemble_of_models, with_chains
 
 COMBINATIONS = ("posterior", "best", "evidence", "equal", "stacking", "tempered")

@@ -13,12 +13,7 @@ from skbayesnn._typing import Estimator, RandomState
 from skbayesnn.estimators._base import BayesianMLP
 from skbayesnn.estimators._evidence import EvidenceMLP
 from skbayesnn.estimators._weights import DrawnPosterior, OnDemand
-from skbayesnn.estimators.inputs._parameters import (
-    check,
-    check_transitions,
-    classic_plan,
-    thawed,
-)
+from skbayesnn.estimators.inputs._parameters import check, check_transitions, classic_plan, thawed
 from skbayesnn.estimators.inputs._rows import generator
 from skbayesnn.estimators.inputs._settings import Sampler
 from skbayesnn.estimators.reports._comparison import compare_classifiers, compare_regressors
@@ -154,7 +149,8 @@ class HMCMLP(BayesianMLP):
 
     def _keep(self, result, rows):
         self._result, draws = result, result.draws
-        self._row_index, self._row_numbers = rows.index, rows.numbers
+        per_given = 1 if rows.shares is None else rows.shares.shape[1]
+        self._row_index, self._row_numbers = rows.index, np.arange(len(rows.index)) // per_given
         self._keep_common(result)
         self._ensemble = self._gaussians = ensemble_of_draws(result)
         self.diagnostics_ = diagnose(result)

@@ -306,7 +306,13 @@ class GaussianPosterior(WeightPosterior):
         alone, ``alpha (mu_a - 1)``. They do not depend on the units. For the directions ``u_a``, in
         standardised units, use ``scipy.linalg.eigh(gaussian.dense(), np.diag(prior))``.
         """
-        return self._definite.eigenvalues(self._diagonal_prior)
+        gaussian = self._definite
+        if self.prior is None:
+            raise ValueError(
+                "The prior couples weights, so that eigenvalues and gamma are not defined. Use "
+                "precision and covariance."
+            )
+        return gaussian.eigenvalues(self.prior)
 
     @property
     def gamma(self):
@@ -341,15 +347,6 @@ class GaussianPosterior(WeightPosterior):
             gamma = len(self.names) - self.prior @ self.gaussian.variances()
             facts.append(f"gamma {gamma:.2f}")
         return [*facts, curvature]
-
-    @property
-    def _diagonal_prior(self):
-        if self.prior is None:
-            raise ValueError(
-                "The prior couples weights, so that eigenvalues and gamma are not defined. Use "
-                "precision and covariance."
-            )
-        return self.prior
 
 
 @documented(WEIGHTS)

@@ -3,7 +3,7 @@
 from skbayesnn.inference._drawn_fit import sampled_sizes
 from skbayesnn.inference._evidence_fit import fit_evidence
 from skbayesnn.inference._sampled_fit import Recipe, fit_by_sampling
-from skbayesnn.inference._sequential import Learnt, learnt
+from skbayesnn.inference._sequential import learnt
 from skbayesnn.inference.choice._noise_choice import SIGNIFICANT
 from skbayesnn.inference.curvature._method import (
     Method,
@@ -31,7 +31,6 @@ __all__ = [
     "Deadline",
     "DensePrecision",
     "DualPrecision",
-    "Learnt",
     "Limits",
     "Method",
     "Problem",

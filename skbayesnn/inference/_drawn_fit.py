@@ -151,7 +151,9 @@ def _draw_models(problem, tried, auto_size, noise, seed, progress, seconds):
         if not wide.run_pilot():
             return None
         if problem.noise_is_given or (
-            wide.shows_no_noise and not _has_few_rows(problem) and wide.predicts_left_out_rows
+            wide.shows_no_noise
+            and problem.sample_weight.sum() > FEW_ROWS
+            and wide.predicts_left_out_rows
         ):
             return _draw_all(_trials_of_exact_rows(wide, seed)), {}, -np.inf
     trials = [trial_of(problem, first, sizes, next(seeds)) for sizes in tried]
@@ -173,13 +175,8 @@ def _draw_models(problem, tried, auto_size, noise, seed, progress, seconds):
         drawn = _draw_all(trials)
     # trained networks have the size and the noise of the first trial, with which they are compared
     comparable = [trial for trial in trials if trial is network or not trial.by_stacking]
-    found = _best(comparable).particles.log_evidence
+    found = max(trial.particles.log_evidence for trial in comparable)
     return drawn, tests[0], network.highest_by_training - found
-
-
-def _has_few_rows(problem):
-    """Return True if exact rows may look like noisy ones."""
-    return problem.sample_weight.sum() <= FEW_ROWS
 
 
 def _wide_trial(problem, seed):
@@ -193,7 +190,7 @@ def _wide_trial(problem, seed):
         free, precision = problem.noise_precision
         if np.any(free) or np.any(precision <= LITTLE_NOISE**-2.0):
             return None
-    elif not _has_few_rows(problem) and log_ratio_of_noise(posterior.X, posterior.y) > CLOSE:
+    elif posterior.n_rows > FEW_ROWS and log_ratio_of_noise(posterior.X, posterior.y) > CLOSE:
         return None
     return trial_of(problem, "constant", WIDE, seed.spawn(1)[0], by_stacking=False)
 
@@ -231,7 +228,8 @@ def _trials_of_few_rows(problem, sampled, wide, seeds):
     without noise are therefore tried as well, and a ``wide`` network if there is one, whose
     populations do not miss such functions. ``sampled`` are the sizes of all networks.
     """
-    if not _has_few_rows(problem) or not problem.likelihood.n_levels or problem.noise_is_given:
+    few = problem.sample_weight.sum() <= FEW_ROWS
+    if not few or not problem.likelihood.n_levels or problem.noise_is_given:
         return []
     if wide is None:
         return _trials_without_noise(problem, sampled, seeds)
@@ -244,13 +242,8 @@ def _draw_all(trials):
         trial.sample()
     # models without a weight by stacking interpolate exact rows, on which small networks are slow:
     # if one of them is the best, nothing more is drawn
-    if _best(trials).by_stacking:
+    if max(trials, key=lambda trial: trial.particles.log_evidence).by_stacking:
         for trial in trials:
             trial.sample_near_trained()
     drawn = [trial.drawn() for trial in trials]
     return sorted(drawn, key=lambda model: -model.log_odds)
-
-
-def _best(trials):
-    """Trial of the highest evidence."""
-    return max(trials, key=lambda trial: trial.particles.log_evidence)

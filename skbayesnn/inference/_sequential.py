@@ -1,27 +1,14 @@
 """Sequential learning: the posterior of one batch of data as the prior of the next one."""
 
-from typing import NamedTuple
-
 import numpy as np
 
 from skbayesnn.inference.curvature._method import Method
 from skbayesnn.inference.curvature._precision import DensePrecision
 from skbayesnn.inference.evidence._evidence import level_information
 from skbayesnn.inference.minima._search import own_posterior
-from skbayesnn.network import Network
 from skbayesnn.posterior import Gamma, LogUniform, WeightGroups
 
 NOTHING = 1e-6  # Gamma shape below which a noise level counts as undetermined
-
-
-class Learnt(NamedTuple):
-    """Prior for later data learnt by a fit, in its standardised units."""
-
-    network: Network  # network of the best minimum, after pruning
-    prior: WeightGroups  # ``N(w_MP, A^-1)`` at the best minimum, all weights in one group
-    # hyperprior of every noise level if some were inferred; ``None`` if not, or if the noise is not
-    # Gaussian with constant levels
-    noise: tuple | None
 
 
 def learnt(fit):
@@ -31,7 +18,9 @@ def learnt(fit):
     approximation at the minimum of highest evidence, with the exact Hessian where that is positive
     definite and the Gauss-Newton approximation elsewhere.
 
-    The result is `Learnt` from an `EvidenceFit`, or ``None`` if neither curvature is positive
+    From an `EvidenceFit` the results are, in its standardised units, the network of the best
+    minimum, after pruning; the prior ``N(w_MP, A^-1)`` there, all weights in one group; and the
+    hyperpriors of the noise levels, see `_noise_prior`. ``None`` if neither curvature is positive
     definite there.
     """
     best, (posterior, settings) = fit.best, fit.posed
@@ -44,11 +33,13 @@ def learnt(fit):
         return None
     labels = np.zeros(len(best.theta), dtype=int)
     prior = WeightGroups(labels, ["weights"], best.theta, matrix)
-    return Learnt(best.network, prior, _noise_prior(fit, own))
+    return best.network, prior, _noise_prior(fit, own)
 
 
 def _noise_prior(fit, own):
     """Hyperpriors of the noise levels given their degrees of freedom and earlier hyperpriors.
+
+    ``None`` if none was inferred, or if the noise is not Gaussian with constant levels.
 
     Under a flat prior of ``ln beta`` the posterior of ``beta`` is a Gamma distribution of mean
     ``beta`` and shape ``(N - gamma) / 2`` (Bishop 2006, exercise 2.43 and equation 2.146). With

@@ -19,7 +19,7 @@ from sklearn.model_selection import ParameterGrid
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from skbayesnn._docs import LinkToSite, documented
+from skbayesnn._docs import FITTED, LinkToSite, documented
 from skbayesnn._typing import Estimator
 from skbayesnn.compose._pipeline import Delegating, delegated
 from skbayesnn.compose._target import passed_weights
@@ -41,7 +41,7 @@ AVERAGING = ("best", "evidence", "equal", "stacking", "tempered")
 BY_DENSITIES = ("stacking", "tempered")  # need leave-one-out densities, which samplers do not have
 
 
-@documented()
+@documented(FITTED)
 @dataclass(eq=False, repr=False)
 class EvidenceSearch(LinkToSite, Delegating, MetaEstimatorMixin, BaseEstimator):
     """Search over parameter values by evidence, with all rows in every fit.
@@ -57,7 +57,7 @@ class EvidenceSearch(LinkToSite, Delegating, MetaEstimatorMixin, BaseEstimator):
         Parameter names (``step__name`` in a pipeline) with lists of values to try, or a list of
         such grids.
     combine : {"best", "evidence", "equal", "stacking", "tempered"}, default="best"
-        Way to combine predictions. An average has no derivatives and no ``novelty``; use
+        Way to combine predictions. An average of pipelines has no derivatives; use
         ``best_estimator_`` for these.
 
         * ``"best"``: the candidate of highest evidence.
@@ -141,11 +141,6 @@ class EvidenceSearch(LinkToSite, Delegating, MetaEstimatorMixin, BaseEstimator):
         ----------
         **fit_params : dict
             Further arguments of ``fit`` of the estimator, such as ``sample_weight``.
-
-        Returns
-        -------
-        self : object
-            The fitted search.
 
         Raises
         ------

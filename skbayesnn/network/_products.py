@@ -1,7 +1,5 @@
 """Derivatives of outputs by weights and inputs: products with the Jacobian, and their factors."""
 
-from typing import NamedTuple
-
 import numpy as np
 
 
@@ -49,43 +47,24 @@ def hidden_gradient(trace, cotangent):
     return _in_weights(trace, back_propagate(trace, delta, len(trace.slopes)))
 
 
-def tangents(trace, vector):
-    """Forward derivatives along ``vector`` ``(..., k)``.
+def derivatives_along(trace, vector):
+    """First and second derivative ``(..., n, n_outputs)`` of outputs by ``h`` at ``theta + h v``.
 
-    They are those of every layer's summed inputs ``(..., n, fan_out)``, the outputs last, and those
-    of every layer's inputs ``(..., n, fan_in)`` from the second layer on.
+    The first one is the Jacobian-vector product ``J_n v`` with the direction ``v``, ``(..., k)``;
+    the second one needs a trace of order 2.
     """
-    directions = trace.network.layers(vector)
-    da, dz = [trace.inputs[0] @ directions[0]], []
+    network, directions = trace.network, trace.network.layers(vector)
+    first = trace.inputs[0] @ directions[0]  # of the summed inputs of the layers in turn
+    second = np.zeros_like(first)
     for layer in range(1, len(trace.layers)):
-        dz.append(trace.slopes[layer - 1] * da[-1])
-        of_units = trace.network.without_biases(trace.layers[layer], layer)
-        da.append(trace.inputs[layer] @ directions[layer] + dz[-1] @ of_units)
-    return da, dz
-
-
-def jacobian_vector(trace, vector):
-    """Jacobian-vector product ``J_n v`` of every row: shape ``(..., n, n_outputs)``."""
-    return tangents(trace, vector)[0][-1]
-
-
-def second_derivative_along(trace, vector):
-    """Second derivative ``d2 f / dh2`` at ``theta + h v``, ``h = 0``: ``(..., n, n_outputs)``.
-
-    The trace is of order 2, the direction ``v`` of shape ``(..., k)``.
-    """
-    directions = trace.network.layers(vector)
-    da, dz = tangents(trace, vector)
-    second = np.zeros_like(da[0])
-    for layer in range(1, len(trace.layers)):
-        below = layer - 1
-        second_z = trace.bends[below] * da[below] ** 2 + trace.slopes[below] * second
-        along, of_units = (
-            trace.network.without_biases(some[layer], layer) for some in (directions, trace.layers)
-        )
-        second = 2.0 * dz[below] @ along
-        second = second + second_z @ of_units
-    return second
+        of_units = network.without_biases(trace.layers[layer], layer)
+        moved = trace.slopes[layer - 1] * first
+        if trace.bends:
+            bent = trace.bends[layer - 1] * first**2 + trace.slopes[layer - 1] * second
+            second = 2.0 * moved @ network.without_biases(directions[layer], layer)
+            second = second + bent @ of_units
+        first = trace.inputs[layer] @ directions[layer] + moved @ of_units
+    return first, second
 
 
 def jacobian(trace):
@@ -187,59 +166,44 @@ def curvature_product(curvature, columns):
     return curvature @ columns
 
 
-class MixedFactors(NamedTuple):
-    """Factors of the second derivatives by the inputs ``x_j`` and the weights of one layer.
+def input_tangents(trace):
+    """Derivatives by the inputs of every layer's summed inputs but the outputs, and of its inputs.
 
-    With the inputs ``z`` and the summed inputs ``a`` of the layer ``l``::
-
-        d2 f / dx_j dW_l = dz/dx_j  df/da + z  d2 f / dx_j da
+    Tangents in the directions of the inputs ``x_j`` are carried forward: lists of arrays ``(..., n,
+    n_features, fan_out)`` and ``(..., n, n_features, fan_in)``.
     """
-
-    inputs: np.ndarray  # z with the constant, (..., n, fan_in + 1)
-    tangents: np.ndarray  # dz/dx_j, (..., n, n_features, fan_in)
-    sensitivities: np.ndarray  # df/da, (..., n, n_outputs, fan_out)
-    bends: np.ndarray  # d2 f / dx_j da, (..., n, n_outputs, n_features, fan_out)
-
-    def relative(self):
-        """Factors of the outputs less their mean over all outputs."""
-        return self._replace(
-            sensitivities=self.sensitivities - self.sensitivities.mean(axis=-2, keepdims=True),
-            bends=self.bends - self.bends.mean(axis=-3, keepdims=True),
-        )
-
-
-def mixed_factors(trace):
-    """`MixedFactors` of every layer, from a trace of order 2.
-
-    Tangents in the directions of the inputs are carried forward, and the derivatives of the
-    back-propagated sensitivities along them backward (Pearlmutter 1994).
-    """
-    network, top = trace.network, len(trace.layers) - 1
-    d, (*lead, n, n_outputs) = network.layer_sizes[0], trace.outputs.shape
-    tangents, sums = [np.broadcast_to(np.eye(d), (*lead, n, d, d))], []
+    network, d = trace.network, trace.network.layer_sizes[0]
+    tangents, sums = [np.broadcast_to(np.eye(d), (*trace.outputs.shape[:-1], d, d))], []
     for layer, slopes in enumerate(trace.slopes):
         of_units = network.without_biases(trace.layers[layer], layer)
-        sums.append(times(tangents[-1], of_units))  # da/dx
+        sums.append(times(tangents[-1], of_units))
         tangents.append(slopes[..., None, :] * sums[-1])
-    bends, factors = np.zeros((*lead, n, n_outputs, d, n_outputs)), []
+    return sums, tangents
+
+
+def mixed_jacobian(trace, lowest=0):
+    """Second derivatives by inputs and weights of layers, ``(..., n, n_outputs, d, k)``.
+
+    With the inputs ``z`` and the summed inputs ``a`` of a layer, from the ``lowest`` one on::
+
+        d2 f / dx_j dW = dz/dx_j  df/da + z  d2 f / dx_j da
+
+    Derivatives of the back-propagated sensitivities along the `input_tangents` are carried backward
+    (Pearlmutter 1994). The trace is of order 2.
+    """
+    network, top, (sums, tangents) = trace.network, len(trace.layers) - 1, input_tangents(trace)
+    outer = *trace.outputs.shape, network.layer_sizes[0], network.n_outputs
+    bend, blocks, above = np.zeros(outer), [], None  # bend: d2 f / dx_j da
     for layer, delta in sensitivities(trace):
+        if layer < lowest:
+            break
         if layer < top:
             back = transposed(network, trace.layers[layer + 1], layer + 1)
             along = trace.bends[layer][..., None, :] * sums[layer]
-            error = times(factors[-1].sensitivities, back)[..., None, :]
-            bends = times(bends, back) * trace.slopes[layer][..., None, None, :]
-            bends += error * along[..., None, :, :]
-        inputs = trace.inputs[layer]
-        factors.append(MixedFactors(inputs, tangents[layer], delta, bends))
-    return factors[::-1]
-
-
-def mixed_jacobian(factors):
-    """Second derivatives by inputs and the weights of layers, ``(..., n, n_outputs, d, k)``."""
-    blocks = []
-    for z, dz, delta, bend in factors:
+            bend = times(bend, back) * trace.slopes[layer][..., None, None, :]
+            bend += times(above, back)[..., None, :] * along[..., None, :, :]
+        z, dz, above = trace.inputs[layer], tangents[layer], delta
         block = z[..., None, None, :, None] * bend[..., None, :]
-        moved = dz[..., None, :, :, None] * delta[..., None, None, :]
-        block[..., : dz.shape[-1], :] += moved
+        block[..., : dz.shape[-1], :] += dz[..., None, :, :, None] * delta[..., None, None, :]
         blocks.append(block.reshape(*bend.shape[:-1], -1))
-    return np.concatenate(blocks, axis=-1)
+    return np.concatenate(blocks[::-1], axis=-1)

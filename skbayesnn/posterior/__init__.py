@@ -1,6 +1,6 @@
 """Likelihoods, priors, and the energy that sums them."""
 
-from skbayesnn.posterior._posterior import Energies, Expansion, Hyperparameters, Posterior
+from skbayesnn.posterior._posterior import Energies, Hyperparameters, Posterior
 from skbayesnn.posterior.joint._joint import JointPosterior
 from skbayesnn.posterior.joint._joint_factors import (
     InputDependentJoint,
@@ -14,11 +14,7 @@ from skbayesnn.posterior.likelihoods._correlated import (
     correlation_of,
     log_prior_of_correlations,
 )
-from skbayesnn.posterior.likelihoods._counts import (
-    NegativeBinomial,
-    Poisson,
-    log_count_probability,
-)
+from skbayesnn.posterior.likelihoods._counts import NegativeBinomial, Poisson
 from skbayesnn.posterior.likelihoods._likelihoods import (
     Bernoulli,
     Categorical,
@@ -47,7 +43,6 @@ __all__ = [
     "CensoredStudentT",
     "CorrelatedGaussian",
     "Energies",
-    "Expansion",
     "Gamma",
     "Gaussian",
     "Hyperparameters",
@@ -71,7 +66,6 @@ __all__ = [
     "WeightGroups",
     "correlation_of",
     "instructions",
-    "log_count_probability",
     "log_prior_of_correlations",
     "ridge",
     "squared_scales",

@@ -9,13 +9,13 @@ import numpy as np
 from skbayesnn.network import (
     Network,
     curvature_product,
+    derivatives_along,
     forward,
     hessian,
     hessian_width,
     jacobian,
     kronecker_factors,
     row_blocks,
-    second_derivative_along,
     vector_jacobian,
 )
 from skbayesnn.posterior.kernels._compiled import compiled_model
@@ -50,14 +50,6 @@ class Energies(NamedTuple):
     def total(self, hyper):
         """Total ``M = sum_c alpha_c E_W^c + sum_l beta_l E_D,l`` (MacKay 1992, equation 3.5)."""
         return (hyper.alpha * self.weights).sum(axis=-1) + self.misfit
-
-
-class Expansion(NamedTuple):
-    """Second-order expansion of ``M(w)``."""
-
-    energies: Energies
-    gradient: np.ndarray  # (..., k)
-    hessian: np.ndarray  # (..., k, k)
 
 
 MOST_INPUTS = 128  # of matrices in the compiled core, which forms products of all pairs of inputs
@@ -163,14 +155,14 @@ class Posterior:
 
     def hessian(self, theta, hyper, exact=True):
         """Hessian ``A = grad grad M``, ``(..., k, k)``; Gauss-Newton unless ``exact``."""
-        return self.expansion(theta, hyper, exact).hessian
+        return self.expansion(theta, hyper, exact)[2]
 
     def expansion(self, theta, hyper, exact=False):
-        """`Expansion` from one pass through the network; Gauss-Newton unless ``exact``."""
+        """`Energies`, gradient and `hessian` of ``M(w)`` from one pass through the network."""
         misfit, gradient, matrix = self.data_expansion(theta, hyper.beta, exact)
         self.groups.add_to(matrix, hyper.alpha)
         gradient = self.groups.pull(theta, hyper.alpha) + gradient
-        return Expansion(Energies(self.groups.energies(theta), *misfit), gradient, matrix)
+        return Energies(self.groups.energies(theta), *misfit), gradient, matrix
 
     def traces(self, ends, hyper, matrix, exact=True):
         """Traces ``Tr(B A)`` with ``A`` at several weights ``(m, k)``, and a symmetric ``B``."""
@@ -242,7 +234,7 @@ class Posterior:
         result = np.zeros_like(theta)
         width = max(self.network.layer_sizes)
         for trace, curvature in self._blocks(theta, hyper.beta, 2, width):
-            bend = second_derivative_along(trace, step)[..., None]
+            bend = derivatives_along(trace, step)[1][..., None]
             force = curvature_product(curvature, bend)[..., 0]
             result = result + vector_jacobian(trace, force)
         return result

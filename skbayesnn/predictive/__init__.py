@@ -1,9 +1,11 @@
 """Predictive distributions from posteriors: error bars, moderated outputs, mixtures."""
 
 from skbayesnn.predictive._combination import (
+    combination_weights,
     combined,
     ensemble_of_draws,
     ensemble_of_models,
+    evidence_weights,
     noise_of,
     noise_of_drawn,
     with_chains,
@@ -21,7 +23,6 @@ from skbayesnn.predictive._moderation import (
     softmax_slopes,
 )
 from skbayesnn.predictive._noise import CorrelatedNoise, GaussianNoise, NoiseNetworks
-from skbayesnn.predictive._shares import combination_weights, evidence_weights
 from skbayesnn.predictive._student_t import StudentTNoise
 
 __all__ = [

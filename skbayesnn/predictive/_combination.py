@@ -1,10 +1,11 @@
-"""Combination of the minima of a fit into one predictive distribution."""
+"""Combination of minima or models into one predictive distribution, and their shares in it."""
 
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import logsumexp
 
 from skbayesnn.inference import OF_SIZE, Method, own_posterior, well_determined
 from skbayesnn.posterior import (
@@ -22,7 +23,6 @@ from skbayesnn.predictive._leave_one_out import LeftOut, left_out
 from skbayesnn.predictive._limits import CensoredNoise, CensoredStudentTNoise
 from skbayesnn.predictive._members import Member
 from skbayesnn.predictive._noise import CorrelatedNoise, GaussianNoise, NoiseNetworks
-from skbayesnn.predictive._shares import combination_weights, evidence_weights, stacking_weights
 from skbayesnn.predictive._student_t import StudentTNoise
 from skbayesnn.predictive._variational import closest_gaussian
 
@@ -33,6 +33,10 @@ FALL_OF_CHAINS = 0.25  # nats per row by which chains predict worse that divide 
 EQUAL_SHARE = 0.3  # part of the predictions of minima that noise models share equally
 HOPELESS = 20.0  # nats below the best evidence at which a sampled model has no share
 STEP = 1e-5  # of standardised inputs, near the best step of central differences
+NEGLIGIBLE_WEIGHT = 1e-6  # share of a minimum below which it is left out of predictions
+STACKING_STEPS, LEAST_GAIN = 2000, 1e-10  # most steps; relative gain below which they end
+TEMPERATURE = 0.05  # difference of log densities, in nats per row, that divides a weight by e
+LEAST_SHARE = 0.01  # of the largest weight; smaller tempered weights are zero
 
 NOISE = {  # of every likelihood but independent Gaussian ones
     CensoredGaussian: CensoredNoise,
@@ -130,7 +134,7 @@ def combined(fit, combine):
     shares = _shares(combine, fit.posed.posterior, minima, densities)
     if of_all_models:
         shares = _shared_by_noise_models(shares, minima)
-    if combine == "posterior":
+    if combine == "posterior" and fit.problem.linear_share:
         shares = _with_linear_share(shares, minima, fit.problem.linear_share)
     used = np.flatnonzero(shares)
     mixed = LeftOut.mixed([left_out_of(i) for i in used], shares[used])
@@ -164,12 +168,10 @@ def member_of(posterior, minimum, settings):
 
     The posterior is that of the network before pruning, with the training rows.
     """
-    beta, net = minimum.hyper.beta[None], minimum.noise
-    if net is None:
-        noise = noise_of(minimum.likelihood, beta)
-    else:
-        state, log_range = net.theta[None], settings.free.beta_prior.log_range
-        noise = noise_of(minimum.likelihood, beta, state, net.network, log_range, net.precision)
+    net, of_net = minimum.noise, ()
+    if net is not None:
+        of_net = net.theta[None], net.network, settings.free.beta_prior.log_range, net.precision
+    noise = noise_of(minimum.likelihood, minimum.hyper.beta[None], *of_net)
     member = Member(minimum.network, minimum.theta, minimum.precision, noise)
     if noise is not None:
         return member
@@ -232,7 +234,7 @@ def _with_linear_share(shares, models, linear_share):
     """Give linear networks their share, if there are any beside others with a share."""
     linear = np.array([not model.network.hidden_layer_sizes for model in models])
     others = np.where(linear, 0.0, shares)
-    if not (linear_share and linear.any() and others.any()):
+    if not (linear.any() and others.any()):
         return shares
     return linear_share * linear / linear.sum() + (1.0 - linear_share) * others / others.sum()
 
@@ -285,14 +287,15 @@ def ensemble_of_models(fit):
     if stacked.any():
         weights = stacking_weights(log_densities[stacked], problem.sample_weight, PSEUDO_COUNT)
         shares[stacked] = probabilities[-1] * weights
-    shares = _with_linear_share(shares, parts, problem.linear_share)
+    if problem.linear_share:
+        shares = _with_linear_share(shares, parts, problem.linear_share)
     kept = np.flatnonzero(shares >= NEGLIGIBLE_MODEL)
     shares = shares[kept] / shares[kept].sum()
     most = max(part.size for part in parts)
     kept_parts = [
         parts[i].first(int(np.ceil(share * most))) for i, share in zip(kept, shares, strict=True)
     ]
-    return Ensemble.of_draws(kept_parts, shares), LeftOut.mixed([left[i] for i in kept], shares)
+    return mixture_of_draws(kept_parts, shares), LeftOut.mixed([left[i] for i in kept], shares)
 
 
 def with_chains(gaussians, left_out, fit):
@@ -313,11 +316,17 @@ def with_chains(gaussians, left_out, fit):
     chains = LeftOut.mixed(left, shares)
     lead = np.average(chains.log_density - left_out.log_density, weights=problem.sample_weight)
     share = SHARE_OF_CHAINS * np.exp(min(lead, 0.0) / FALL_OF_CHAINS)
-    drawn = Ensemble.of_draws(parts, share * shares)
+    drawn = mixture_of_draws(parts, share * shares)
     of_minima = [(1.0 - share) * weights for weights in gaussians.weights]
     weights = (*of_minima, *drawn.weights)
     ensemble = Ensemble((*gaussians.parts, *parts), weights)
     return ensemble, LeftOut.mixed([left_out, chains], np.array([1.0 - share, share]))
+
+
+def mixture_of_draws(parts, shares=(1.0,)):
+    """Make an ensemble of `Draws` with given shares, equal ones of the networks of each."""
+    pairs = zip(parts, shares, strict=True)
+    return Ensemble(tuple(parts), tuple(np.full(p.size, share / p.size) for p, share in pairs))
 
 
 def noise_of_drawn(drawn):
@@ -352,4 +361,76 @@ def _draws_of_chains(joint, draws):
 
 def ensemble_of_draws(fit):
     """Make the ensemble of the drawn networks."""
-    return Ensemble.of_draws([_draws_of_chains(fit.sampled.joint, fit.draws)])
+    return mixture_of_draws([_draws_of_chains(fit.sampled.joint, fit.draws)])
+
+
+def combination_weights(combine, log_evidences, sample_weight, densities, classes):
+    """Weights ``(m,)`` of members in predictions, in the ways that estimators document.
+
+    ``densities()`` are leave-one-out log predictive densities ``(m, n)``. Densities of classes
+    are far too high with many weights, and used for stacking only.
+    """
+    if combine == "stacking":
+        weights = stacking_weights(densities(), sample_weight)
+    elif combine == "equal" or np.isnan(log_evidences).any():
+        weights = np.full(len(log_evidences), 1.0 / len(log_evidences))
+    elif combine == "evidence":
+        weights = evidence_weights(log_evidences)
+    else:
+        logs = None if classes else densities()
+        weights = tempered_weights(log_evidences, sample_weight, logs)
+    weights[weights < NEGLIGIBLE_WEIGHT] = 0.0
+    return weights / weights.sum()
+
+
+def stacking_weights(log_densities, sample_weight, pseudo_count=0.0):
+    """Maximise the mean log of mixed leave-one-out densities over the weights of members.
+
+    The concave problem is solved by expectation maximisation (Yao et al. 2018 use the same
+    criterion). ``log_densities`` ``(m, n)`` are leave-one-out log predictive densities of every
+    member for every row. ``pseudo_count`` is a number of rows that is added to those of every
+    member, as by a Dirichlet prior; it keeps members whose wide tails no training row needs.
+    Returns weights ``(m,)`` that sum to 1.
+    """
+    n_members, total = len(log_densities), sample_weight.sum()
+    weights = np.full(n_members, 1.0 / n_members)
+    density = np.exp(log_densities - log_densities.max(axis=0))
+    value = -np.inf
+    for _ in range(STACKING_STEPS):
+        mixed = weights @ density
+        previous, value = value, sample_weight @ np.log(mixed)
+        if pseudo_count:
+            value += pseudo_count * np.log(weights).sum()
+        if value - previous < LEAST_GAIN * max(1.0, abs(value)):
+            break
+        counts = weights * (density @ (sample_weight / mixed)) + pseudo_count
+        weights = counts / (total + n_members * pseudo_count)
+    return weights / weights.sum()
+
+
+def tempered_weights(log_evidences, sample_weight, log_densities=None):
+    """Weights that fall slowly with the expected log predictive density per row.
+
+    The evidence is a product of predictive densities, of every row given those before it. So the
+    log evidence per row estimates how well a row is predicted, and so does the mean leave-one-out
+    density. A weight is proportional to ``exp(s / 0.05)``, with the mean ``s`` of both estimates.
+    Leave-one-out densities are too high for networks of many weights, so none counts for more than
+    that of the member of highest evidence. The posterior probabilities of `evidence_weights` differ
+    far more between members than the accuracy of Laplace's approximation justifies.
+
+    The arguments are log evidences ``(m,)`` and leave-one-out log predictive densities ``(m, n)``
+    of every member for every row; without these ``s`` is the log evidence per row. Returns weights
+    ``(m,)`` that sum to 1; those below 1 % of the largest are zero.
+    """
+    score = log_evidences / sample_weight.sum()
+    if log_densities is not None:
+        means = log_densities @ sample_weight / sample_weight.sum()
+        score = 0.5 * (score + np.minimum(means, means[np.argmax(score)]))
+    weights = np.exp((score - score.max()) / TEMPERATURE)
+    weights[weights < LEAST_SHARE] = 0.0
+    return weights / weights.sum()
+
+
+def evidence_weights(log_evidences):
+    """Posterior ``P(H_i | D)`` of equally probable models (MacKay 1992, section 2.2)."""
+    return np.exp(log_evidences - logsumexp(log_evidences))

@@ -8,7 +8,7 @@ from skbayesnn.network import (
     Network,
     forward,
     input_jacobian,
-    mixed_factors,
+    input_tangents,
     of_networks,
     outputs,
     row_blocks,
@@ -66,12 +66,10 @@ class Draws(Part):
         return [Components(weights[i], f[i], scales[i], law) for law, i in self.noise.laws]
 
     def log_densities(self, X, y, errors=None):
-        residual, covariance = y - self.outputs(X), None
-        if errors is not None:
-            covariance = np.broadcast_to(
-                errors[..., None] * np.eye(y.shape[-1]), (*residual.shape, y.shape[-1])
-            )
-        return self.noise.log_density(residual, covariance, X)
+        scales = self.noise.scales(X)
+        if errors is not None:  # besides Gaussian noise
+            scales = np.sqrt(scales**2 + errors)
+        return self.noise.scaled_log_density((y - self.outputs(X)) / scales, np.log(scales))
 
     def draw(self, X, rng, size, noisy=False):
         chosen = rng.integers(self.size, size=size)
@@ -172,13 +170,13 @@ class GivenHidden(Draws):
         """Derivatives, and their variances due to the output layer."""
 
         def variances(trace, *layers):
-            slopes = mixed_factors(trace)[-1].tangents  # of the hidden units, (m, n, d, width)
+            slopes = input_tangents(trace)[1][-1]  # of the hidden units, (m, n, d, width)
             flat = slopes.reshape(len(slopes), -1, slopes.shape[-1])
             values = OutputLayer(*layers).variances(flat).reshape(*slopes.shape[:-1], -1)
             return np.swapaxes(values, -1, -2)
 
         return self.gradients(X), of_networks(
-            variances, self.network, self.theta, X, 2, self.layers
+            variances, self.network, self.theta, X, 1, self.layers
         )
 
     def whitened(self, X):

@@ -22,12 +22,6 @@ class Ensemble:
     parts: tuple
     weights: tuple  # of the networks of every part, (m,); all sum to 1
 
-    @classmethod
-    def of_draws(cls, parts, shares=(1.0,)):
-        """Make an ensemble of `Draws` with given shares, equal ones of the networks of each."""
-        pairs = zip(parts, shares, strict=True)
-        return cls(tuple(parts), tuple(np.full(p.size, share / p.size) for p, share in pairs))
-
     @property
     def member_weights(self):
         """Weights of all networks, ``(m,)``."""

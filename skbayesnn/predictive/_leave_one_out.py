@@ -117,7 +117,12 @@ def left_out(member, posterior, beta):
             r = probability - y[rows]
         if L.ndim == 2:
             L = L[..., None] * np.eye(n_outputs)
-        inflated = V + _gain_of_uncertainty(V, L)
+        # V (1 - L V)^-1 - V = V R (1 - R V R)^-1 R V with R R = L
+        root = symmetric_root(L)
+        leverage, directions = np.linalg.eigh(root @ V @ root)
+        reach = V @ root @ directions
+        rest = np.maximum(1.0 - leverage, LEAST_REST)
+        inflated = V + (reach / rest[:, None, :]) @ np.swapaxes(reach, 1, 2)
         mean = f + (inflated @ r[..., None])[..., 0]
         if member.noise is None:
             result[rows] = log_probability(mean, inflated, y[rows])
@@ -145,15 +150,6 @@ def _left_out_of_many_classes(member, posterior):
     probability = independent_softmax(f + inflated * (p - y), inflated)[0]
     logs = np.log(np.maximum(np.sum(y * probability, axis=1), np.finfo(float).tiny))
     return LeftOut(logs, *np.zeros((3, *f.shape)))
-
-
-def _gain_of_uncertainty(V, L):
-    """Increase ``V (1 - L V)^-1 - V = V R (1 - R V R)^-1 R V`` of the covariance, ``R R = L``."""
-    root = symmetric_root(L)
-    leverage, directions = np.linalg.eigh(root @ V @ root)
-    reach = V @ root @ directions
-    rest = np.maximum(1.0 - leverage, LEAST_REST)
-    return (reach / rest[:, None, :]) @ np.swapaxes(reach, 1, 2)
 
 
 def log_probability(mean, covariance, y):

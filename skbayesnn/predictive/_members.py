@@ -10,11 +10,10 @@ from scipy.special import expit, softmax
 
 from skbayesnn.network import (
     Network,
+    derivatives_along,
     forward,
     input_jacobian,
     jacobian,
-    jacobian_vector,
-    mixed_factors,
     mixed_jacobian,
     of_networks,
     outputs,
@@ -186,7 +185,7 @@ class Member(Part):
             return trace.outputs
         shift = np.zeros_like(self.theta)
         shift[self.free] = self.shift
-        return trace.outputs + jacobian_vector(trace, shift)
+        return trace.outputs + derivatives_along(trace, shift)[0]
 
     def outputs(self, X):
         return outputs(self.network, self.theta, X)[None]
@@ -242,12 +241,11 @@ class Member(Part):
         widest = network.n_outputs * network.n_weights * max(network.layer_sizes)
         for rows in row_blocks(len(X), widest):
             trace = forward(network, self.theta, X[rows], order=2)
-            slopes, factors = self._relative(input_jacobian(trace)), mixed_factors(trace)
+            slopes = self._relative(input_jacobian(trace))
+            # all weights are free, or those of the last layer
+            G = mixed_jacobian(trace, 0 if self.free == slice(None) else len(network.shapes) - 1)
             if self._has_classes:
-                factors = [factor.relative() for factor in factors]
-            if self.free != slice(None):  # only the last layer is free
-                factors = factors[-1:]
-            G = mixed_jacobian(factors)
+                G = G - G.mean(axis=1, keepdims=True)
             yield slopes if self.shift is None else slopes + G @ self.shift, G
 
     def probabilities(self, X, moderated):

@@ -98,10 +98,8 @@ class GaussianNoise:
         """Log density of targets, jointly over the outputs, ``(m, n)``.
 
         Residuals ``(m, n, n_outputs)`` are targets less outputs. The ``covariance`` ``(m, n,
-        n_outputs, n_outputs)`` is that of the outputs, without noise; ``None`` if they are certain.
+        n_outputs, n_outputs)`` is that of the outputs, without noise.
         """
-        if covariance is None:
-            return self._of_certain(residual / self.scales(X), np.log(self.scales(X)))
         shares, variances = self.mixture(X)
         total = covariance[:, None] + variances[..., None] * np.eye(residual.shape[-1])
         densities = log_normal_density(residual[:, None], total)
@@ -110,20 +108,18 @@ class GaussianNoise:
     def pointwise(self, y, outputs, covariances, X, known=None):
         """Predictions of targets under each network.
 
-        Outputs and covariances are as in `log_density`; ``known`` ``(n, n_outputs)`` are variances
-        of known errors, see `Targets`. Returned are log densities ``(m, n)``, and means of the
-        targets, probabilities below ``y`` and variances of the targets, ``(m, n, n_outputs)``.
+        Covariances are as in `log_density`, or ``None`` for certain outputs; ``known`` ``(n,
+        n_outputs)`` are variances of known errors, see `Targets`. Returned are log densities ``(m,
+        n)``, and means of the targets, probabilities below ``y`` and variances of the targets,
+        ``(m, n, n_outputs)``.
         """
+        if covariances is None:
+            return self.widened(y, outputs, 0.0, X, known)
         if known is not None:
-            covariances = 0.0 if covariances is None else covariances
-            errors = known[..., None] * np.eye(y.shape[-1])
-            covariances = np.broadcast_to(covariances + errors, (*outputs.shape, y.shape[-1]))
-        residual, variance = y - outputs, np.broadcast_to(self.variances(X), outputs.shape)
-        logs = self.log_density(residual, covariances, X)
-        if covariances is not None:
-            variance = variance + np.diagonal(covariances, axis1=-2, axis2=-1)
-            return logs, outputs, ndtr(residual / np.sqrt(variance)), variance
-        return logs, outputs, self._cdf(residual / self.scales(X)), variance
+            covariances = covariances + known[..., None] * np.eye(y.shape[-1])
+        residual, logs = y - outputs, self.log_density(y - outputs, covariances, X)
+        variance = self.variances(X) + np.diagonal(covariances, axis1=-2, axis2=-1)
+        return logs, outputs, ndtr(residual / np.sqrt(variance)), variance
 
     def widened(self, y, outputs, spread, X, known=None):
         """Predictions as by `pointwise`, of outputs with independent errors of variance ``spread``.
@@ -134,17 +130,13 @@ class GaussianNoise:
         spread = spread if known is None else spread + known
         scales = np.sqrt(self.scales(X) ** 2 + spread)
         z = (y - outputs) / scales
-        logs, variances = self._of_certain(z, np.log(scales)), self.variances(X) + spread
-        return logs, outputs, self._cdf(z), variances
-
-    def _cdf(self, z):
-        """Distribution functions of residuals in units of their scales, ``(m, n, n_outputs)``."""
-        cdf = np.empty_like(z)
+        variances, below = np.broadcast_to(self.variances(X) + spread, z.shape), np.empty_like(z)
         for law, chosen in self.laws:
-            cdf[chosen] = law.cdf(z[chosen])
-        return cdf
+            below[chosen] = law.cdf(z[chosen])
+        return self.scaled_log_density(z, np.log(scales)), outputs, below, variances
 
-    def _of_certain(self, z, log_scales):
+    def scaled_log_density(self, z, log_scales):
+        """Log density as by `log_density`, of residuals ``z`` in units of their scales."""
         p = z.shape[-1]
         squares = np.sum(z**2, axis=-1)
         return -0.5 * (squares + p * np.log(2.0 * np.pi)) - np.sum(log_scales, axis=-1)
@@ -205,11 +197,6 @@ class NoiseNetworks(GaussianNoise):
         nodes = rng.choice(len(shares), size=shape[:-1], p=shares)
         return rng.standard_normal(shape) * np.sqrt(variances[nodes, np.arange(len(X))])
 
-    def log_density(self, residual, covariance, X):
-        if covariance is None and self.precision is not None:
-            covariance = np.zeros((*residual.shape, residual.shape[-1]))
-        return super().log_density(residual, covariance, X)
-
 
 @dataclass(frozen=True)
 class CorrelatedNoise(GaussianNoise):
@@ -230,8 +217,7 @@ class CorrelatedNoise(GaussianNoise):
         return (np.linalg.cholesky(self.covariances(X)) @ normal)[..., 0]
 
     def log_density(self, residual, covariance, X):
-        noise = self.covariances(X)
-        return log_normal_density(residual, noise if covariance is None else covariance + noise)
+        return log_normal_density(residual, covariance + self.covariances(X))
 
 
 def log_normal_density(residual, covariance):

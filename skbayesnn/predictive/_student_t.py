@@ -136,15 +136,13 @@ class StudentTNoise(GaussianNoise):
         return stretch[..., None] * super().draw(X, shape, rng)
 
     def log_density(self, residual, covariance, X):
-        if covariance is None:
-            return super().log_density(residual, None, X)
         variances = np.broadcast_to(self.scales(X) ** 2, residual.shape)
         densities = map(
             log_scale_mixture_density, residual, covariance, variances, self.degrees_of_freedom
         )
         return np.stack(list(densities))
 
-    def _of_certain(self, z, log_scales):
+    def scaled_log_density(self, z, log_scales):
         nu, p = self.degrees_of_freedom[:, None], z.shape[-1]
         constant = gammaln(0.5 * (nu + p)) - gammaln(0.5 * nu) - 0.5 * p * np.log(nu * np.pi)
         delta = np.sum(z**2, axis=-1)

@@ -18,13 +18,7 @@ from skbayesnn.samplers._dynamics import (
     start,
     transition,
 )
-from skbayesnn.samplers._population import (
-    Population,
-    Schedule,
-    Stage,
-    anneal,
-    length_scales,
-)
+from skbayesnn.samplers._population import Population, Schedule, Stage, anneal, length_scales
 
 __all__ = [
     "Chains",

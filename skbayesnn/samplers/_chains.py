@@ -106,11 +106,6 @@ class Chains(NamedTuple):
         )
 
 
-def van_der_corput(count):
-    """Element ``count`` >= 1 of the low-discrepancy sequence 1/2, 1/4, 3/4, 1/8, ... in (0, 1)."""
-    return int(f"{count:b}"[::-1], 2) / (1 << count.bit_length())
-
-
 def is_careful(plan, count):
     """Return True if a transition takes small steps, for sharp corners of the distribution."""
     return plan.n_steps is None and count % 5 == 0
@@ -124,7 +119,7 @@ def advance(energy, chains, plan, step_size, moves=()):
     quasi-random and common to all chains, except for drawn numbers of steps.
     """
     count = chains.count + 1
-    u = van_der_corput(count)
+    u = int(f"{count:b}"[::-1], 2) / (1 << count.bit_length())  # van der Corput: 1/2, 1/4, 3/4, ...
     if plan.n_steps is None:
         n_steps = np.ceil(2.0 * plan.length * u / step_size)
         n_steps = np.clip(n_steps, 1, plan.max_steps).astype(int)

@@ -32,7 +32,7 @@ from skbayesnn import (
     HMCMLPRegressor,
 )
 from skbayesnn.predictive import _combination
-from skbayesnn.predictive._shares import stacking_weights
+from skbayesnn.predictive._combination import stacking_weights
 
 N_SETS, N_ROWS, N_TEST = 12, 60, 3000  # of weak signals
 N_TAILS = 5  # sets of each kind with heavy tails

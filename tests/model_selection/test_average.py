@@ -11,7 +11,7 @@ from sklearn.preprocessing import PolynomialFeatures, SplineTransformer
 from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor, Sampler, Solver
 from skbayesnn.estimators._pipeline import predictor
 from skbayesnn.model_selection import EvidenceSearch
-from skbayesnn.predictive._shares import stacking_weights
+from skbayesnn.predictive._combination import stacking_weights
 
 RNG = np.random.default_rng(1)
 X = RNG.uniform(-3, 3, (40, 2))

@@ -6,16 +6,14 @@ import pytest
 from skbayesnn.network import (
     ACTIVATIONS,
     Network,
+    derivatives_along,
     forward,
     hessian,
     input_jacobian,
     jacobian,
-    jacobian_vector,
-    mixed_factors,
     mixed_jacobian,
     output_covariances,
     outputs,
-    second_derivative_along,
     vector_jacobian,
 )
 from tests.tools import DEPTHS, assert_near, difference, draw_weights
@@ -102,7 +100,7 @@ def test_jacobian_and_its_products(activation, hidden, lead, output_bias):
     assert_near(jacobian(trace), expected)
 
     v = rng.standard_normal(theta.shape)
-    assert_near(jacobian_vector(trace, v), (expected @ v[..., None, :, None])[..., 0])
+    assert_near(derivatives_along(trace, v)[0], (expected @ v[..., None, :, None])[..., 0])
     r = rng.standard_normal(trace.outputs.shape)
     assert_near(vector_jacobian(trace, r), np.einsum("...no,...nok->...k", r, expected))
 
@@ -126,22 +124,12 @@ def test_derivatives_by_the_inputs(activation, hidden, lead):
         return forward(network, theta, X + h, order)
 
     trace = moved(0.0, 2)
-    slopes, mixed = input_jacobian(trace), mixed_jacobian(mixed_factors(trace))
+    slopes, mixed = input_jacobian(trace), mixed_jacobian(trace)
     assert_near(slopes, difference(lambda h: moved(h, 1).outputs, np.zeros(3)), 1e-9)
     by_weights = difference(lambda h: jacobian(moved(h, 1)), np.zeros(3))
     assert_near(mixed, np.swapaxes(by_weights, -1, -2), 1e-9)
-
-
-@each_activation
-@each_depth
-def test_parts_of_mixed_derivatives(activation, hidden):
-    network, theta, X, _ = setup(hidden, activation, sizes=(3, 2))
-    factors, k = mixed_factors(forward(network, theta, X, 2)), network.n_weights
-    G = mixed_jacobian(factors)
-    last = slice(k - network.shapes[-1][0] * 2, k)
-    assert_near(mixed_jacobian(factors[-1:]), G[..., last])
-    relative = [some.relative() for some in factors]
-    assert_near(mixed_jacobian(relative), G - G.mean(axis=1, keepdims=True))
+    of_outputs = mixed_jacobian(trace, lowest=len(hidden))
+    assert_near(of_outputs, mixed[..., network.slices[-1]])
 
 
 @each_activation
@@ -153,11 +141,11 @@ def test_second_derivative_along_a_direction(activation, hidden, lead):
 
     def along(i, t):
         return difference(
-            lambda s: jacobian_vector(forward(network, t + s * v[i], X, 1), v[i]), np.zeros(1)
+            lambda s: derivatives_along(forward(network, t + s * v[i], X, 1), v[i])[0], np.zeros(1)
         )[..., 0]
 
     trace = forward(network, theta, X, 2)
-    assert_near(second_derivative_along(trace, v), per_network(theta, along))
+    assert_near(derivatives_along(trace, v)[1], per_network(theta, along))
 
 
 NARROW = product([(1,), (1, 1), (5, 1), (1, 4)], [(1, 1), (1, 3), (3, 1)])

@@ -67,10 +67,7 @@ def assert_agree(likelihood, hidden, **options):
                 p.expansion(theta[i], hyper._make(v[i] for v in hyper), exact)
                 for p in (posterior, plain)
             )
-            assert_same(
-                [*fast.energies, fast.gradient, fast.hessian],
-                [*slow.energies, slow.gradient, slow.hessian],
-            )
+            assert_same([*fast[0], *fast[1:]], [*slow[0], *slow[1:]])
         ends, alone = (
             np.stack([theta[0], 0.9 * theta[0], theta[1]]),
             hyper._make(v[0] for v in hyper),
@@ -140,7 +137,7 @@ def test_large_networks_have_their_hessian_from_matrix_products():
     posterior, plain, theta, hyper = both("gaussian", (400,))
     assert not posterior.compiled.is_small
     fast, slow = posterior.expansion(theta, hyper), plain.expansion(theta, hyper)
-    assert_same([fast.gradient, fast.hessian], [slow.gradient, slow.hessian])
+    assert_same(fast[1:], slow[1:])
 
 
 # --- positions of samplers ------------------------------------------------------------------------

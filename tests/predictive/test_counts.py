@@ -92,7 +92,7 @@ def test_counts_of_any_size(dispersion, typical, spread):
         np.column_stack([np.zeros(3), log_rates]),
         CountNoise(np.full((3, 1), dispersion)),
     )
-    ensemble, X = CountEnsemble.of_draws([draws]), np.zeros((1, 1))
+    ensemble, X = CountEnsemble((draws,), (np.full(3, 1.0 / 3.0),)), np.zeros((1, 1))
     k = np.arange(40_000.0)
     p = np.mean([scipy_law(np.exp(f), dispersion).pmf(k) for f in log_rates], axis=0)
     entropy = -np.sum(p * np.log(np.maximum(p, 1e-300)))

@@ -7,7 +7,8 @@ from scipy.special import logsumexp
 from scipy.stats import norm
 
 from skbayesnn.network import forward, outputs
-from skbayesnn.predictive import Ensemble, GaussianNoise, GivenHidden
+from skbayesnn.predictive import GaussianNoise, GivenHidden
+from skbayesnn.predictive._combination import mixture_of_draws
 from tests.posterior.joints import make_joint
 
 N_DRAWN = 40_000
@@ -53,7 +54,7 @@ def test_moments_by_the_curvature_of_the_energy(n, hidden):
 @each_size
 def test_density_is_that_of_the_mixture(n):
     part, *_ = make_part(n=n)
-    X, ensemble = new_rows(part), Ensemble.of_draws([part])
+    X, ensemble = new_rows(part), mixture_of_draws([part])
     f, covariances = part.moments(X)
     sd = np.sqrt(np.diagonal(covariances, axis1=-2, axis2=-1) + part.noise.squared_scales[:, None])
     y = np.random.default_rng(1).standard_normal((len(X), part.network.n_outputs))
@@ -74,7 +75,7 @@ def test_density_is_that_of_the_mixture(n):
 def test_drawn_functions_have_these_moments(n):
     """Laws of total expectation and of total variance, also for derivatives by the inputs."""
     part, *_ = make_part("gaussian_shared", n=n)
-    X, ensemble, rng = new_rows(part), Ensemble.of_draws([part]), np.random.default_rng(2)
+    X, ensemble, rng = new_rows(part), mixture_of_draws([part]), np.random.default_rng(2)
     f = ensemble.draw(X, rng, N_DRAWN)
     mean, covariance = ensemble.moments(X, "epistemic")
     assert_moments(f, mean, np.diagonal(covariance, axis1=1, axis2=2))
@@ -104,7 +105,7 @@ def test_whitened_outputs():
     part, *_ = make_part()
     X = new_rows(part)
     mean, V = part.whitened(X)
-    expected, covariance = Ensemble.of_draws([part]).moments(X, "epistemic")
+    expected, covariance = mixture_of_draws([part]).moments(X, "epistemic")
     assert V.shape[-1] == part.n_unknowns
     assert_allclose(mean, expected)
     assert_allclose(np.sum(V**2, -1), np.diagonal(covariance, axis1=1, axis2=2), rtol=1e-10)

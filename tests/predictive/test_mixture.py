@@ -6,8 +6,11 @@ from scipy.optimize import minimize
 from scipy.stats import norm
 
 from skbayesnn.posterior import Gaussian, StudentT
-from skbayesnn.predictive._combination import _shared_by_noise_models
-from skbayesnn.predictive._shares import stacking_weights, tempered_weights
+from skbayesnn.predictive._combination import (
+    _shared_by_noise_models,
+    stacking_weights,
+    tempered_weights,
+)
 
 
 @pytest.mark.parametrize("seed", range(4))

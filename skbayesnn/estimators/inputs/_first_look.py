@@ -4,8 +4,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skbayesnn.estimators.inputs._outliers import MOST_TARGETS, gross_outliers
-from skbayesnn.estimators.inputs._spikes import FEWEST_ROWS, HEAVY, LINEAR_ANYWHERE, Spike, kurtosis
+from skbayesnn.estimators.inputs._spikes import (
+    FEWEST_ROWS,
+    HEAVY,
+    LINEAR_ANYWHERE,
+    MOST_TARGETS,
+    Spike,
+    gross_outliers,
+    kurtosis,
+)
 
 MANY_DECADES = 3.0  # for a warning
 ROWS_PER_VALUE = 5.0  # least mean number of rows with the same target, for rounded targets
@@ -71,13 +78,6 @@ class FirstLook(NamedTuple):
         least = np.maximum(self.rounding / scale, of_spikes)
         bounded = common | (self.decades >= MANY_DECADES)
         return np.array([least, np.where(bounded, 0.5 * np.ptp(y, axis=0) / scale, np.inf)])
-
-    def after_fit(self, errors):
-        """Take errors of left-out rows ``(n_outputs,)``, in units of ``scale``, into account."""
-        pairs = zip(self.spikes, errors, strict=True)
-        return self._replace(
-            spikes=[None if spike is None else spike._replace(error=e) for spike, e in pairs]
-        )
 
     def warning(self, y, noise_is_chosen=True, only_linear=False):
         """Warning of what is unusual about targets ``y``, or ``None``.

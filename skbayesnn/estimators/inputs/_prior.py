@@ -105,17 +105,12 @@ def given_prior(prior, units, feature_names):
         mean = np.linalg.solve(change, mean - origin)
     if prior.base_precision is None:
         return WeightGroups(groups.labels, groups.names, mean, shape), ()
-    shape = _changed(_matrix(prior.base_precision, k), change)
+    shape = _matrix(prior.base_precision, k)
+    if not np.array_equal(change, np.eye(k)):  # to standardised units
+        matrix = shape if shape.ndim == 2 else np.diag(shape)
+        matrix = change.T @ matrix @ change
+        shape = 0.5 * (matrix + matrix.T)
     return WeightGroups(np.zeros(k, dtype=int), ["weights"], mean, shape), ("weights",)
-
-
-def _changed(precision, change):
-    """Transform a precision to other coordinates."""
-    if np.array_equal(change, np.eye(len(change))):
-        return precision
-    matrix = precision if precision.ndim == 2 else np.diag(precision)
-    matrix = change.T @ matrix @ change
-    return 0.5 * (matrix + matrix.T)
 
 
 def _numbers(given, name):
@@ -171,8 +166,8 @@ def with_prior(estimator, problem, hidden_layer_sizes, earlier):
             )
     if earlier is not None:
         factor, hyperprior, n_rows = earlier.factor, earlier.hyperprior, np.inf
-        noise = _noise_after(estimator, problem, earlier.learnt.noise)
-        problem = replace(problem, groups=earlier.learnt.prior, noise_hyperprior=noise)
+        noise = _noise_after(estimator, problem, earlier.noise)
+        problem = replace(problem, groups=earlier.groups, noise_hyperprior=noise)
         settled = tuple(problem.groups.names)
     elif prior.mean is not None or prior.base_precision is not None:
         units = estimator._units(problem.network(hidden_layer_sizes))
@@ -219,42 +214,35 @@ def out_of_bounds(estimator):
     """
     if estimator.standardize:
         return None
-
-    def because_of_units(what):
-        return UserWarning(
-            f"{what}, because X and y are not standardised. Use standardize=True or other units, "
-            "or other bounds by a hyperprior."
-        )
-
+    because = (
+        ", because X and y are not standardised. Use standardize=True or other units, or other "
+        "bounds by a hyperprior."
+    )
     problem, (posterior, settings) = estimator._result.problem, estimator._result.posed
-    free = settings.free
-    sd = estimator.weight_precisions_[: len(free.alpha)] ** -0.5  # noise network last
-    noise, levels = np.empty(0), free.beta_prior[:0]
+    free, gamma, inferred = settings.free, estimator._gamma, []
     if np.any(free.beta) and hasattr(estimator, "noise_std_"):
-        of_output = posterior.likelihood.levels
-        inferred = free.beta[of_output]
-        noise = np.atleast_1d(estimator.noise_std_)[inferred]
-        levels = free.beta_prior[of_output[inferred]]
-    own, names = free.alpha_prior, np.array(posterior.groups.names)
-    low = free.alpha & (sd <= own.lower / AT_BOUND)
-    low &= False if estimator._gamma is None else estimator._gamma[: len(sd)] > WANTED
-    for bounds, weights, noises in (
-        ("upper", free.alpha & (sd >= AT_BOUND * own.upper), noise >= AT_BOUND * levels.upper),
-        ("lower", low, noise <= levels.lower / AT_BOUND),
-    ):
-        reached = ["the noise"] * sum(noises) + [f"the prior of {name}" for name in names[weights]]
-        if reached:
-            values = *getattr(levels, bounds)[noises], *getattr(own, bounds)[weights]
-            return because_of_units(
-                f"The standard deviation of {reached[0]} is at its {bounds} bound of {values[0]:g}"
+        levels = posterior.likelihood.levels
+        for sd, level in zip(np.atleast_1d(estimator.noise_std_), levels, strict=True):
+            if free.beta[level]:
+                inferred.append(("the noise", sd, free.beta_prior[level], True))
+    for group in np.flatnonzero(free.alpha):
+        what, sd = posterior.groups.names[group], estimator.weight_precisions_[group] ** -0.5
+        wanted = gamma is not None and gamma[group] > WANTED
+        inferred.append((f"the prior of {what}", sd, free.alpha_prior[group], wanted))
+    for what, sd, prior, wanted in inferred:
+        bound = "upper" if sd >= AT_BOUND * prior.upper else "lower"
+        if bound == "upper" or (wanted and sd <= prior.lower / AT_BOUND):
+            value = getattr(prior, bound)
+            return UserWarning(
+                f"The standard deviation of {what} is at its {bound} bound of {value:g}{because}"
             )
     spread, needed = np.max(np.std(problem.X, axis=0)), 1.0
     if posterior.is_quadratic:
         needed = np.max(np.std(problem.y, axis=0))
-    widest = np.max(own.upper[free.alpha], initial=0.0)
+    widest = np.max(free.alpha_prior.upper[free.alpha], initial=0.0)
     if np.any(free.alpha) and 0 < spread * widest < TOO_LITTLE * needed:
-        return because_of_units(
-            "The columns of X vary by so little that no weights within the bounds of their "
-            "prior make a difference"
+        return UserWarning(
+            "The columns of X vary by so little that no weights within the bounds of their prior "
+            f"make a difference{because}"
         )
     return None

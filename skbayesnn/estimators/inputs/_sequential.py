@@ -9,7 +9,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from skbayesnn._data import Scaling
 from skbayesnn.estimators.inputs._parameters import thawed
-from skbayesnn.inference import Learnt, learnt
+from skbayesnn.inference import learnt
+from skbayesnn.network import Network
+from skbayesnn.posterior import WeightGroups
 
 KEPT = ("n_features_in_", "feature_names_in_", "classes_", "n_outputs_")
 LEARNT = 1.5  # least effective number of parameters, output bias included, of a fit that learns
@@ -75,12 +77,15 @@ class Waiting(NamedTuple):
 class Earlier(NamedTuple):
     """Result of an earlier fit, which becomes the prior of the next, with its units.
 
-    Later batches use the scalings of the first one again. ``attributes`` describe the form of rows,
-    and ``log_evidences`` are those of every batch that ``partial_fit`` has seen. ``factor`` is the
-    ``precision`` of the `Prior`, a factor of the precision that was learnt, with its hyperprior.
+    The first three fields are those of `learnt`. Later batches use the scalings of the first one
+    again. ``attributes`` describe the form of rows, and ``log_evidences`` are those of every batch
+    that ``partial_fit`` has seen. ``factor`` is the ``precision`` of the `Prior`, a factor of the
+    precision that was learnt, with its hyperprior.
     """
 
-    learnt: Learnt
+    network: Network
+    groups: WeightGroups
+    noise: tuple | None
     X_scaling: Scaling
     y_scaling: Scaling
     standardize: bool
@@ -106,7 +111,7 @@ class Earlier(NamedTuple):
                 "numerically positive definite. Use more rows at first, or stronger priors."
             )
         return cls(
-            known,
+            *known,
             fitted._X_scaling,
             fitted._y_scaling,
             fitted.standardize,
@@ -131,16 +136,15 @@ class Earlier(NamedTuple):
 
     def check(self, estimator, hidden_layer_sizes=None):
         """Raise ``ValueError`` unless an estimator has the same network, in the same units."""
-        network = self.learnt.network
         for name, known in (
-            ("activation", network.activation),
-            ("fit_intercept", network.output_bias),
+            ("activation", self.network.activation),
+            ("fit_intercept", self.network.output_bias),
             ("standardize", self.standardize),
         ):
             given = getattr(estimator, name)
             if given != known:
                 raise ValueError(f"The prior was learnt with {name}={known!r}; got {given!r}.")
-        sizes = network.hidden_layer_sizes
+        sizes = self.network.hidden_layer_sizes
         if hidden_layer_sizes not in (None, "auto", sizes):
             raise ValueError(
                 f"The prior was learnt by a network with hidden layers {sizes} (after pruning); "

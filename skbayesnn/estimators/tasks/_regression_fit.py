@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 from scipy.special import gammaln
 from sklearn.utils.validation import check_is_fitted
 
-from skbayesnn._data import Scaling, standardised, standardised_variances
-from skbayesnn._docs import documented
+from skbayesnn._data import RESOLUTION, Scaling, standardised
+from skbayesnn._docs import FITTED, documented
 from skbayesnn.estimators.inputs._first_look import FirstLook
 from skbayesnn.estimators.inputs._parameters import (
     CENSORED,
@@ -52,7 +52,7 @@ TOO_FAR_APART = (
 FEWEST_COUNTS = 0.5  # sum of counts that replaces 0 where the mean rate is taken
 
 
-@documented()
+@documented(FITTED)
 class RegressionFit(Regression):
     """Mixin of the fit of `EvidenceMLPRegressor` and `HMCMLPRegressor`."""
 
@@ -80,11 +80,6 @@ class RegressionFit(Regression):
         censored : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
             Targets of which only a limit is known: -1 if the value lies below ``y``, 1 if it lies
             above, 0 where it was measured. For Gaussian or Student-t noise of constant level.
-
-        Returns
-        -------
-        self : object
-            The fitted estimator.
         """
         return self._learn(X, y, sample_weight, measurement_std, exposure, censored)
 
@@ -184,7 +179,9 @@ class RegressionFit(Regression):
         ratio[~free & (values == 0)] = 1.0 / MOST_APART  # practically zero; precisions are finite
         if np.any((ratio < 1.0 / MOST_APART) | (ratio > MOST_APART)):
             raise ValueError(TOO_FAR_APART.format("noise.std", self._noise.std, scale))
-        variances = _variances(errors, y_scaling, likelihood, free, values)
+        variances = None
+        if measured:
+            variances = _variances(errors, y_scaling, likelihood, free, values)
         varying = self._noise.kind in ("input_dependent", "student_t")
         bounds = look.noise_bounds(rows.y, y_scaling.scale, varying)
         least, most = bounds * np.sqrt(likelihood.relative)
@@ -216,8 +213,9 @@ class RegressionFit(Regression):
         # rows that are predicted badly without themselves hardly count
         weight = problem.sample_weight[:, None] / left_out.std**2
         squared = np.average((problem.y - left_out.mean) ** 2, axis=0, weights=weight)
-        errors = np.sqrt(squared)
-        rows = rows._replace(look=rows.look.after_fit(errors))
+        pairs = zip(rows.look.spikes, np.sqrt(squared), strict=True)
+        spikes = [None if spike is None else spike._replace(error=error) for spike, error in pairs]
+        rows = rows._replace(look=rows.look._replace(spikes=spikes))
         options = self._noise_options(self._y_scaling, problem.likelihood, rows)
         revised = replace(problem, noise_hyperprior=options["noise_hyperprior"])
         return None if revised.noise_hyperprior == problem.noise_hyperprior else revised
@@ -286,9 +284,7 @@ class RegressionFit(Regression):
 
 
 def _variances(errors, y_scaling, likelihood, free, values):
-    """Variances of known errors in standardised units; ``None`` if there are none."""
-    if errors is None:
-        return None
+    """Variances of known errors in standardised units."""
     ratio = errors / y_scaling.scale
     exact = ~free & (values == 0)
     needed = ratio[:, exact[likelihood.levels]]
@@ -300,4 +296,5 @@ def _variances(errors, y_scaling, likelihood, free, values):
     if np.any(ratio > MOST_APART) or np.any(needed < 1.0 / MOST_APART):
         given = f"from {np.min(errors):g} to {np.max(errors):g}"
         raise ValueError(TOO_FAR_APART.format("measurement_std", given, y_scaling.scale))
-    return standardised_variances(errors, y_scaling)
+    mantissa, exponent = np.frexp(ratio)  # rounded like the targets, see `standardised`
+    return np.ldexp(np.round(mantissa / RESOLUTION) * RESOLUTION, exponent) ** 2

@@ -17,9 +17,9 @@ from skbayesnn.inference.task._progress import NEVER, Deadline
 from skbayesnn.network import (
     BLOCK_DOUBLES,
     curvature_product,
+    derivatives_along,
     forward,
     hessian_width,
-    jacobian_vector,
     vector_jacobian,
 )
 from skbayesnn.posterior import Energies, Hyperparameters
@@ -244,7 +244,8 @@ def total_determined(posterior, point, deadline=NEVER):
     _, curvature = likelihood.derivatives(trace.outputs, posterior.targets(), beta, exact=False)
 
     def times_matrix(vector):
-        moved = curvature_product(curvature, jacobian_vector(trace, vector)[..., None])[..., 0]
+        moved = derivatives_along(trace, vector)[0][..., None]
+        moved = curvature_product(curvature, moved)[..., 0]
         return vector_jacobian(trace, moved) + alpha * vector
 
     A = LinearOperator((k, k), matvec=times_matrix, dtype=float)

@@ -77,10 +77,6 @@ class DualPrecision(Precision):
         T = self.S / root
         return white + T.T @ (self._shrinkage @ (T @ white))
 
-    def covariance(self):
-        white = self._inner.whiten(self._scaled)
-        return np.diag(1.0 / self.prior) - white.T @ white
-
     def variances(self):
         white = self._inner.whiten(self._scaled)
         return 1.0 / self.prior - np.sum(white**2, axis=0)

@@ -138,20 +138,11 @@ def log_occam(prior, log_value, log_area):
     """Log Occam factor ``log [P(ln lambda) area]``, with the area bounded by the prior width.
 
     ``log_value`` is ``ln lambda`` at the maximum of the posterior density, and ``log_area`` the
-    logarithm of the area below that density, divided by its maximum.
+    logarithm of the area below that density, divided by its maximum. That of a Gaussian is ``(2 pi
+    2/degrees)^(1/2)`` (MacKay 1992, equations 2.27, 3.15), where ``degrees`` is the number of
+    well-determined parameters that measure the precision, including the prior counts.
     """
     return prior.log_density(log_value) + np.minimum(log_area, prior.log_width)
-
-
-def log_occam_gaussian(prior, log_value, degrees):
-    """Log Occam factor of one precision by a Gaussian approximation in ``ln lambda``.
-
-    It is ``log [P(ln lambda) (2 pi 2/degrees)^(1/2)]`` (MacKay 1992, equations 2.27, 3.15).
-
-    ``degrees`` is the number of well-determined parameters that measure the precision, including
-    the prior counts.
-    """
-    return log_occam(prior, log_value, 0.5 * np.log(4.0 * np.pi / degrees))
 
 
 class WellDetermined(NamedTuple):
@@ -227,8 +218,8 @@ def occam_factors(posterior, point, free, determined):
 
 def _sum_of_gaussian(prior, mask, precisions, degrees):
     """Sum of Gaussian log Occam factors of the precisions in a mask."""
-    degrees = np.maximum(degrees + prior.counts, LEAST_DEGREES)
-    return float(np.sum(log_occam_gaussian(prior[mask], np.log(precisions[mask]), degrees[mask])))
+    areas = 0.5 * np.log(4.0 * np.pi / np.maximum(degrees + prior.counts, LEAST_DEGREES))
+    return float(np.sum(log_occam(prior[mask], np.log(precisions[mask]), areas[mask])))
 
 
 def _joint_noise_occam(posterior, point, free):
@@ -269,7 +260,7 @@ def integrated(posterior, minimum, settings):
         reach = 3.0 * np.sqrt(2.0 / max(degrees[i], GAUSSIAN_FROM))  # standard deviations
         inside = prior.low + reach < logs[i] < prior.high - reach
         if degrees[i] > GAUSSIAN_FROM and inside:
-            occam[i] = log_occam_gaussian(prior, logs[i], degrees[i])
+            occam[i] = log_occam(prior, logs[i], 0.5 * np.log(4.0 * np.pi / degrees[i]))
             continue
         with method.threads():
             curve = profile(posterior, method, minimum, i, prior)

@@ -91,7 +91,7 @@ def information_of_data(posterior, settings, n_sampled, theta, hyper):
     """
     if n_sampled == 0 or posterior.network.n_weights > settings.limits.dense:
         return np.zeros_like(hyper.alpha)
-    matrix = posterior.expansion(theta, hyper).hessian
+    matrix = posterior.expansion(theta, hyper)[2]
     for _ in range(0 if posterior.groups.centred else 2):  # rows, then columns
         matrix = posterior.groups.white_gradient(np.swapaxes(matrix, -1, -2))
     variances = np.diagonal(np.linalg.inv(matrix), axis1=-2, axis2=-1)[:, :n_sampled]

@@ -19,13 +19,7 @@ from skbayesnn.inference.curvature._method import Method
 from skbayesnn.inference.evidence._evidence import EvidenceTerms, integrated
 from skbayesnn.inference.minima._minimum import Minimum, Trouble, complete, polish
 from skbayesnn.inference.minima._search import ALONE, distinct, fits, own_posterior
-from skbayesnn.inference.minima._training import (
-    Trained,
-    embedded,
-    random_starts,
-    train,
-    widened,
-)
+from skbayesnn.inference.minima._training import Trained, embedded, random_starts, train, widened
 from skbayesnn.inference.noise._constant_noise import (
     NOISE_MINIMA,
     ConstantNoise,

@@ -134,7 +134,9 @@ class Reestimation(NamedTuple):
         groups, (theta, hyper, precision) = self.posterior.groups, (point[0], point[1], point[4])
         sets = np.eye(len(groups.names))
         if len(sets) > MOST_TAU_GROUPS:
-            sets = groups_by_layer(self.posterior)
+            layers = weights_by_layer(self.posterior) > 0
+            kinds = np.unique(layers, axis=1, return_inverse=True)[1].ravel()
+            sets = (kinds == np.arange(kinds.max() + 1)[:, None]).astype(float)
         moves = -precision.solve((sets @ groups.pulls(theta, hyper.alpha)).T).T
         part, trace = self.posterior, float(len(theta))  # Tr(A^-1 A) of all rows
         if self.method.early:  # a part of the many rows has to do
@@ -152,12 +154,6 @@ def weights_by_layer(posterior):
     sizes = [rows * columns for rows, columns in posterior.network.shapes]
     layer = np.repeat(np.arange(len(sizes)), sizes) == np.arange(len(sizes))[:, None]
     return layer @ posterior.groups.membership
-
-
-def groups_by_layer(posterior):
-    """Indicators of the groups with weights in the same layers, ``(n_sets, n_groups)``."""
-    sets = np.unique(weights_by_layer(posterior) > 0, axis=1, return_inverse=True)[1].ravel()
-    return (sets == np.arange(sets.max() + 1)[:, None]).astype(float)
 
 
 def third_order(posterior, method, point, moves, trace=None, exact=False):

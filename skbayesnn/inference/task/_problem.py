@@ -136,16 +136,12 @@ class FreeHyperparameters:
     alpha: np.ndarray  # (n_groups,)
     beta: np.ndarray  # (n_levels,)
     prior: Hyperpriors  # of all hyperparameters, groups first
-    mask: np.ndarray = field(init=False)  # both masks in one array
-    priors: Hyperpriors = field(init=False)  # of the inferred hyperparameters
-    alpha_prior: Hyperpriors = field(init=False)
-    beta_prior: Hyperpriors = field(init=False)
 
     def __post_init__(self):
         n_groups, mask = len(self.alpha), np.concatenate([self.alpha, self.beta])
         vars(self).update(
-            mask=mask,
-            priors=self.prior[mask],
+            mask=mask,  # both masks in one array
+            priors=self.prior[mask],  # of the inferred hyperparameters
             alpha_prior=self.prior[:n_groups],
             beta_prior=self.prior[n_groups:],
         )

@@ -28,11 +28,6 @@ class CorrelatedGaussian(Gaussian):
     quadratic = False  # in the outputs it is, but the correlations are inferred as well
     linear = False
 
-    def covariance(self, beta):
-        """Covariance of the noise, ``(..., n_outputs, n_outputs)``."""
-        sd = self.noise_sd(beta)
-        return sd[..., :, None] * self.correlation * sd[..., None, :]
-
     def misfit(self, outputs, targets, beta):
         """Misfit ``1/2 sum_n s_n u_n^T R^-1 u_n``, and ``E_l`` of every level."""
         residual = outputs - targets.y
@@ -56,7 +51,8 @@ class CorrelatedGaussian(Gaussian):
 
     def _precision(self, beta):
         """Precision matrix ``Sigma^-1 = T^(1/2) R^-1 T^(1/2)`` of the noise."""
-        return np.linalg.inv(self.covariance(beta))
+        sd = self.noise_sd(beta)
+        return np.linalg.inv(sd[..., :, None] * self.correlation * sd[..., None, :])
 
 
 def log_prior_of_correlations(n_outputs):

@@ -18,20 +18,6 @@ from skbayesnn.posterior.likelihoods._likelihoods import (
 )
 
 
-def log_count_probability(t, log_mean, size=None):
-    """Log probability of counts, Poisson or negative binomial of size ``r``.
-
-    The variance of negative binomial counts is ``mu + mu^2 / r``. Arrays broadcast with each other.
-    """
-    log_mean = np.minimum(log_mean, HIGHEST)
-    mean = np.exp(log_mean)
-    if size is None:
-        return t * log_mean - mean - gammaln(t + 1.0)
-    log_total = np.log1p(mean / size)
-    logs = gammaln(t + size) - gammaln(size) - gammaln(t + 1.0) - size * log_total
-    return logs + t * (log_mean - np.log(size) - log_total)
-
-
 class Poisson(Likelihood):
     """Likelihood of counts ``P(t) = mu^t exp(-mu) / t!``; ``y`` is ``(n, 1)``.
 
@@ -82,10 +68,13 @@ class NegativeBinomial(Gaussian):
 
     def misfit(self, outputs, targets, beta):
         """Misfit ``-sum_n s_n ln P(t_n)``, and ``E``."""
-        r, t, logs = beta[..., None, :], targets.y, log_means(outputs, targets)
-        rows, mean = log_count_probability(t, logs, r), np.exp(_bounded(outputs, targets))
+        r, t, logs = beta[..., None, :], targets.y, _bounded(outputs, targets)
+        mean = np.exp(logs)
+        log_total = np.log1p(mean / r)
+        rows = gammaln(t + r) - gammaln(r) - gammaln(t + 1.0) - r * log_total
+        rows = rows + t * (logs - np.log(r) - log_total)
         # of every row by ln r
-        slope = -r * (digamma(t + r) - digamma(r) - np.log1p(mean / r) + (mean - t) / (r + mean))
+        slope = -r * (digamma(t + r) - digamma(r) - log_total + (mean - t) / (r + mean))
         slope = (targets.weight @ slope) + 0.5 * self.noise_counts(targets, beta)
         return Misfit(-(targets.weight @ rows)[..., 0], slope / beta)
 
@@ -104,10 +93,7 @@ class NegativeBinomial(Gaussian):
         return targets.weight @ (shares**2 * (2.0 + r) / (1.0 + r))
 
 
-def log_means(outputs, targets):
-    """Logarithms of the means of counts, ``ln e + f``."""
-    return outputs if targets.known is None else outputs + np.log(targets.known)
-
-
 def _bounded(outputs, targets):
-    return np.minimum(log_means(outputs, targets), HIGHEST)
+    """Logarithms of the means of counts, ``ln e + f``, cut off at `HIGHEST`."""
+    logs = outputs if targets.known is None else outputs + np.log(targets.known)
+    return np.minimum(logs, HIGHEST)

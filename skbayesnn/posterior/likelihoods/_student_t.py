@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from scipy.integrate import quad
 from scipy.special import gammaln
 from scipy.stats import t
 
@@ -24,9 +23,7 @@ def squared_scales(degrees_of_freedom):
     nu = degrees_of_freedom
     if nu > 2.0:
         return nu / (nu - 2.0)
-    end = np.log(FARTHEST)
-    half = quad(lambda x: np.exp(3.0 * x) * t.pdf(np.exp(x), nu), end - 40.0, end, limit=200)[0]
-    return float(half / (t.cdf(FARTHEST, nu) - 0.5))
+    return t.expect(np.square, args=(nu,), lb=-FARTHEST, ub=FARTHEST, conditional=True)
 
 
 @dataclass(frozen=True)
