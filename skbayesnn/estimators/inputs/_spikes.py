@@ -17,7 +17,10 @@ TIMES_THE_NEXT = 3.0  # least ratio to the next most common value, unless there 
 MOST_ROWS = 0.5  # share of the value above which the other rows can be interpolated
 SEPARATED = 0.5  # agreement of neighbours, from 0 to 1, above which inputs separate the rows
 LEAST_NOISE = 0.9  # least share of the unexplained standard deviation
-LINEAR_ANYWHERE, LINEAR_IF_SEPARATED = 0.5, 0.25  # shares of linear models, see `ablation.md`
+# least noise of other rows over the median difference of neighbours, a third of which is noise;
+# for normal noise alone the median is 0.95 standard deviations
+OF_NEIGHBOURS = 0.35
+LINEAR_ANYWHERE, LINEAR_IF_SEPARATED = 0.5, 0.35  # shares of linear models, see `ablation.md`
 HEAVY = 6.0  # kurtosis above which few targets decide a fit; normal noise has 3, exponential 9
 
 
@@ -31,6 +34,7 @@ class Spike(NamedTuple):
     ``kurtosis``: kurtosis of the targets. ``opposite``, ``opposite_share``: the highest value and
     its share if the value is the lowest one, otherwise those of the lowest. ``error``: root mean
     square error of left-out rows after a first fit, in standard deviations of the targets.
+    ``noise_of_others``: least noise of the other rows, see the function.
     """
 
     value: float
@@ -43,6 +47,7 @@ class Spike(NamedTuple):
     kurtosis: float
     opposite: float
     opposite_share: float
+    noise_of_others: float = 0.0
     error: float = np.inf
 
     @classmethod
@@ -70,6 +75,7 @@ class Spike(NamedTuple):
             kurtosis(y, weight),
             float(opposite),
             float(np.average(y == opposite, weights=weight)),
+            noise_of_others(X, z, same),
         )
 
     @property
@@ -79,15 +85,17 @@ class Spike(NamedTuple):
         A network could interpolate the other rows one by one and meet the rows with the value
         exactly, where the density would then be huge. If the value occurs with probability ``p``
         whatever the inputs, and the others are ``f``, the variance of a target at given inputs is
-        at least ``p (1 - p) E (f - value)^2``. Inputs may separate the rows, so that other targets
-        have no noise. Two values have it where classes overlap. The inputs tell more than
+        at least ``p (1 - p) E (f - value)^2``. Where inputs separate the rows, the other targets
+        alone have noise. Two values have it where classes overlap. The inputs tell more than
         neighbours and linear functions show if the ``error`` is smaller than this.
         """
-        if self.is_outlier or (self.agreement >= SEPARATED and not self.two_values):
+        if self.is_outlier:
             return 0.0
         common = self.two_values or self.share >= MOST_ROWS
         least = LEAST_NOISE if common else self.scatter
         least *= np.sqrt(1.0 - max(self.agreement, 0.0))
+        if self.agreement >= SEPARATED and not self.two_values:
+            least = min(least, self.noise_of_others)
         return least if self.two_values or self.error >= least else LEAST_NOISE * self.error
 
     def least_level(self, varying=False):
@@ -221,6 +229,20 @@ def _linear_scores(Z, others, same):
     """
     kernel = others @ others.T + Z.shape[1] * np.eye(len(others))
     return Z @ others.T @ np.linalg.solve(kernel, same - same.mean())[:, None]
+
+
+def noise_of_others(X, z, same):
+    """Least noise of the rows without the value, 0 if there are hardly any.
+
+    Noise makes neighbours differ (Rice 1984, "Bandwidth choice for nonparametric regression",
+    Annals of Statistics 12). The median is not sensitive to few large targets.
+    """
+    X, z = X[~same], z[~same]
+    if len(z) < 2:
+        return 0.0
+    some = np.unique(np.linspace(0, len(z) - 1, COMPARED).astype(int))
+    Z = Scaling.standard(X, np.ones(len(z))).transform(X)
+    return float(OF_NEIGHBOURS * np.median(np.abs(z[some] - of_nearest(Z, z, some))))
 
 
 def _kappa(same, of_neighbours):
