@@ -170,7 +170,7 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
             if waiting is not None:
                 checked = waiting.joined(checked)
             rows = self._canonical(*checked)
-            warning = warning_of_weights(rows.weight, rows.y, np.count_nonzero(checked[2]))
+            warning = warning_of_weights(checked[2], checked[1], len(rows.y))
             self._check_domain(rows, attributes)
             if rows.look is not None:
                 only_linear = rows.look.hides_structure and hidden_layer_sizes == "auto"

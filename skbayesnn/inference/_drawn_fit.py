@@ -197,7 +197,7 @@ def _wide_trial(problem, seed):
             return None
     elif (
         not _has_few_rows(problem)
-        and problem.sample_weight.sum() < REPEATED * len(problem.y)
+        and problem.sample_weight.mean() < REPEATED
         and log_ratio_of_noise(posterior.X, posterior.y) > CLOSE
     ):
         return None

@@ -229,14 +229,12 @@ def _shared_by_noise_models(shares, minima):
 
 
 def _with_linear_share(shares, models, linear_share):
-    """Give linear networks their share, if there are any beside others with a share.
-
-    Drawn ones under Student-t noise may take all targets but a common value for outliers.
-    """
+    """Give linear networks their share, if there are any beside others with a share."""
     linear = np.array([not model.network.hidden_layer_sizes for model in models])
     others = np.where(linear, 0.0, shares)
     if not (linear_share and linear.any() and others.any()):
         return shares
+    # those under Student-t noise may take all targets but a common value for outliers
     plain = linear & [type(model.noise) in (GaussianNoise, type(None)) for model in models]
     linear = plain if plain.any() else linear
     return linear_share * linear / linear.sum() + (1.0 - linear_share) * others / others.sum()

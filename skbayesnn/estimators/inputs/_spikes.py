@@ -17,9 +17,7 @@ TIMES_THE_NEXT = 3.0  # least ratio to the next most common value, unless there 
 MOST_ROWS = 0.5  # share of the value above which the other rows can be interpolated
 SEPARATED = 0.5  # agreement of neighbours, from 0 to 1, above which inputs separate the rows
 LEAST_NOISE = 0.9  # least share of the unexplained standard deviation
-# least noise of other rows over the median difference of neighbours, a third of which is noise;
-# for normal noise alone the median is 0.95 standard deviations
-OF_NEIGHBOURS = 0.35
+OF_NEIGHBOURS = 0.35  # least noise of other rows over the median difference of neighbours
 LINEAR_ANYWHERE, LINEAR_IF_SEPARATED = 0.5, 0.35  # shares of linear models, see `ablation.md`
 HEAVY = 6.0  # kurtosis above which few targets decide a fit; normal noise has 3, exponential 9
 
@@ -33,8 +31,8 @@ class Spike(NamedTuple):
     standard deviation at given inputs over the one of all targets, if the value occurs anywhere.
     ``kurtosis``: kurtosis of the targets. ``opposite``, ``opposite_share``: the highest value and
     its share if the value is the lowest one, otherwise those of the lowest. ``error``: root mean
-    square error of left-out rows after a first fit, in standard deviations of the targets.
-    ``noise_of_others``: least noise of the other rows, see the function.
+    square error of left-out rows after a first fit, in standard deviations of the targets, as is
+    ``noise_of_others``, the least noise of other rows.
     """
 
     value: float
@@ -75,7 +73,7 @@ class Spike(NamedTuple):
             kurtosis(y, weight),
             float(opposite),
             float(np.average(y == opposite, weights=weight)),
-            noise_of_others(X, z, same),
+            noise_of_others(X, z, same) if len(others) > 1 else 0.0,
         )
 
     @property
@@ -86,8 +84,8 @@ class Spike(NamedTuple):
         exactly, where the density would then be huge. If the value occurs with probability ``p``
         whatever the inputs, and the others are ``f``, the variance of a target at given inputs is
         at least ``p (1 - p) E (f - value)^2``. Where inputs separate the rows, the other targets
-        alone have noise. Two values have it where classes overlap. The inputs tell more than
-        neighbours and linear functions show if the ``error`` is smaller than this.
+        alone have noise. Two values have it where classes overlap. If the ``error`` is smaller, the
+        inputs tell more than neighbours and linear functions show.
         """
         if self.is_outlier:
             return 0.0
@@ -232,14 +230,8 @@ def _linear_scores(Z, others, same):
 
 
 def noise_of_others(X, z, same):
-    """Least noise of the rows without the value, 0 if there are hardly any.
-
-    Noise makes neighbours differ (Rice 1984, "Bandwidth choice for nonparametric regression",
-    Annals of Statistics 12). The median is not sensitive to few large targets.
-    """
+    """Least noise of the other rows by differences of neighbours (Rice 1984, Ann. Stat. 12)."""
     X, z = X[~same], z[~same]
-    if len(z) < 2:
-        return 0.0
     some = np.unique(np.linspace(0, len(z) - 1, COMPARED).astype(int))
     Z = Scaling.standard(X, np.ones(len(z))).transform(X)
     return float(OF_NEIGHBOURS * np.median(np.abs(z[some] - of_nearest(Z, z, some))))
