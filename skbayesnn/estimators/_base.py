@@ -158,10 +158,10 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
                 attributes = waiting.attributes | attributes
             vars(self).update(attributes)
             checked = self._check_rows(X, y, *of_rows)
-            warning = warning_of_weights(checked[2], checked[1])
             if waiting is not None:
                 checked = waiting.joined(checked)
             rows = self._canonical(*checked)
+            warning = warning_of_weights(checked[2], checked[1], len(rows.y))
             self._check_domain(rows, attributes)
             if rows.look is not None:
                 only_linear = rows.look.hides_structure and hidden_layer_sizes == "auto"

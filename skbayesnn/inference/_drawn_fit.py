@@ -6,11 +6,12 @@ network of a generous size and the linear model, each under the noise models tha
 support, are sampled, and their predictions are averaged.
 
 Up to 42 rows are first fitted by a wide network, unless Gaussian processes show that eleven or
-more rows have noise (`log_ratio_of_noise`). Its hidden weights are drawn from their prior, so
-that one population suffices (`sample_wide`). Where it leaves hardly any noise, it and the linear
-model are also fitted without noise, and no other models are tried (`_trials_of_exact_rows`). Up to
-ten rows hardly show their noise, so that all these models are averaged (`_trials_of_few_rows`). If
-hardly any noise is given, only the wide network and the linear model are tried.
+more rows, hardly repeated, have noise (`log_ratio_of_noise`). Its hidden weights are drawn from
+their prior, so that one population suffices (`sample_wide`). Where it leaves hardly any noise, it
+and the linear model are also fitted without noise, and no other models are tried
+(`_trials_of_exact_rows`). Up to ten rows hardly show their noise, so that all these models are
+averaged (`_trials_of_few_rows`). If hardly any noise is given, only the wide network and the linear
+model are tried.
 """
 
 from dataclasses import dataclass
@@ -29,6 +30,7 @@ from skbayesnn.inference.task._problem import Fit
 MISSED = 20.0  # nats below trained networks of this noise model at which populations are rejected
 LEAST_ROWS = 2.0  # least sum of the weights for drawn networks
 FEW_ROWS = 10  # number of rows up to which exact targets may look like noisy ones
+REPEATED = 2.0  # mean weight of rows above which equal targets show no noise
 WIDE = (128,)  # hidden layer that is sampled as well on few rows
 # hidden layers that are sampled, for regression (True) and for classes. Evidences and predictions
 # hardly depend on the size, see the docstring of the module
@@ -190,7 +192,11 @@ def _wide_trial(problem, seed):
         free, precision = problem.noise_precision
         if np.any(free) or np.any(precision <= LITTLE_NOISE**-2.0):
             return None
-    elif posterior.n_rows > FEW_ROWS and log_ratio_of_noise(posterior.X, posterior.y) > CLOSE:
+    elif (
+        posterior.n_rows > FEW_ROWS
+        and problem.sample_weight.mean() < REPEATED
+        and log_ratio_of_noise(posterior.X, posterior.y) > CLOSE
+    ):
         return None
     return trial_of(problem, "constant", WIDE, seed.spawn(1)[0], by_stacking=False)
 

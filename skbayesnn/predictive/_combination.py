@@ -236,6 +236,9 @@ def _with_linear_share(shares, models, linear_share):
     others = np.where(linear, 0.0, shares)
     if not (linear.any() and others.any()):
         return shares
+    # those under Student-t noise may take all targets but a common value for outliers
+    plain = linear & [type(model.noise) in (GaussianNoise, type(None)) for model in models]
+    linear = plain if plain.any() else linear
     return linear_share * linear / linear.sum() + (1.0 - linear_share) * others / others.sum()
 
 

@@ -396,12 +396,21 @@ def test_weights_that_sum_to_one_give_the_factor(kind):
 
 def test_large_weights_that_are_counts_give_no_warning():
     counts, classes = np.array([40.0, 3.0, 17.0, 20.0]), np.array([[0.0], [1.0], [0.0], [1.0]])
-    assert warning_of_weights(counts, classes) is None
-    assert warning_of_weights(counts + 0.5, classes) is not None
-    assert warning_of_weights(np.full(4, 9.0), classes) is None
+    assert warning_of_weights(counts, classes, 4) is None
+    assert warning_of_weights(counts + 0.5, classes, 4) is not None
+    assert warning_of_weights(np.full(4, 9.0), classes, 4) is None
     means = np.array([[0.3], [0.8], [0.4], [0.6]])  # no rows that were observed several times
-    assert warning_of_weights(counts, means) is not None
-    assert warning_of_weights(counts / 10.0, means) is None
+    assert warning_of_weights(counts, means, 4) is not None
+    assert warning_of_weights(counts / 10.0, means, 4) is None
+
+
+def test_copies_give_a_warning():
+    X = np.random.default_rng(0).normal(size=(20, 1))
+    copies = np.repeat(np.arange(20), [2, 4] * 10)
+    with pytest.warns(UserWarning, match=r"Only 20 of 60 rows are different\..* too small"):
+        EvidenceMLPRegressor((), random_state=0).fit(X[copies], np.sin(X[copies, 0]))
+    labels = X[:, 0] > 0  # groups of equal observations are no copies
+    EvidenceMLPClassifier((), random_state=0).fit(X[copies].round(), labels[copies])
 
 
 @pytest.mark.parametrize(("weight", "least"), [(1 / 60, -0.05), (1e6, 0.9)])

@@ -44,6 +44,7 @@ def test_default_fits_of_six_exact_rows(function):
         assert np.all(np.abs(model.predict(GRID) - function(GRID)) < 2 * model.predict_std(GRID))
 
 
+@pytest.mark.filterwarnings("ignore:Only 12 of 96 rows are different")
 @pytest.mark.parametrize("repeats", [1, pytest.param(8, marks=pytest.mark.slow)])
 def test_a_wide_network_interpolates_more_exact_rows(repeats):
     """Repeated targets that are equal have no noise either."""

@@ -90,6 +90,7 @@ def test_integer_weights_are_repeated_rows_in_any_order(monkeypatch, kind, optio
     assert_same_bits(weighted, repeated, GRID)
 
 
+@pytest.mark.filterwarnings("ignore:Only 34 of 106 rows are different")
 @pytest.mark.parametrize("name", ["measurement_std", "exposure", "censored"])
 @pytest.mark.parametrize("options", [{}, {"sampler": "langevin"}], ids=["evidence", "chains"])
 def test_rows_are_equal_where_all_that_is_known_of_them_is(name, options):

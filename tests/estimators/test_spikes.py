@@ -68,8 +68,9 @@ def test_noise_has_a_bound_where_inputs_do_not_tell():
     most = spike(np.minimum(SMOOTH, np.quantile(SMOOTH, 0.4)))
     assert spike(ZEROS).agreement < 0.3 < 0.5 < most.agreement
     assert 0.7 < spike(ZEROS).least_noise <= 0.9
-    assert spike(CEILING).least_noise == 0.0
-    assert most.least_noise == 0.0
+    # the other targets have noise of .1, that of CEILING in units of .75
+    for limited in (spike(CEILING), most):
+        assert 0.05 < limited.least_noise < 0.2
 
 
 def test_limits_of_linear_functions_of_many_inputs():
@@ -80,6 +81,22 @@ def test_limits_of_linear_functions_of_many_inputs():
     for limit in (0.0, -0.8, 0.5):
         assert agreement(X, function < limit) > 0.6
         assert abs(agreement(X, rng.permutation(function < limit))) < 0.2
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("as_users_fit")
+@pytest.mark.filterwarnings("ignore:.* of the targets equal 0")
+def test_zeros_that_one_input_tells():
+    """Without noise of the others, networks interpolate these: R2 -.18 instead of .5."""
+    rng = np.random.default_rng(7)
+    X = rng.normal(size=(1150, 3))
+    y = np.where(X[:, 1] < 0.77, 0.0, np.exp(X[:, 0] + 0.2 * rng.normal(size=1150)))
+    model = EvidenceMLPRegressor(random_state=0).fit(X[:150], y[:150])
+    assert model.score(X[150:], y[150:]) > BayesianRidge().fit(X[:150], y[:150]).score(
+        X[150:], y[150:]
+    )
+    low, high = model.predict_interval(X[150:]).T
+    assert 0.9 < np.mean((low <= y[150:]) & (y[150:] <= high)) < 0.995
 
 
 def test_rows_are_not_their_own_neighbours():
@@ -142,7 +159,7 @@ def test_noise_that_varies_has_a_bound_where_inputs_tell():
     X = rng.normal(size=(380, 3))
     y = np.where(X[:, 1] < 0.3, 0.0, np.exp(X[:, 0] + 0.2 * rng.normal(size=380)))
     found = spike_of(X[:80], y[:80])
-    assert found.least_noise == 0.0
+    assert 0.05 < found.least_noise < 0.1
     assert found.least_level(varying=True) == pytest.approx(found.scatter * (1 - found.agreement))
     ridge = BayesianRidge().fit(X[:80], y[:80])
     for noise in ("input_dependent", "student_t"):

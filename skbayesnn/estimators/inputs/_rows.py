@@ -12,8 +12,8 @@ from skbayesnn._typing import Array, Estimator, RandomState
 from skbayesnn.estimators.inputs._parameters import floats
 
 # sum of the weights over the number of rows: below the first they hardly count, above the second
-# the rows count as far more observations than there are
-FEW_REPETITIONS, MANY_REPETITIONS = 0.1, 10.0
+# the rows count as far more observations than there are; number of rows over that of different ones
+FEW_REPETITIONS, MANY_REPETITIONS, MANY_COPIES = 0.1, 10.0, 3.0
 MOST_DIFFERENT = 0.5  # different targets, of all rows, if these are groups of equal observations
 LEAVE_OUT = "Leave out the rows without a finite target."
 
@@ -193,25 +193,32 @@ def checked_sides(censored, shape):
     return sides.astype(float)
 
 
-def warning_of_weights(sample_weight, y):
-    """Warning of weights that are no repetition counts, or ``None``.
+def warning_of_weights(sample_weight, y, n_different):
+    """Warning of weights that are no repetition counts, or of copies of rows, or ``None``.
 
     Weights that sum to 1, as those of boosting and of surveys, say that all rows together are one
-    observation, from which a Bayesian fit learns nothing. Large ones say that every target was
-    observed many times, always with the same value, so that a fit follows its noise. Whole numbers
-    that differ are taken to be counts of grouped observations if groups have equal targets ``y``
-    ``(n, n_outputs)``; means of groups differ.
+    observation, from which a Bayesian fit learns nothing. Large ones, and copies (``n_different``
+    rows remain), say that every target was observed many times, always with the same value, so that
+    a fit follows its noise. If groups have equal targets ``y`` ``(n, n_outputs)``, copies and whole
+    numbers that differ are taken to be grouped observations; means of groups differ.
     """
     n_rows, total = np.count_nonzero(sample_weight), float(np.sum(sample_weight))
-    grouped = MOST_DIFFERENT * len(y) >= len(np.unique(y, axis=0))
+    n_targets = len(np.unique(y, axis=0))
     whole = np.ptp(sample_weight) > 0 and np.all(sample_weight == np.round(sample_weight))
     few = total < FEW_REPETITIONS * n_rows or (n_rows > 1 and np.isclose(total, 1.0))
-    many = total >= MANY_REPETITIONS * n_rows and not (whole and grouped)
-    if n_rows == 0 or not (few or many):
+    grouped = whole and n_targets <= MOST_DIFFERENT * len(y)
+    many = total >= MANY_REPETITIONS * n_rows and not grouped
+    copied = n_rows >= MANY_COPIES * n_different and n_targets > MOST_DIFFERENT * n_different
+    if n_rows == 0 or not (few or many or copied):
         return None
-    consequence = " Error bars are then far too small." if many else ""
+    if copied and not (few or many):
+        return UserWarning(
+            f"Only {n_different} of {n_rows} rows are different. Copies count as observations, so "
+            "error bars are far too small. Leave out copies that are none."
+        )
     return UserWarning(
         f"sample_weight adds up to {total:.3g} for {n_rows} rows. A weight is the number of times "
-        f"that a row was observed, and their sum the number of all observations.{consequence} If "
-        f"the weights only say how rows compare, multiply them by {n_rows / total:.4g}."
+        f"that a row was observed, and their sum the number of all observations."
+        f"{' Error bars are then far too small.' if many else ''} If the weights only say how rows "
+        f"compare, multiply them by {n_rows / total:.4g}."
     )

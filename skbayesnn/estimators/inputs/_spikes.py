@@ -20,7 +20,8 @@ TIMES_THE_NEXT = 3.0  # least ratio to the next most common value, unless there 
 MOST_ROWS = 0.5  # share of the value above which the other rows can be interpolated
 SEPARATED = 0.5  # agreement of neighbours, from 0 to 1, above which inputs separate the rows
 LEAST_NOISE = 0.9  # least share of the unexplained standard deviation
-LINEAR_ANYWHERE, LINEAR_IF_SEPARATED = 0.5, 0.25  # shares of linear models, see `ablation.md`
+OF_NEIGHBOURS = 0.35  # least noise of other rows over the median difference of neighbours
+LINEAR_ANYWHERE, LINEAR_IF_SEPARATED = 0.5, 0.35  # shares of linear models, see `ablation.md`
 HEAVY = 6.0  # kurtosis above which few targets decide a fit; normal noise has 3, exponential 9
 
 # of gross outliers
@@ -45,7 +46,8 @@ class Spike(NamedTuple):
     standard deviation at given inputs over the one of all targets, if the value occurs anywhere.
     ``kurtosis``: kurtosis of the targets. ``opposite``, ``opposite_share``: the highest value and
     its share if the value is the lowest one, otherwise those of the lowest. ``error``: root mean
-    square error of left-out rows after a first fit, in standard deviations of the targets.
+    square error of left-out rows after a first fit, in standard deviations of the targets, as is
+    ``noise_of_others``, the least noise of other rows.
     """
 
     value: float
@@ -58,6 +60,7 @@ class Spike(NamedTuple):
     kurtosis: float
     opposite: float
     opposite_share: float
+    noise_of_others: float = 0.0
     error: float = np.inf
 
     @classmethod
@@ -85,6 +88,7 @@ class Spike(NamedTuple):
             kurtosis(y, weight),
             float(opposite),
             float(np.average(y == opposite, weights=weight)),
+            noise_of_others(X, z, same) if len(others) > 1 else 0.0,
         )
 
     @property
@@ -94,15 +98,17 @@ class Spike(NamedTuple):
         A network could interpolate the other rows one by one and meet the rows with the value
         exactly, where the density would then be huge. If the value occurs with probability ``p``
         whatever the inputs, and the others are ``f``, the variance of a target at given inputs is
-        at least ``p (1 - p) E (f - value)^2``. Inputs may separate the rows, so that other targets
-        have no noise. Two values have it where classes overlap. The inputs tell more than
-        neighbours and linear functions show if the ``error`` is smaller than this.
+        at least ``p (1 - p) E (f - value)^2``. Where inputs separate the rows, the other targets
+        alone have noise. Two values have it where classes overlap. If the ``error`` is smaller, the
+        inputs tell more than neighbours and linear functions show.
         """
-        if self.is_outlier or (self.agreement >= SEPARATED and not self.two_values):
+        if self.is_outlier:
             return 0.0
         common = self.two_values or self.share >= MOST_ROWS
         least = LEAST_NOISE if common else self.scatter
         least *= np.sqrt(1.0 - max(self.agreement, 0.0))
+        if self.agreement >= SEPARATED and not self.two_values:
+            least = min(least, self.noise_of_others)
         return least if self.two_values or self.error >= least else LEAST_NOISE * self.error
 
     def least_level(self, varying=False):
@@ -229,6 +235,14 @@ def agreement(X, same):
             of_neighbours.append(of_nearest(scores, same[own], np.arange(len(own))))
         kappas.append(_kappa(same[np.concatenate(halves)], np.concatenate(of_neighbours)))
     return max(kappas)
+
+
+def noise_of_others(X, z, same):
+    """Least noise of the other rows by differences of neighbours (Rice 1984, Ann. Stat. 12)."""
+    X, z = X[~same], z[~same]
+    some = np.unique(np.linspace(0, len(z) - 1, COMPARED).astype(int))
+    Z = Scaling.standard(X, np.ones(len(z))).transform(X)
+    return float(OF_NEIGHBOURS * np.median(np.abs(z[some] - of_nearest(Z, z, some))))
 
 
 def _kappa(same, of_neighbours):
