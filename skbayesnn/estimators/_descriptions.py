@@ -100,8 +100,8 @@ hidden_layer_sizes : tuple of int or "auto", default="auto"
     From 5,000 rows on, or from 1,000 with many inputs (three or more classes: if a network of 16
     units has less than two rows per weight), the log density of held-out rows (a tenth, at most
     5,000) decides among no hidden layer, one layer of 4, 8, 16 and 32 units, two layers of 16,
-    doubled widths while the density rises by 0.01 nats per row, and a third layer, with one start
-    each. Every layer must gain 0.01 nats per row.
+    doubled widths while the density rises by 0.01 nats per row, and a third layer, with
+    ``n_restarts`` starts, or one where starts take long. Every layer must gain 0.01 nats per row.
 n_restarts : int, default=5
     Number of random starts of searches for minima.
 combine : str, default="posterior"
@@ -114,7 +114,8 @@ combine : str, default="posterior"
       tried (unless the noise is ``"input_dependent"`` or ``"student_t"``) and of the noise models
       that ``noise="auto"`` has tried. Their shares fall by a factor ``e`` for every 0.05 nats of
       log evidence per row; for regressors of the mean of this and the leave-one-out log density
-      per row. Noise models that have a share divide 30 % of the weight equally.
+      per row, or of the latter alone where training ends before the minimum (classifiers: equal
+      shares). Noise models that have a share divide 30 % of the weight equally.
     * ``"best"``: the minimum of highest evidence.
     * ``"evidence"``: the minima of the chosen network and noise model, weighted by their evidence.
     * ``"equal"``: these minima with equal weights.

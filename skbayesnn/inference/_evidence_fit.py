@@ -112,9 +112,14 @@ def fit_evidence(
     if many_rows:  # choices are made on a part of the rows; the fit to it starts that to all rows
         problem = replace(problem, limits=problem.limits._replace(compared=True))
         problem = with_affordable_noise_network(problem) if noise == "auto" else problem
-        on_part = chosen_with_many_rows(problem, hidden_layer_sizes, noise, entropy, workers)
-        problem = replace(problem, prior=on_part.problem.prior)
+        on_part = chosen_with_many_rows(
+            problem, hidden_layer_sizes, noise, entropy, n_restarts, workers
+        )
         hidden_layer_sizes = on_part.posed.hidden_layer_sizes
+        # a network whose starts do not take long has an evidence
+        work = len(problem.X) * problem.network(hidden_layer_sizes).n_weights ** 2
+        limits = problem.limits._replace(compared=work > problem.limits.restarted_work)
+        problem = replace(problem, prior=on_part.problem.prior, limits=limits)
         noise, growth, previous = on_part.noise, on_part.growth, previous or on_part
         if not NOISE_MODELS[noise].plain:
             n_restarts = min(n_restarts, NOISE_MINIMA)
@@ -249,7 +254,7 @@ def with_chosen_prior(problem, hidden_layer_sizes, seeds, workers):
     if problem.prior != "auto" or problem.groups is not None:
         return problem
     sizes = FIRST_LOOK if hidden_layer_sizes == "auto" else hidden_layer_sizes
-    first = find_minima(*HeldOut.of(problem).posed(sizes), seeds, workers=workers)[0]
+    first = HeldOut.of(problem).trained(sizes, seeds, workers)
     densities = {}
     with workers.progress.stage("priors", np.ones(2), seconds=0.0) as step:
         for prior in ("layer", "ard"):
@@ -262,20 +267,20 @@ def with_chosen_prior(problem, hidden_layer_sizes, seeds, workers):
     return replace(problem, prior=max(densities, key=densities.get))
 
 
-def chosen_with_many_rows(problem, hidden_layer_sizes, noise, entropy, workers=ALONE):
+def chosen_with_many_rows(problem, hidden_layer_sizes, noise, entropy, n_restarts, workers=ALONE):
     """Choose hidden layers and noise by the held-out log density.
 
     Returns the `EvidenceFit` of the network to the training rows under constant noise, with the
     chosen ``noise``.
     """
-    growth, seeds = (), seeds_of(entropy, "auto", 1)
+    growth, seeds = (), seeds_of(entropy, "auto", n_restarts)
     held = HeldOut.of(with_chosen_prior(problem, hidden_layer_sizes, seeds, workers))
     if hidden_layer_sizes == "auto":
         growth, tried = grown(held.kept, seeds, workers, held, held.seconds_after)
         hidden_layer_sizes = best_of(growth).hidden_layer_sizes
         minima = tried[hidden_layer_sizes]
     else:
-        minima = find_minima(*held.kept.posed(hidden_layer_sizes), seeds, workers=workers)
+        minima = [held.trained(hidden_layer_sizes, seeds, workers)]
     posed = held.kept.posed(hidden_layer_sizes)
     fit = EvidenceFit(problem=held.kept, posed=posed, minima=minima, noise=noise, growth=growth)
     if noise != "auto":

@@ -373,9 +373,10 @@ def combination_weights(combine, log_evidences, sample_weight, densities, classe
     ``densities()`` are leave-one-out log predictive densities ``(m, n)``. Densities of classes
     are far too high with many weights, and used for stacking only.
     """
+    unknown = np.isnan(log_evidences).any()
     if combine == "stacking":
         weights = stacking_weights(densities(), sample_weight)
-    elif combine == "equal" or np.isnan(log_evidences).any():
+    elif combine == "equal" or (unknown and (classes or combine == "evidence")):
         weights = np.full(len(log_evidences), 1.0 / len(log_evidences))
     elif combine == "evidence":
         weights = evidence_weights(log_evidences)
@@ -422,13 +423,17 @@ def tempered_weights(log_evidences, sample_weight, log_densities=None):
     far more between members than the accuracy of Laplace's approximation justifies.
 
     The arguments are log evidences ``(m,)`` and leave-one-out log predictive densities ``(m, n)``
-    of every member for every row; without these ``s`` is the log evidence per row. Returns weights
-    ``(m,)`` that sum to 1; those below 1 % of the largest are zero.
+    of every member for every row. Without these ``s`` is the log evidence per row. Without all
+    evidences (``nan``) it is the mean density, so that poor local minima get small weights. Returns
+    weights ``(m,)`` that sum to 1; those below 1 % of the largest are zero.
     """
     score = log_evidences / sample_weight.sum()
     if log_densities is not None:
         means = log_densities @ sample_weight / sample_weight.sum()
-        score = 0.5 * (score + np.minimum(means, means[np.argmax(score)]))
+        if np.isnan(score).any():
+            score = means
+        else:
+            score = 0.5 * (score + np.minimum(means, means[np.argmax(score)]))
     weights = np.exp((score - score.max()) / TEMPERATURE)
     weights[weights < LEAST_SHARE] = 0.0
     return weights / weights.sum()

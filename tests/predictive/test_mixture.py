@@ -45,6 +45,11 @@ class TestTemperedWeights:
         weights = tempered_weights(evidences, np.ones(2), densities)
         assert weights[0] / weights[1] == pytest.approx(np.exp(0.5 * -0.2 / 0.05))
 
+    def test_densities_decide_without_evidences(self):
+        evidences, densities = np.array([-4.4, np.nan]), np.array([[9.0, 7.0], [8.0, 7.9]])
+        weights = tempered_weights(evidences, np.ones(2), densities)
+        assert weights[1] / weights[0] == pytest.approx(np.exp(-0.05 / 0.05))
+
     def test_small_shares_are_none(self):
         weights = tempered_weights(np.array([-10.0, -32.0, -34.0]), np.full(100, 1.0))
         assert weights[1] > 0 == weights[2]

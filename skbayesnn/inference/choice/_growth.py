@@ -25,6 +25,18 @@ HELD_OUT_SHARE, MOST_HELD_OUT = 0.1, 5000  # fraction of the rows that are held 
 AFTER = 5.0
 
 
+def seeds_for(posterior, settings, seeds, widened=False):
+    """Seeds of the starts of a network while sizes are compared.
+
+    A linear model has a single minimum. A network whose starts take long has one start, the last
+    one if that may be a ``widened`` narrower network.
+    """
+    work = len(posterior.X) * posterior.network.n_weights**2
+    if posterior.network.hidden_layer_sizes and work <= settings.limits.restarted_work:
+        return seeds
+    return seeds[-1:] if widened else seeds[:1]
+
+
 class HeldOut(NamedTuple):
     """Split of a problem into the training rows that are kept, and the rest."""
 
@@ -53,6 +65,13 @@ class HeldOut(NamedTuple):
         """Problem of the kept rows for one network, whose training ends by the other rows."""
         posterior, settings = self.kept.posed(sizes)
         return Posed(posterior, settings._replace(held_out=self.rest.posed(sizes).posterior))
+
+    def trained(self, sizes, seeds, workers):
+        """Train a network from random starts, and return the best one for the held-out rows."""
+        posterior, settings = self.posed(sizes)
+        seeds = seeds_for(posterior, settings, seeds)
+        minima = find_minima(posterior, settings, seeds, workers=workers)
+        return max(minima, key=lambda minimum: self.log_density([minimum]))
 
     def seconds_after(self, sizes, minima=()):
         """Predict the seconds of all that follows the choice of hidden layers, see `grown`."""
@@ -206,33 +225,28 @@ def grown(problem, seeds, workers=ALONE, held=None, seconds_after=lambda sizes, 
 
     Every network with hidden layers starts from each of the ``seeds``. Except for the first network
     of each depth, the last start is the narrower network with random units added, and the only one
-    where starts take long. If the problem has the training rows of a split `HeldOut`, the criterion
-    is the held-out log density, by which training also ends, and every network has the one random
-    start: a second one would take as long as a larger network. ``seconds_after`` predicts the time
-    after growth from the hidden layers and minima of the best network so far.
+    where starts take long. If the problem has the training rows of a split `HeldOut`, all starts
+    are random, and the criterion is the held-out log density of the best one, by which training
+    also ends. ``seconds_after`` predicts the time after growth from the hidden layers and minima of
+    the best network so far.
 
     Returns the path, a tuple of `Candidate`, and the minima by hidden layer sizes.
     """
-    tried, found, limits = {}, [], problem.limits
+    tried, found = {}, []
     posed, ladder = (problem.posed, BY_EVIDENCE) if held is None else (held.posed, OF_MANY_ROWS)
 
-    def seeds_for(posterior, widened):
-        """Seeds of the starts of a network, the last of which may be a widened narrower one."""
-        if not posterior.network.hidden_layer_sizes:
-            return seeds[:1]  # a linear model has a single minimum
-        slow = len(posterior.X) * posterior.network.n_weights**2 > limits.restarted_work
-        return seeds[-1:] if widened and slow else seeds
-
     def attempt(sizes, narrower):
-        posterior, settings = posed(sizes)
-        start = tried[narrower][0] if narrower and held is None else None
-        starts = seeds_for(posterior, start is not None)
-        minima = tried[sizes] = find_minima(posterior, settings, starts, (), start, workers)
         if held is None:
-            score = {"laplace_log_evidence": minima[0].log_evidence + problem.log_scale}
+            posterior, settings = posed(sizes)
+            start = tried[narrower][0] if narrower else None
+            starts = seeds_for(posterior, settings, seeds, start is not None)
+            tried[sizes] = find_minima(posterior, settings, starts, (), start, workers)
+            value = tried[sizes][0].log_evidence + problem.log_scale
+            score = {"laplace_log_evidence": value}
         else:
-            score = {"held_out_log_density": held.log_density(minima)}
-        found.append(Candidate(sizes, posterior.network.n_weights, **score))
+            tried[sizes] = [held.trained(sizes, seeds, workers)]
+            score = {"held_out_log_density": held.log_density(tried[sizes])}
+        found.append(Candidate(sizes, problem.network(sizes).n_weights, **score))
         return found[-1]
 
     def allowed(sizes):
@@ -240,8 +254,8 @@ def grown(problem, seeds, workers=ALONE, held=None, seconds_after=lambda sizes, 
         k, n_outputs = problem.network(sizes).n_weights, problem.y.shape[1]
         n_targets = problem.sample_weight.sum() * problem.likelihood.n_independent(n_outputs)
         usual = held is not None or sizes in [(width,) for width in ladder.widths]
-        most_work = np.inf if usual else limits.growth_work
-        is_small = k <= min(n_targets, limits.growth_weights)
+        most_work = np.inf if usual else problem.limits.growth_work
+        is_small = k <= min(n_targets, problem.limits.growth_weights)
         return is_small and n_targets * k**2 <= most_work and not problem.deadline.passed
 
     def later():
@@ -255,7 +269,7 @@ def grown(problem, seeds, workers=ALONE, held=None, seconds_after=lambda sizes, 
         for sizes in [(), *filter(allowed, first)]:
             posterior, settings = posed(sizes)
             widened = held is None and sizes in first[1:-1]
-            n_starts = len(seeds_for(posterior, widened))
+            n_starts = len(seeds_for(posterior, settings, seeds, widened))
             n_rounds = np.ceil(n_starts / min(effective_n_jobs(workers.n_jobs), n_starts))
             works.append(n_rounds * seconds_of_start(posterior, settings))
     with (

@@ -85,10 +85,7 @@ class Limits(NamedTuple):
     # network of `USUAL` hidden units has few rows per weight (`few_targets_per_weight`), so that
     # Laplace's approximation is too inaccurate for a choice (measured on digits)
     wide_rows: int = 1000
-    # rows times squared weights of a network of `USUAL` hidden units from which
-    # networks are compared by held-out rows: growth by evidence takes half a minute there
-    compared_work: float = 3e8
-    compared: bool = False  # whether networks are compared in this way
+    compared: bool = False  # whether networks are compared by held-out rows
     # with so many rows, but fewer than this per weight, training ends before the minimum. Laplace's
     # approximation is wrong by several nats there, and Newton steps to the minimum take minutes
     # without better predictions (measured on kin8nm). If Hessians take long (`cheap_work`), more
@@ -104,18 +101,23 @@ class Limits(NamedTuple):
     # rows times squared weights up to which random starts are tried beside the widened network: a
     # start takes some seconds there, and the widened one ends in fewer steps, as good a minimum
     restarted_work: float = 1e8
-    # rows times squared weights up to which wider networks than usual are tried: a start takes
-    # seconds there
-    growth_work: float = 1e9
+    # rows times squared weights up to which networks grow by evidence: a start takes some ten
+    # seconds there. Larger ones are compared by held-out rows
+    growth_work: float = 3e8
     # rows times outputs times squared weights up to which the Gaussian closest to the posterior of
     # all weights of a classifier is found, which needs about 25 curvatures. Larger classifiers use
     # that of the output layer
     moderation_work: float = 1e10
 
     def compares_rows(self, likelihood, n_rows, n_features, n_outputs):
-        """Return True if networks are compared by held-out rows, where growth would take long."""
-        work = n_rows * (USUAL * (n_features + 2)) ** 2
-        slow = n_rows >= self.wide_rows and work > self.compared_work
+        """Return True if networks are compared by held-out rows, where growth would take long.
+
+        Two layers of `USUAL` units are then beyond `growth_work`, or for classes, which networks of
+        the highest evidence predict better, one layer.
+        """
+        n_layers = 1 if likelihood.classes else 2
+        work = n_rows * (USUAL * (n_features + 2 + (n_layers - 1) * USUAL)) ** 2
+        slow = n_rows >= self.wide_rows and work > self.growth_work
         return slow or self.many_rows(likelihood, n_rows, n_features, n_outputs)
 
     def many_rows(self, likelihood, n_rows, n_features, n_outputs):

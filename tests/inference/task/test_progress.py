@@ -229,7 +229,7 @@ def test_fits_of_many_rows_are_forecast_when_their_size_is_known(monkeypatch, ca
     Clock(monkeypatch)
     monkeypatch.setattr("skbayesnn.inference.choice._growth.seconds_of_start", lambda *_: 4.0)
     problem = Problem(X, Y[:, None], np.ones(60), Gaussian.per_output(1), limits=EARLY_LIMITS)
-    chosen_with_many_rows(problem, "auto", "auto", 0, Workers(progress=Progress(0)))
+    chosen_with_many_rows(problem, "auto", "auto", 0, 1, Workers(progress=Progress(0)))
     (message,) = caplog.messages
     assert message.startswith(f"fit: this will take about {4.0 * AFTER:.0f} s (")
 
