@@ -23,6 +23,7 @@ HELD_OUT_SHARE, MOST_HELD_OUT = 0.1, 5000  # fraction of the rows that are held 
 # starts with all rows that take as long as these and other noise models: the usual number, as fewer
 # networks are trained where the noise is chosen
 AFTER = 5.0
+SHORTER = 4.0  # work of training to a minimum relative to training that ends by held-out rows
 
 
 def seeds_for(posterior, settings, seeds, widened=False):
@@ -58,6 +59,7 @@ class HeldOut(NamedTuple):
             batch_rows=-(-problem.limits.batch_rows * len(kept.X) // n),
             batch_rows_per_weight=n,
             compared=True,
+            restarted_work=SHORTER * problem.limits.restarted_work,
         )
         return cls(replace(kept, limits=limits), rest, problem)
 
