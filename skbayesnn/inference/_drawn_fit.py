@@ -153,9 +153,7 @@ def _draw_models(problem, tried, auto_size, noise, seed, progress, seconds):
         if not wide.run_pilot():
             return None
         if problem.noise_is_given or (
-            wide.shows_no_noise
-            and problem.sample_weight.sum() > FEW_ROWS
-            and wide.predicts_left_out_rows
+            wide.shows_no_noise and not _has_few_rows(problem) and wide.predicts_left_out_rows
         ):
             return _draw_all(_trials_of_exact_rows(wide, seed)), {}, -np.inf
     trials = [trial_of(problem, first, sizes, next(seeds)) for sizes in tried]
@@ -181,6 +179,11 @@ def _draw_models(problem, tried, auto_size, noise, seed, progress, seconds):
     return drawn, tests[0], network.highest_by_training - found
 
 
+def _has_few_rows(problem):
+    """Return True if exact rows may look like noisy ones."""
+    return problem.sample_weight.sum() <= FEW_ROWS
+
+
 def _wide_trial(problem, seed):
     """Make the trial of a wide network; ``None`` if it does not apply."""
     posterior = problem.posed(WIDE).posterior
@@ -193,7 +196,7 @@ def _wide_trial(problem, seed):
         if np.any(free) or np.any(precision <= LITTLE_NOISE**-2.0):
             return None
     elif (
-        posterior.n_rows > FEW_ROWS
+        not _has_few_rows(problem)
         and problem.sample_weight.mean() < REPEATED
         and log_ratio_of_noise(posterior.X, posterior.y) > CLOSE
     ):
@@ -234,8 +237,7 @@ def _trials_of_few_rows(problem, sampled, wide, seeds):
     without noise are therefore tried as well, and a ``wide`` network if there is one, whose
     populations do not miss such functions. ``sampled`` are the sizes of all networks.
     """
-    few = problem.sample_weight.sum() <= FEW_ROWS
-    if not few or not problem.likelihood.n_levels or problem.noise_is_given:
+    if not _has_few_rows(problem) or not problem.likelihood.n_levels or problem.noise_is_given:
         return []
     if wide is None:
         return _trials_without_noise(problem, sampled, seeds)

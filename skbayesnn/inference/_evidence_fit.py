@@ -117,8 +117,8 @@ def fit_evidence(
         )
         hidden_layer_sizes = on_part.posed.hidden_layer_sizes
         # a network whose starts do not take long has an evidence
-        work = len(problem.X) * problem.network(hidden_layer_sizes).n_weights ** 2
-        limits = problem.limits._replace(compared=work > problem.limits.restarted_work)
+        n_weights, limits = problem.network(hidden_layer_sizes).n_weights, problem.limits
+        limits = limits._replace(compared=limits.takes_long(len(problem.X), n_weights))
         problem = replace(problem, prior=on_part.problem.prior, limits=limits)
         noise, growth, previous = on_part.noise, on_part.growth, previous or on_part
         if not NOISE_MODELS[noise].plain:

@@ -1,7 +1,7 @@
 """Multilayer perceptron: activation functions, layout of the weights, and forward propagation."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice, pairwise
 from operator import attrgetter
 from typing import NamedTuple
@@ -100,6 +100,15 @@ class Network:
     activation: str = "tanh"  # of the hidden units, one of `ACTIVATIONS`
     output_bias: bool = True  # whether the output layer has biases
 
+    # derived from these
+    hidden_layer_sizes: tuple = field(init=False, repr=False, compare=False)
+    n_outputs: int = field(init=False, repr=False, compare=False)
+    phi: Activation = field(init=False, repr=False, compare=False)
+    # (fan_in + 1, fan_out) of the augmented weight matrices
+    shapes: list = field(init=False, repr=False, compare=False)
+    slices: list = field(init=False, repr=False, compare=False)  # of every layer in theta
+    n_weights: int = field(init=False, repr=False, compare=False)  # with biases, k in the texts
+
     def __post_init__(self):
         shapes, slices, end = [], [], 0
         for layer, (fan_in, fan_out) in enumerate(pairwise(self.layer_sizes)):
@@ -111,9 +120,9 @@ class Network:
             hidden_layer_sizes=self.layer_sizes[1:-1],
             n_outputs=self.layer_sizes[-1],
             phi=ACTIVATIONS[self.activation],
-            shapes=shapes,  # (fan_in + 1, fan_out) of the augmented weight matrices
-            slices=slices,  # of every layer in theta
-            n_weights=end,  # with biases, k in the texts
+            shapes=shapes,
+            slices=slices,
+            n_weights=end,
         )
 
     def has_biases(self, layer):

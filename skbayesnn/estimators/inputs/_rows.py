@@ -213,12 +213,13 @@ def warning_of_weights(sample_weight, y, n_different):
         return None
     if copied and not (few or many):
         return UserWarning(
-            f"Only {n_different} of {n_rows} rows are different. Copies count as observations, so "
-            "error bars are far too small. Leave out copies that are none."
+            f"Only {n_different} of {n_rows} rows are different. Every copy counts as an "
+            "observation, so error bars are far too small unless each was measured. Remove the "
+            "other copies."
         )
+    consequence = " Error bars are then far too small." if many else ""
     return UserWarning(
         f"sample_weight adds up to {total:.3g} for {n_rows} rows. A weight is the number of times "
-        f"that a row was observed, and their sum the number of all observations."
-        f"{' Error bars are then far too small.' if many else ''} If the weights only say how rows "
-        f"compare, multiply them by {n_rows / total:.4g}."
+        f"that a row was observed, and their sum the number of all observations.{consequence} If "
+        f"the weights only say how rows compare, multiply them by {n_rows / total:.4g}."
     )

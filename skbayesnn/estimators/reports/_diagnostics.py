@@ -173,8 +173,7 @@ def diagnose(fit):
     n_chains, n_draws = draws.energy.shape
     rows = posterior.X[spread_rows(len(posterior.X))]
     f = outputs(posterior.network, draws.theta.astype(float), rows)
-    if posterior.likelihood.classes and f.shape[-1] > 1:  # a common shift changes no probability
-        f = f - f.mean(axis=-1, keepdims=True)
+    f = posterior.likelihood.identified(f)
     f = np.concatenate([f, joint.noise_functions(draws.noise, rows)], axis=-1)
     levels = [f"noise_{level}" for level in range(posterior.likelihood.n_levels)]
     names = zip([*joint.groups.names, *levels], joint.free.mask, strict=True)

@@ -23,7 +23,9 @@ HELD_OUT_SHARE, MOST_HELD_OUT = 0.1, 5000  # fraction of the rows that are held 
 # starts with all rows that take as long as these and other noise models: the usual number, as fewer
 # networks are trained where the noise is chosen
 AFTER = 5.0
-SHORTER = 4.0  # work of training to a minimum relative to training that ends by held-out rows
+# factor of `Limits.restarted_work` for starts that end by held-out rows, after fewer steps
+# (doc/contributing/ablation.md)
+OF_HELD_OUT = 4.0
 
 
 def seeds_for(posterior, settings, seeds, widened=False):
@@ -32,8 +34,8 @@ def seeds_for(posterior, settings, seeds, widened=False):
     A linear model has a single minimum. A network whose starts take long has one start, the last
     one if that may be a ``widened`` narrower network.
     """
-    work = len(posterior.X) * posterior.network.n_weights**2
-    if posterior.network.hidden_layer_sizes and work <= settings.limits.restarted_work:
+    takes_long = settings.limits.takes_long(len(posterior.X), posterior.network.n_weights)
+    if posterior.network.hidden_layer_sizes and not takes_long:
         return seeds
     return seeds[-1:] if widened else seeds[:1]
 
@@ -59,7 +61,7 @@ class HeldOut(NamedTuple):
             batch_rows=-(-problem.limits.batch_rows * len(kept.X) // n),
             batch_rows_per_weight=n,
             compared=True,
-            restarted_work=SHORTER * problem.limits.restarted_work,
+            restarted_work=OF_HELD_OUT * problem.limits.restarted_work,
         )
         return cls(replace(kept, limits=limits), rest, problem)
 

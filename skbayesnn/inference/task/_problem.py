@@ -112,13 +112,17 @@ class Limits(NamedTuple):
     def compares_rows(self, likelihood, n_rows, n_features, n_outputs):
         """Return True if networks are compared by held-out rows, where growth would take long.
 
-        Two layers of `USUAL` units are then beyond `growth_work`, or for classes, which networks of
-        the highest evidence predict better, one layer.
+        They are if two layers of `USUAL` units are beyond `growth_work`. For classes it has to be
+        one layer, as networks of the highest evidence predict these better (measured).
         """
         n_layers = 1 if likelihood.classes else 2
         work = n_rows * (USUAL * (n_features + 2 + (n_layers - 1) * USUAL)) ** 2
         slow = n_rows >= self.wide_rows and work > self.growth_work
         return slow or self.many_rows(likelihood, n_rows, n_features, n_outputs)
+
+    def takes_long(self, n_rows, n_weights):
+        """Return True if a start of a network takes many seconds."""
+        return n_rows * n_weights**2 > self.restarted_work
 
     def many_rows(self, likelihood, n_rows, n_features, n_outputs):
         """Return True if training of large networks stops early, with many rows or if compared."""
@@ -138,12 +142,16 @@ class FreeHyperparameters:
     alpha: np.ndarray  # (n_groups,)
     beta: np.ndarray  # (n_levels,)
     prior: Hyperpriors  # of all hyperparameters, groups first
+    mask: np.ndarray = field(init=False)  # both masks in one array
+    priors: Hyperpriors = field(init=False)  # of the inferred hyperparameters
+    alpha_prior: Hyperpriors = field(init=False)
+    beta_prior: Hyperpriors = field(init=False)
 
     def __post_init__(self):
         n_groups, mask = len(self.alpha), np.concatenate([self.alpha, self.beta])
         vars(self).update(
-            mask=mask,  # both masks in one array
-            priors=self.prior[mask],  # of the inferred hyperparameters
+            mask=mask,
+            priors=self.prior[mask],
             alpha_prior=self.prior[:n_groups],
             beta_prior=self.prior[n_groups:],
         )

@@ -10,7 +10,7 @@ the data determine. Papaspiliopoulos, Roberts & Skold (2007) call the first para
 non-centred, the second centred, and intermediate ones partially non-centred.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
@@ -105,6 +105,21 @@ class Coordinates:
     information: np.ndarray
     integrate_outputs: bool = True  # False keeps all weights in the position
 
+    # layout of a position, derived from the above
+    integrated: bool = field(init=False)  # True if the output layer is integrated out
+    n_mean: int = field(init=False)  # weights of the network of the means in the position
+    n_noise: int = field(init=False)  # weights of the noise, which follow those of the means
+    n_sampled: int = field(init=False)  # both
+    n_alpha: int = field(init=False)  # free precisions of weights
+    n_free: int = field(init=False)  # all free precisions
+    dimension: int = field(init=False)  # length of a position
+    groups: WeightGroups = field(init=False)  # of sampled weights, then of those integrated out
+    _labels: np.ndarray = field(init=False)  # groups of the sampled weights, (n_sampled,)
+    _membership: np.ndarray = field(init=False)  # (n_sampled, n_groups)
+    sizes: np.ndarray = field(init=False)  # number of sampled weights of every group
+    # group of every output weight that is integrated out, (n_outputs, width)
+    _output_labels: np.ndarray = field(init=False)
+
     n_conditions = 0
     further_weights = np.empty(0, dtype=int), []  # group of every weight of the noise, and names
 
@@ -126,19 +141,18 @@ class Coordinates:
         n_sampled, n_free = n_mean + n_noise, int(np.sum(self.free.mask))
         rows, n_outputs = network.shapes[-1]
         membership = np.ascontiguousarray(groups.membership[:n_sampled])
-        vars(self).update(  # layout of a position
-            integrated=integrated,  # True if the output layer is integrated out
-            n_mean=n_mean,  # weights of the network of the means in the position
-            n_noise=n_noise,  # weights of the noise, which follow those of the means
-            n_sampled=n_sampled,  # both
-            n_alpha=int(np.sum(self.free.alpha)),  # free precisions of weights
-            n_free=n_free,  # all free precisions
-            dimension=n_sampled + n_free,  # length of a position
-            groups=groups,  # of sampled weights, then of those integrated out
-            _labels=groups.labels[:n_sampled],  # groups of the sampled weights, (n_sampled,)
-            _membership=membership,  # (n_sampled, n_groups)
-            sizes=np.sum(membership, axis=0),  # number of sampled weights of every group
-            # group of every output weight that is integrated out, (n_outputs, width)
+        vars(self).update(
+            integrated=integrated,
+            n_mean=n_mean,
+            n_noise=n_noise,
+            n_sampled=n_sampled,
+            n_alpha=int(np.sum(self.free.alpha)),
+            n_free=n_free,
+            dimension=n_sampled + n_free,
+            groups=groups,
+            _labels=groups.labels[:n_sampled],
+            _membership=membership,
+            sizes=np.sum(membership, axis=0),
             _output_labels=groups.labels[n_sampled:].reshape(rows * integrated, n_outputs).T,
         )
 

@@ -88,6 +88,10 @@ class Likelihood:
         """
         raise NotImplementedError
 
+    def identified(self, outputs):
+        """Project outputs on the identified part, which determines the probabilities."""
+        return outputs
+
     def n_independent(self, n_outputs):
         """Number of independent targets of a row."""
         return n_outputs
@@ -207,6 +211,10 @@ class Categorical(Likelihood):
         rows = np.log(total[..., 0]) - np.sum(targets.y * shifted, axis=-1)
         value = np.sum(rows * targets.weight, axis=-1)
         return _without_level(value), targets.weight[:, None] * (p - targets.y)
+
+    def identified(self, outputs):
+        """Remove the shift common to all classes, which changes no probability."""
+        return outputs - outputs.mean(axis=-1, keepdims=True)
 
     def n_independent(self, n_outputs):
         """Number of independent targets: one less than classes, as probabilities sum to 1."""
