@@ -27,7 +27,10 @@ from skbayesnn.inference.noise._noise_models import NOISE_MODELS
 from skbayesnn.inference.sampling._wide import is_wide, log_ratio_of_noise
 from skbayesnn.inference.task._problem import Fit
 
-MISSED = 20.0  # nats below trained networks of this noise model at which populations are rejected
+# nats below trained networks of this noise model at which populations are rejected
+MISSED = 20.0
+# the same below Laplace's approximation with many targets per weight, where that is accurate
+MISSED_BY_LAPLACE = 3.0
 LEAST_ROWS = 2.0  # least sum of the weights for drawn networks
 FEW_ROWS = 10  # number of rows up to which exact targets may look like noisy ones
 REPEATED = 2.0  # mean weight of rows above which equal targets show no noise
@@ -78,8 +81,7 @@ def sampled_sizes(problem, hidden_layer_sizes, noise, wanted="auto"):
     if posterior.is_quadratic and noise in ("auto", "constant", "shared"):
         return None  # Laplace's approximation is exact
     # it is also accurate with many targets per weight, where less time is spent
-    n_targets = posterior.n_rows * max(1, posterior.likelihood.n_levels)
-    few_targets = n_targets < limits.few_targets_per_weight * posterior.network.n_weights
+    few_targets = limits.few_targets(posterior)
     seconds = limits.sampled_seconds if few_targets else limits.checked_seconds
     affordable = wanted is True or seconds_of_population(posterior, limits) <= seconds
     return hidden_layer_sizes if affordable and posterior.groups.centred else None
@@ -112,7 +114,7 @@ def fit_by_drawing(problem, hidden_layer_sizes, sizes, entropy, noise="constant"
         if found is None:
             return None
         drawn, tests, missed = found
-        if missed > MISSED:
+        if missed:
             return None  # other noise models miss the mode, too, even at a higher evidence
         totals, growth = {}, []
         for model in drawn:
@@ -139,10 +141,8 @@ def _draw_models(problem, tried, auto_size, noise, seed, progress, seconds):
 
     ``tried`` are the hidden layers of the network, then of the linear model, which takes part in
     predictions if the size is chosen automatically, and otherwise shows residuals only. Returns a
-    list of `Drawn`, most probable first; P values of the residuals of the network; and by how much
-    the highest log evidence of trained networks, by Laplace's approximation, exceeds that of drawn
-    ones of the same size and noise model, and of models for few rows. The difference is large if
-    populations have missed a narrow mode, such as a function of many periods.
+    list of `Drawn`, most probable first; P values of the residuals of the network; and whether
+    populations have missed what training finds.
     """
     auto_noise = noise == "auto"
     # enough seeds for every size under every noise model, and for the models of few rows
@@ -155,7 +155,8 @@ def _draw_models(problem, tried, auto_size, noise, seed, progress, seconds):
         if problem.noise_is_given or (
             wide.shows_no_noise and not _has_few_rows(problem) and wide.predicts_left_out_rows
         ):
-            return _draw_all(_trials_of_exact_rows(wide, seed)), {}, -np.inf
+            drawn = _draw_all(_trials_of_exact_rows(wide, seed))
+            return drawn and (drawn, {}, False)
     trials = [trial_of(problem, first, sizes, next(seeds)) for sizes in tried]
     if not all(trial.run_pilot() for trial in trials):
         return None
@@ -173,10 +174,25 @@ def _draw_models(problem, tried, auto_size, noise, seed, progress, seconds):
             others = _trials_of_few_rows(problem, sampled, wide, seeds)
             trials += [trial for trial in others if trial.competes_with(trials)]
         drawn = _draw_all(trials)
+    if drawn is None:
+        return None
     # trained networks have the size and the noise of the first trial, with which they are compared
     comparable = [trial for trial in trials if trial is network or not trial.by_stacking]
     found = max(trial.particles.log_evidence for trial in comparable)
-    return drawn, tests[0], network.highest_by_training - found
+    return drawn, tests[0], _is_missed(network, found)
+
+
+def _is_missed(network, found):
+    """Return True if populations miss a mode, such as a function of many periods.
+
+    The highest log evidence of trained networks is then far above ``found``, that of drawn ones of
+    the same size and noise model, and of models for few rows. Laplace's approximation at the
+    minimum is accurate to a few nats with many targets per weight.
+    """
+    missed, posterior = network.highest_by_training - found, network.posed.posterior
+    if missed < 0.0 or network.problem.limits.few_targets(posterior):
+        return missed > MISSED
+    return network.log_evidence_by_laplace > found + MISSED_BY_LAPLACE
 
 
 def _has_few_rows(problem):
@@ -245,9 +261,13 @@ def _trials_of_few_rows(problem, sampled, wide, seeds):
 
 
 def _draw_all(trials):
-    """Draw networks of all models; return a list of `Drawn`, most probable first."""
-    for trial in trials:
-        trial.sample()
+    """Draw networks of all models for which there is time.
+
+    Returns a list of `Drawn`, most probable first; ``None`` if there was no time for the first one.
+    """
+    first, trials = trials[0], [trial for trial in trials if trial.sample()]
+    if first not in trials:
+        return None
     # models without a weight by stacking interpolate exact rows, on which small networks are slow:
     # if one of them is the best, nothing more is drawn
     if max(trials, key=lambda trial: trial.particles.log_evidence).by_stacking:

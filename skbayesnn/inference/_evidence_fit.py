@@ -26,6 +26,10 @@ from skbayesnn.inference.noise._constant_noise import NOISE_MINIMA
 from skbayesnn.inference.noise._noise_models import NOISE_MODELS
 from skbayesnn.inference.task._problem import Fit
 
+# share of the time limit in which networks are drawn; without success, they are trained then
+MOST_BY_SAMPLING = 0.7
+NO_TIME = "There was no time to measure it."
+MISSED = "Networks drawn to measure it missed what training found."
 N_GROWTH_STARTS = 2  # starts of every architecture that is tried
 FIRST_LOOK = (8,)  # hidden layers of the network that shows whether inputs differ in relevance
 MOST_GAIN = 20.0  # nats by which Student-t noise is taken to gain more in a larger network
@@ -39,7 +43,7 @@ class EvidenceFit(Fit):
     others: list = field(default_factory=list)  # pairs as in `pool`, of other models
     # `Sampled` networks by noise model, which predict together with the minima
     chained: dict = field(default_factory=dict)
-    rejected: bool = False  # True if networks were drawn, and missed what training finds
+    unmeasured: str = ""  # why networks were drawn and do not predict
 
     log_evidence_std = np.nan  # not estimated
 
@@ -100,10 +104,13 @@ def fit_evidence(
     `DrawnFit`.
     """
     sizes = sampled_sizes(problem, hidden_layer_sizes, noise, measured)
+    limit = problem.deadline.part(MOST_BY_SAMPLING)
     if sizes is not None:
-        drawn = fit_by_drawing(problem, hidden_layer_sizes, sizes, entropy, noise, workers)
+        limited = replace(problem, deadline=limit)
+        drawn = fit_by_drawing(limited, hidden_layer_sizes, sizes, entropy, noise, workers)
         if drawn is not None:
-            return drawn
+            return replace(drawn, problem=problem)
+    unmeasured = "" if sizes is None else NO_TIME if limit.passed else MISSED
     growth, tried, on_part = (), {}, None
     # no chains for classes, or where populations were drawn, and have missed what training finds
     with_chains = hidden_layer_sizes == "auto" and measured and sizes is None
@@ -159,7 +166,7 @@ def fit_evidence(
     fit = replace(fit, noise_p_values=p_values)
     if with_chains and not many_rows:
         fit = replace(fit, chained=short_chains(fit, entropy, workers))
-    return replace(fit, rejected=sizes is not None and not problem.deadline.passed)
+    return replace(fit, unmeasured=unmeasured)
 
 
 def _under_constant_noise(problem, sizes, tried, entropy, n_restarts, previous, workers):

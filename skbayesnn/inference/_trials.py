@@ -7,6 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from skbayesnn.inference.choice._noise_choice import DECISIVE, p_values
+from skbayesnn.inference.minima._minimum import total_log_evidence
+from skbayesnn.inference.minima._search import minima_from
 from skbayesnn.inference.minima._training import BRIEF, briefly_trained, random_starts
 from skbayesnn.inference.noise._noise_models import NOISE_MODELS
 from skbayesnn.inference.sampling._population import pilot_population, sample_population
@@ -120,6 +122,11 @@ class Trial:
         """Highest log evidence of trained networks, by Laplace's approximation."""
         return np.max(self._trained[1])
 
+    @property
+    def log_evidence_by_laplace(self):
+        """Log evidence of the minima of the trained networks, by Laplace's approximation."""
+        return total_log_evidence(minima_from(*self.posed, self._trained[0]))
+
     def run_pilot(self):
         """Locate the precisions of the posterior by small populations.
 
@@ -191,11 +198,15 @@ class Trial:
         return p_values(posterior, f.mean(axis=0) - posterior.y, 1.0 - beta * f.var(axis=0), beta)
 
     def sample(self):
-        """Draw a larger population near the precisions of the last one, if there is time."""
+        """Draw a larger population near the precisions of the pilot; return False if not in time.
+
+        The evidence of a pilot is far too low, and its networks are not those of the posterior.
+        """
         joint, near_trained = self.particles.joint, self.particles.near_trained
         eta = np.concatenate(joint.coordinates_in(self.particles.position))  # of all chains
         found = sample_population(joint, eta, self.rng, self.problem.deadline, near_trained)
         self.particles = found or self.particles
+        return found is not None
 
     def sample_near_trained(self):
         """Draw another population if training finds more; keep the one that finds more."""
@@ -252,7 +263,8 @@ class WideTrial(Trial):
         return {}
 
     def sample(self):
-        """Keep the population."""
+        """Keep the population; return True."""
+        return True
 
 
 def trial_of(problem, noise, hidden_layer_sizes, seed, by_stacking=True, without_noise=False):

@@ -25,11 +25,12 @@ HUGE = np.finfo(float).max ** 0.5  # replaces misfits that are not finite
 class Schedule(NamedTuple):
     """Numbers of particles and of their moves."""
 
-    n_chains: int = 64  # particles that are resampled at each exponent
-    n_moves: int = 8  # transitions of each resampled particle
+    n_chains: int = 16  # particles that are resampled at each exponent below 1
+    n_moves: int = 32  # transitions of each resampled particle
     n_steps: int = 20  # leapfrog steps of a transition
     effective: float = 0.5  # relative effective sample size after a change of the exponent
-    n_last_moves: int = 16  # transitions at exponent 1
+    n_last_chains: int = 64  # particles that are resampled at exponent 1
+    n_last_moves: int = 16  # their transitions
     n_last_steps: int = 40  # leapfrog steps of these
 
 
@@ -39,7 +40,7 @@ class Population(NamedTuple):
     # its exponential would be unbiased if exponents and step sizes did not adapt to the particles
     log_evidence: float
     log_evidence_std: float  # standard error
-    # (n_chains, n_last_moves, d + n_conditions), draws from the posterior by short chains.
+    # (n_last_chains, n_last_moves, d + n_conditions), draws from the posterior by short chains.
     # Descendants of the same first particle are neighbours
     position: np.ndarray
 
@@ -109,10 +110,11 @@ def anneal(path, rng, schedule):
         log_evidence += float(total) - np.log(size)
         exponent, weights = following, np.exp(log_weights - total)
         shares = np.bincount(ancestor, weights)
-        kept = _systematic(weights, schedule.n_chains, rng)
+        n_kept = schedule.n_chains if exponent < 1.0 else schedule.n_last_chains
+        kept = _systematic(weights, n_kept, rng)
         ancestor = np.repeat(ancestor[kept], schedule.n_moves)
         position, step = _moved(path, exponent, position[kept], position, step, rng, schedule)
-    chains = position.reshape(schedule.n_chains, schedule.n_last_moves, position.shape[1])
+    chains = position.reshape(schedule.n_last_chains, schedule.n_last_moves, -1)
     return Population(log_evidence, float(np.sqrt(np.sum(shares**2))), chains)
 
 

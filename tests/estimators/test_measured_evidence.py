@@ -11,7 +11,8 @@ from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer
 
 from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor, Prior
-from skbayesnn.inference import _drawn_fit
+from skbayesnn.inference import _trials
+from skbayesnn.inference._trials import Trial
 from skbayesnn.model_selection import compare
 from skbayesnn.posterior import LogUniform
 from skbayesnn.predictive import Member
@@ -170,18 +171,35 @@ def test_minima_predict_if_asked_for():
     assert model.score(X, y) > 0.7
 
 
-@pytest.mark.parametrize(("nats", "measured"), [(15.0, True), (25.0, False)])
-def test_populations_that_miss_what_training_finds_are_rejected(monkeypatch, nats, measured):
-    original = _drawn_fit._draw_models
-
-    def missed(*args):
-        drawn, tests, _ = original(*args)
-        return drawn, tests, nats
-
-    monkeypatch.setattr(_drawn_fit, "_draw_models", missed)
-    model = EvidenceMLPRegressor((2,), noise="constant", random_state=0).fit(*linear_rows())
+@pytest.mark.parametrize(
+    ("n_rows", "name", "nats", "measured"),
+    [  # fewer than two targets per weight, then more
+        (12, "highest_by_training", 15.0, True),
+        (12, "highest_by_training", 25.0, False),
+        (60, "log_evidence_by_laplace", 2.0, True),
+        (60, "log_evidence_by_laplace", 4.0, False),
+    ],
+)
+def test_populations_that_miss_what_training_finds_are_rejected(
+    monkeypatch, n_rows, name, nats, measured
+):
+    monkeypatch.setattr(Trial, "highest_by_training", property(lambda trial: np.inf))
+    monkeypatch.setattr(Trial, "sample_near_trained", lambda trial: None)
+    higher = property(lambda trial: trial.particles.log_evidence + nats)
+    monkeypatch.setattr(Trial, name, higher)
+    X, y = linear_rows(n_rows)
+    model = EvidenceMLPRegressor((2,), noise="constant", **MEASURED).fit(X, y)
     assert np.isfinite(model.log_evidence_std_) == measured
-    assert ("missed what training found" in model.evidence_report_.advice) != measured
+    assert measured or "missed what training found" in model._result.unmeasured
+
+
+def test_a_pilot_does_not_predict(monkeypatch):
+    """Its evidence is far too low, and its intervals are too narrow."""
+    monkeypatch.setattr(_trials, "sample_population", lambda *args: None)  # as without time
+    X, y = linear_rows(200)
+    model = EvidenceMLPRegressor((4,), noise="constant", **MEASURED).fit(X, y)
+    plain = EvidenceMLPRegressor((4,), noise="constant", **MEASURED | {"measure_evidence": False})
+    assert model.log_evidence_ == plain.fit(X, y).log_evidence_
 
 
 def test_narrow_modes_are_found():

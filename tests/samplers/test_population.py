@@ -75,7 +75,7 @@ class WithCondition(OneMeasurement):
 
 
 def test_evidence_and_draws_of_one_measurement():
-    schedule = Schedule(n_chains=800)
+    schedule = Schedule(n_chains=200, n_moves=8, n_last_chains=800)
     found = anneal(OneMeasurement(), np.random.default_rng(0), schedule)
     assert found.log_evidence_std < 0.05
     exact = norm.logpdf(1.0, 0.0, np.sqrt(2.0))
@@ -87,7 +87,7 @@ def test_evidence_and_draws_of_one_measurement():
 
 
 def test_peaks_have_their_shares():
-    schedule = Schedule(n_chains=200, n_moves=2, n_steps=4, effective=0.9)
+    schedule = Schedule(n_chains=200, n_moves=2, n_steps=4, effective=0.9, n_last_chains=200)
     found = anneal(TwoPeaks(), np.random.default_rng(1), schedule)
     exact = SHARES * norm.pdf(PLACES, 0.0, np.hypot(TwoPeaks.sd, 0.5))
     assert found.log_evidence_std < 0.2
@@ -97,7 +97,7 @@ def test_peaks_have_their_shares():
 
 
 def test_conditions_are_renewed_at_every_exponent():
-    schedule = Schedule(n_chains=80, n_moves=2, n_last_moves=3)
+    schedule = Schedule(n_moves=2, n_last_chains=80, n_last_moves=3)
     found = anneal(WithCondition(), np.random.default_rng(0), schedule)
     assert found.position.shape == (80, 3, 2)
     assert_array_equal(found.position[..., 1], 1.0)  # of the last exponent
@@ -105,7 +105,7 @@ def test_conditions_are_renewed_at_every_exponent():
 
 def test_standard_error_is_the_spread_between_runs():
     """Also for particles that are trapped at one of the peaks."""
-    schedule = Schedule(n_chains=16, n_moves=2, n_steps=4, n_last_moves=1, n_last_steps=1)
+    schedule = Schedule(n_moves=2, n_steps=4, n_last_moves=1, n_last_steps=1)
     runs = [anneal(TwoPeaks(), np.random.default_rng(seed), schedule) for seed in range(40)]
     spread = np.std([found.log_evidence for found in runs])
     error = np.sqrt(np.mean([found.log_evidence_std**2 for found in runs]))
@@ -125,7 +125,7 @@ def test_only_particles_near_the_measurement_have_descendants():
         def stage(self, exponent, q, rngs):
             return Stage(q, lambda q: (np.full(len(q), np.inf), np.zeros_like(q)))
 
-    found = anneal(Apart(), np.random.default_rng(0), Schedule(n_chains=40))
+    found = anneal(Apart(), np.random.default_rng(0), Schedule(n_chains=40, n_moves=8))
     assert np.all(found.position > -40)
 
 

@@ -245,8 +245,8 @@ def _advice_for_unmeasured(fit):
     """Advice on the evidence of an `EvidenceFit`: how to measure it, if that is possible."""
     hidden = fit.posed.posterior.network.hidden_layer_sizes
     ignore = "Ignore differences of a few nats."
-    if fit.rejected:
-        return f"Networks drawn to measure it missed what training found. {ignore}"
+    if fit.unmeasured:
+        return f"{fit.unmeasured} {ignore}"
     if sampled_sizes(fit.problem, hidden, fit.noise, True) is None:
         return ignore
     given = f"hidden_layer_sizes={hidden} and " if fit.growth else ""

@@ -144,6 +144,12 @@ def find_minima(posterior, settings, seeds, previous=(), narrower=None, workers=
     return ranked(workers.results(integrated, tasks))
 
 
+def minima_from(posterior, settings, starts):
+    """Train from given starts and return the distinct minima, best evidence first."""
+    found = distinct(_trained(posterior, start, settings) for start in starts)
+    return ranked(integrated(own_posterior(posterior, each), each, settings) for each in found)
+
+
 def distinct(minima):
     """Drop minima that repeat a better one; sort by evidence, best first, ``nan`` last."""
     kept = []

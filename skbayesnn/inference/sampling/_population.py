@@ -24,8 +24,8 @@ from skbayesnn.samplers import Schedule, Stage, anneal
 # schedules of pilot populations and of larger ones
 PILOT = Schedule(n_chains=64, n_moves=2, n_steps=10, n_last_moves=4, n_last_steps=10)
 MAIN = Schedule(n_last_steps=32)
-MOVE_ROWS = 640  # target for the moves of a particle at each exponent times rows
-FEWEST_MOVES = 4  # of a particle, at every exponent
+MOVE_ROWS = 2560  # target for the moves of a particle at each exponent times rows
+FEWEST_MOVES = 16  # of a particle, at every exponent
 SPREAD = 0.7  # sd of the first coordinates of precisions, which cover most of their intervals
 LEAST_SPREAD = 0.1  # least sd about those that a pilot population has found
 NARROW = 0.02  # sd of a narrow density

@@ -18,7 +18,7 @@ from skbayesnn.inference.task._progress import NEVER, OutOfTime
 from skbayesnn.posterior import JointPosterior, LogUniform
 from skbayesnn.samplers import Schedule, Stage
 
-SCHEDULE = Schedule(n_moves=4, n_steps=4, n_last_moves=8, n_last_steps=6)
+SCHEDULE = Schedule(n_chains=64, n_moves=4, n_steps=4, n_last_moves=8, n_last_steps=6)
 
 SCALE_MEAN, SCALE_SD = -0.7, 1.0  # prior of the log standard deviations of hidden weights
 RATIO_SD = 0.5  # the same of those of single inputs and of biases, about their mean

@@ -120,6 +120,11 @@ class Limits(NamedTuple):
         slow = n_rows >= self.wide_rows and work > self.growth_work
         return slow or self.many_rows(likelihood, n_rows, n_features, n_outputs)
 
+    def few_targets(self, posterior):
+        """Return True if there are few targets per weight."""
+        n_targets = posterior.n_rows * max(1, posterior.likelihood.n_levels)
+        return n_targets < self.few_targets_per_weight * posterior.network.n_weights
+
     def takes_long(self, n_rows, n_weights):
         """Return True if a start of a network takes many seconds."""
         return n_rows * n_weights**2 > self.restarted_work
