@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import softmax
 from sklearn.base import is_classifier
 from sklearn.model_selection import KFold
 from sklearn.utils.validation import _num_samples, check_is_fitted
@@ -15,7 +16,6 @@ from skbayesnn._docs import documented
 from skbayesnn._typing import Estimator
 from skbayesnn.estimators._pipeline import final_step
 from skbayesnn.estimators.reports._printed import aligned
-from skbayesnn.predictive import evidence_weights
 
 
 def evidence_score(estimator: Estimator, X: Any = None, y: Any = None) -> float:
@@ -126,7 +126,7 @@ def posterior_probabilities(log_evidences):
     log_evidences = np.where(np.isnan(log_evidences), -np.inf, log_evidences)
     if np.all(np.isneginf(log_evidences)):
         return np.full(len(log_evidences), np.nan)
-    return evidence_weights(log_evidences)
+    return softmax(log_evidences)  # MacKay (1992), section 2.2
 
 
 def describe(model):

@@ -5,7 +5,7 @@ from functools import cache
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import logsumexp
+from scipy.special import softmax
 
 from skbayesnn.inference import OF_SIZE, Method, own_posterior, well_determined
 from skbayesnn.posterior import (
@@ -284,7 +284,7 @@ def ensemble_of_models(fit):
     log_odds = np.array([model.log_odds for model in drawn])
     # the stack competes as one model, with the log odds of its best member
     of_stack = log_odds[stacked].max(initial=-np.inf)
-    probabilities = evidence_weights(np.append(log_odds[~stacked], of_stack))
+    probabilities = softmax(np.append(log_odds[~stacked], of_stack))
     shares = np.empty(len(drawn))
     shares[~stacked] = probabilities[:-1]
     if stacked.any():
@@ -379,7 +379,7 @@ def combination_weights(combine, log_evidences, sample_weight, densities, classe
     elif combine == "equal" or (unknown and (classes or combine == "evidence")):
         weights = np.full(len(log_evidences), 1.0 / len(log_evidences))
     elif combine == "evidence":
-        weights = evidence_weights(log_evidences)
+        weights = softmax(log_evidences)  # of equal prior probability (MacKay 1992, section 2.2)
     else:
         logs = None if classes else densities()
         weights = tempered_weights(log_evidences, sample_weight, logs)
@@ -419,8 +419,8 @@ def tempered_weights(log_evidences, sample_weight, log_densities=None):
     log evidence per row estimates how well a row is predicted, and so does the mean leave-one-out
     density. A weight is proportional to ``exp(s / 0.05)``, with the mean ``s`` of both estimates.
     Leave-one-out densities are too high for networks of many weights, so none counts for more than
-    that of the member of highest evidence. The posterior probabilities of `evidence_weights` differ
-    far more between members than the accuracy of Laplace's approximation justifies.
+    that of the member of highest evidence. Posterior probabilities differ far more between members
+    than the accuracy of Laplace's approximation justifies.
 
     The arguments are log evidences ``(m,)`` and leave-one-out log predictive densities ``(m, n)``
     of every member for every row. Without these ``s`` is the log evidence per row. Without all
@@ -437,8 +437,3 @@ def tempered_weights(log_evidences, sample_weight, log_densities=None):
     weights = np.exp((score - score.max()) / TEMPERATURE)
     weights[weights < LEAST_SHARE] = 0.0
     return weights / weights.sum()
-
-
-def evidence_weights(log_evidences):
-    """Posterior ``P(H_i | D)`` of equally probable models (MacKay 1992, section 2.2)."""
-    return np.exp(log_evidences - logsumexp(log_evidences))

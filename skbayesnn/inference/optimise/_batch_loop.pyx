@@ -3,8 +3,8 @@
 """Compiled twin of the loop over batches: see `BatchSteps` in `_batches.py`."""
 
 from libc.math cimport sqrt
-from libc.stdlib cimport free, malloc
-from libc.string cimport memset
+
+import numpy as np
 
 from skbayesnn.posterior.kernels._core cimport PADDING, CModel, Kernels, Model, kernels_in_use
 
@@ -33,16 +33,14 @@ def descend(Model model, const Py_ssize_t[:, ::1] batches, const double[::1] pul
     cdef double g, scale
     batch.n = padded
     cdef long room = n_columns * padded + k + whole.n_levels + model.room(0)
-    cdef double *memory = <double *>malloc(room * sizeof(double))
-    if memory == NULL:
-        raise MemoryError(f"{8 * room} bytes for temporary arrays")
+    cdef double[::1] of_batch = np.zeros(room)
+    cdef double *memory = &of_batch[0]
     cdef double *targets = memory + n_inputs * padded
     cdef double *counts = targets + n_outputs * padded
     cdef double *gradient = counts + whole.n_counts * padded
     cdef double *errors = gradient + k
     batch.inputs, batch.targets, batch.counts = memory, targets, counts
     with nogil:
-        memset(memory, 0, n_columns * padded * sizeof(double))
         for i in range(padded):
             memory[(n_inputs - 1) * padded + i] = 1.0
         for s in range(batches.shape[0]):
@@ -57,4 +55,3 @@ def descend(Model model, const Py_ssize_t[:, ::1] batches, const double[::1] pul
                 square[i] += (1.0 - of_square) * (g * g - square[i])
                 scale = sqrt(square[i] / correction[s]) + tiny
                 theta[i] -= length[s] * rate[i] * mean[i] / scale
-        free(memory)

@@ -90,10 +90,9 @@ class WideJoint(JointPosterior):
         usual &= np.isin(np.arange(len(usual)), labels[0])
         return np.flatnonzero(usual[self.free.alpha])
 
-    def hyperprior(self, eta, stretch=None, change=None):
+    def hyperprior(self, eta):
         """Minus log prior density of each coordinate of the precisions, and its derivative."""
-        if stretch is None:
-            stretch, change = self.precision_map.derivatives(eta)
+        stretch, change = self.precision_map.derivatives(eta)
         logs, priors = self.precision_map.log_precision(eta), self.free.priors
         value, slope = -priors.log_density(logs), -priors.slope(logs)
         hidden = self._scales

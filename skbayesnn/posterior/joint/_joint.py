@@ -71,7 +71,7 @@ class JointPosterior(Coordinates):
     def terms(self, q):
         """Both parts of the energy at positions, with gradients in the moving coordinates."""
         place = self.place(q)
-        stretch, change = self.precision_map.derivatives(place.eta)
+        stretch, _ = self.precision_map.derivatives(place.eta)
         natural = self._likelihood(place)
         # u_i = v_i (alpha_c + h_c)^(-1/2): the chain rule for v_i and ln alpha_c
         by_white = self._of_means_alone(natural.theta, self.posterior.groups.white_gradient)
@@ -81,7 +81,7 @@ class JointPosterior(Coordinates):
         free = by_alpha[..., self.free.alpha], natural.log_beta[..., self.free.beta]
         by_eta = np.concatenate(free, axis=-1) * stretch
         gradient = np.concatenate([by_white * place.scales, by_eta], axis=-1)
-        return JointEnergy(*self._prior(place, stretch, change), natural.value, gradient)
+        return JointEnergy(*self._prior(place, stretch), natural.value, gradient)
 
     def __call__(self, q):
         """Energy, minus the log posterior density up to the evidence, and its gradient."""
@@ -90,23 +90,22 @@ class JointPosterior(Coordinates):
         terms = self.terms(q)
         return terms.prior + terms.data, terms.prior_gradient + terms.data_gradient
 
-    def _prior(self, place, stretch, change):
+    def _prior(self, place, stretch):
         """Minus log prior density of a position, and its gradient."""
         v, share = place.v, place.share
         squares = sums_by(self._membership, v * v)
         # the prior of v_i = u_i (alpha_c + h_c)^(1/2) is normal with the precision ``share``
         normal = share * squares - self.sizes * np.log(share / (2.0 * np.pi))
         by_alpha = 0.5 * (1.0 - share) * (share * squares - self.sizes)
-        value, by_eta = self.hyperprior(place.eta, stretch, change)
+        value, by_eta = self.hyperprior(place.eta)
         n_alpha = self.n_alpha  # the first coordinates are those of weight precisions
         by_eta[..., :n_alpha] += by_alpha[..., self.free.alpha] * stretch[..., :n_alpha]
         gradient = np.concatenate([share.take(self._labels, axis=-1) * v, by_eta], axis=-1)
         return value.sum(axis=-1) + 0.5 * normal.sum(axis=-1), gradient
 
-    def hyperprior(self, eta, stretch=None, change=None):
+    def hyperprior(self, eta):
         """Minus log prior density of each coordinate of the precisions, and its derivative."""
-        if stretch is None:
-            stretch, change = self.precision_map.derivatives(eta)
+        stretch, change = self.precision_map.derivatives(eta)
         logs, priors = self.precision_map.log_precision(eta), self.free.priors
         slope = change + priors.slope(logs) * stretch
         return -np.log(stretch) - priors.log_density(logs), -slope

@@ -262,7 +262,7 @@ class StudentTJoint(JointPosterior):
         outer = place.conditions[..., self.n_factors + 1 :]
         alpha = self.groups.expand(place.hyper.alpha)[..., self.n_mean :]
         prior = 0.5 * np.sum(alpha * outer**2 - np.log(alpha / (2.0 * np.pi)), axis=-1)
-        rest = self._prior(place, *self.precision_map.derivatives(place.eta))[0]
+        rest = self._prior(place, self.precision_map.derivatives(place.eta)[0])[0]
         return rest + prior + self.misfit(phase.position)
 
     def renewed(self, q, rngs, keep_outputs=False):
