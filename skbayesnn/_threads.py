@@ -9,11 +9,7 @@ from threadpoolctl import ThreadpoolController
 SMALL = 500  # weights up to which one thread is faster, and results are bitwise equal
 _LOCK = Lock()
 _INSIDE: list = []  # the limiter, and an entry for every fit under its limit
-
-
-@lru_cache(maxsize=1)
-def _controller():
-    return ThreadpoolController()
+_controller = lru_cache(maxsize=1)(ThreadpoolController)  # made when it is first needed
 
 
 def blas_threads(n_weights):

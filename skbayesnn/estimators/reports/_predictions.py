@@ -94,12 +94,6 @@ class LeftOutScores(NamedTuple):
         return bool(self.share <= np.clip(self.error, *LITTLE))
 
     @property
-    def intervals_fail(self):
-        """True if the coverage of 95 % intervals of left-out targets is clearly too small."""
-        error = np.sqrt(COVERAGE * (1.0 - COVERAGE) / self.n_rows)
-        return bool(self.coverage < COVERAGE - max(MUCH, SURELY * error))
-
-    @property
     def misses_structure(self):
         """True if errors of left-out neighbours are alike, as about a function that is too flat."""
         return bool(self.similarity > ALIKE)
@@ -109,7 +103,8 @@ class LeftOutScores(NamedTuple):
         """Message about poor predictions, or ``None``."""
         if self.explains_nothing:
             return f"explains nothing: {self._value}"
-        if self.intervals_fail:
+        error = np.sqrt(COVERAGE * (1.0 - COVERAGE) / self.n_rows)
+        if self.coverage < COVERAGE - max(MUCH, SURELY * error):
             return f"95 % intervals hold {100 * self.coverage:.0f} % of left-out rows"
         if self.misses_structure:
             return (
