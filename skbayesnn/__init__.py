@@ -6,7 +6,6 @@ evidence, suggestions where to measure, pipelines with error bars, scores, figur
 functions, and averages and distributions of fitted estimators.
 """
 
-from skbayesnn._versions import show_versions
 from skbayesnn.estimators import (
     EvidenceMLPClassifier,
     EvidenceMLPRegressor,
@@ -30,5 +29,4 @@ __all__ = [
     "Sampler",
     "Solver",
     "__version__",
-    "show_versions",
 ]

@@ -11,7 +11,7 @@ PACKAGE = Path(__file__).parents[1] / "skbayesnn"
 ROWS = [
     ["_data", "_docs", "_threads", "_typing", "network", "samplers"],
     ["posterior"],
-    ["inference", "_versions"],
+    ["inference"],
     ["predictive"],
     ["estimators"],
     ["metrics", "basis", "compose"],
