@@ -58,7 +58,7 @@ class DrawnFit(Fit):
 
     @property
     def typical_prior(self):
-        """Prior at precisions of the most probable model, see `Fit`."""
+        """Prior at precisions of the most probable model, see `draw_prior`."""
         best = self.drawn[0]
         own = best.joint.posterior  # groups of a noise network come after its own
         return own.network, own.groups, best.alpha

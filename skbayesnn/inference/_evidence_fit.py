@@ -64,7 +64,7 @@ class EvidenceFit(Fit):
 
     @property
     def typical_prior(self):
-        """Prior at the best minimum, see `Fit`."""
+        """Prior at the best minimum, see `draw_prior`."""
         return self.best.network, self.best.groups, self.best.hyper.alpha[None]
 
     def without_matrices(self):

@@ -93,7 +93,7 @@ class SampledFit(Fit):
 
     @property
     def typical_prior(self):
-        """Prior at sampled precisions, see `Fit`."""
+        """Prior at sampled precisions, see `draw_prior`."""
         posterior, alpha = self.posed.posterior, self.draws.alpha
         return posterior.network, posterior.groups, alpha.reshape(-1, alpha.shape[-1])
 

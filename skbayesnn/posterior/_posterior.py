@@ -215,8 +215,6 @@ class Posterior:
         sd = np.swapaxes(network.layers(alpha)[-1], -1, -2) ** -0.5
         for targets, trace in self._traces(theta, 0, max(network.layer_sizes)):
             rows = likelihood.output_rows(trace.outputs, targets, hyper.beta)
-            if rows is None:
-                return theta
             found = regression_system(rows, trace.inputs[-1], sd)
             gram, moment = gram + found[0], moment + found[1]
         best = np.swapaxes(sd * ridge(gram, moment, len(self.X))[0], -1, -2)

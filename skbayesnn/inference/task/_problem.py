@@ -357,13 +357,11 @@ class Fit:
 
     minima = drawn = chained = ()
 
-    @property
-    def typical_prior(self):
-        """Network, weight groups, and their precisions ``(m, n_groups)`` by the posterior."""
-        raise NotImplementedError
-
     def draw_prior(self, X, size, rng):
-        """Outputs ``(size, n, n_outputs)`` of networks drawn from the prior at such precisions."""
+        """Outputs ``(size, n, n_outputs)`` of networks drawn from the prior at typical precisions.
+
+        ``typical_prior`` of a subclass: network, weight groups, and precisions ``(m, n_groups)``.
+        """
         network, groups, alpha = self.typical_prior
         alpha = alpha[rng.integers(len(alpha), size=size)]
         return outputs(network, groups.draw(alpha, rng), X)

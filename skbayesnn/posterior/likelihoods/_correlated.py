@@ -27,6 +27,7 @@ class CorrelatedGaussian(Gaussian):
     compiled = None
     quadratic = False  # in the outputs it is, but the correlations are inferred as well
     linear = False
+    conjugate = False  # outputs have no separate ridge regressions
 
     def misfit(self, outputs, targets, beta):
         """Misfit ``1/2 sum_n s_n u_n^T R^-1 u_n``, and ``E_l`` of every level."""
@@ -45,9 +46,6 @@ class CorrelatedGaussian(Gaussian):
     def log_normaliser(self, beta, n_rows):
         log_det = np.linalg.slogdet(self.correlation)[1]
         return super().log_normaliser(beta, n_rows) - 0.5 * n_rows * log_det
-
-    def output_rows(self, outputs, targets, beta):
-        return None  # outputs have no separate ridge regressions
 
     def _precision(self, beta):
         """Precision matrix ``Sigma^-1 = T^(1/2) R^-1 T^(1/2)`` of the noise."""

@@ -84,7 +84,7 @@ class Likelihood:
         """`Targets` of the ridge regression of the linear output layer given the hidden units.
 
         If the noise weights rows by their residuals, the regression is one step of expectation
-        maximisation. Only likelihoods with noise levels have one; ``None`` if outputs are coupled.
+        maximisation. Only ``conjugate`` likelihoods with noise levels have one.
         """
         raise NotImplementedError
 
