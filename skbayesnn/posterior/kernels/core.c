@@ -28,6 +28,14 @@
 #else
 #define SHUFFLE(a, b, ...) __builtin_shuffle(a, b, (I){__VA_ARGS__})
 #endif
+#define EVEN_2 0, 2
+#define EVEN_4 EVEN_2, 4, 6
+#define EVEN_8 EVEN_4, 8, 10, 12, 14
+#define EVEN_16 EVEN_8, 16, 18, 20, 22, 24, 26, 28, 30
+#define ODD_2 1, 3
+#define ODD_4 ODD_2, 5, 7
+#define ODD_8 ODD_4, 9, 11, 13, 15
+#define ODD_16 ODD_8, 17, 19, 21, 23, 25, 27, 29, 31
 #define BLOCK 128 /* rows that are worked on together */
 #define LEAST_SINGLE 1e-6 /* share of its diagonal entry that a pivot has at least in single precision */
 

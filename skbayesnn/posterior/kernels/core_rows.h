@@ -193,38 +193,17 @@ static void NAME(combine)(V *out, long so, int P, const REAL *m, long sp, long s
 #undef TILE_AT
 }
 
-/* The sums of LANES vectors, as one vector. */
+/* The sums of LANES vectors, as one vector: sums of neighbours, until there is one vector. */
 INLINE V NAME(sums_of)(const V *x)
 {
-#if LANES == 2
-    return SHUFFLE(x[0], x[1], 0, 2) + SHUFFLE(x[0], x[1], 1, 3);
-#elif LANES == 4
-    V pair[2];
-    for (int i = 0; i < 4; i += 2)
-        pair[i / 2] = SHUFFLE(x[i], x[i + 1], 0, 4, 2, 6) + SHUFFLE(x[i], x[i + 1], 1, 5, 3, 7);
-    return SHUFFLE(pair[0], pair[1], 0, 1, 4, 5) + SHUFFLE(pair[0], pair[1], 2, 3, 6, 7);
-#elif LANES == 8
-    V pair[4], four[2];
-    for (int i = 0; i < 8; i += 2)
-        pair[i / 2] = SHUFFLE(x[i], x[i + 1], 0, 8, 2, 10, 4, 12, 6, 14) +
-                      SHUFFLE(x[i], x[i + 1], 1, 9, 3, 11, 5, 13, 7, 15);
-    for (int i = 0; i < 4; i += 2)
-        four[i / 2] = SHUFFLE(pair[i], pair[i + 1], 0, 1, 8, 9, 4, 5, 12, 13) +
-                      SHUFFLE(pair[i], pair[i + 1], 2, 3, 10, 11, 6, 7, 14, 15);
-    return SHUFFLE(four[0], four[1], 0, 1, 2, 3, 8, 9, 10, 11) +
-           SHUFFLE(four[0], four[1], 4, 5, 6, 7, 12, 13, 14, 15);
-#else
-    V half[16];
-    for (int i = 0; i < 16; i++)
+    V half[LANES];
+    for (int i = 0; i < LANES; i++)
         half[i] = x[i];
-    for (int n = 8; n > 0; n /= 2) /* sums of neighbours, until there is one vector */
+    for (int n = LANES / 2; n > 0; n /= 2)
         for (int i = 0; i < n; i++)
-            half[i] = SHUFFLE(half[2 * i], half[2 * i + 1], 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20,
-                              22, 24, 26, 28, 30) +
-                      SHUFFLE(half[2 * i], half[2 * i + 1], 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21,
-                              23, 25, 27, 29, 31);
+            half[i] = SHUFFLE(half[2 * i], half[2 * i + 1], JOIN(EVEN, LANES)) +
+                      SHUFFLE(half[2 * i], half[2 * i + 1], JOIN(ODD, LANES));
     return half[0];
-#endif
 }
 
 /* `sums` for P and Q that the compiler knows. */
