@@ -17,6 +17,7 @@ from skbayesnn.displays._display import BLUE, NETWORKS, Display, feature_names, 
 from skbayesnn.estimators._pipeline import predictor
 from skbayesnn.metrics._scorers import distribution, moments
 
+MARGIN = 0.1  # beyond the rows, as a fraction of their range
 BANDS = ("#CFE6F5", "#8EC3E6")  # light: total; dark: weights alone
 
 
@@ -91,7 +92,6 @@ class PredictiveDisplay(Display):
         fixed: dict[Any, Any] | None = None,
         exposure: ArrayLike | None = None,
         n_functions: int = 5,
-        margin: float = 0.1,
         grid_resolution: int = 200,
         random_state: RandomState = 0,
         ax: Axes = None,
@@ -116,8 +116,6 @@ class PredictiveDisplay(Display):
             the band with noise is that of a rate at the median exposure.
         n_functions : int, default=5
             Functions drawn from the posterior.
-        margin : float, default=0.1
-            Margin beyond the rows, as a fraction of their range.
         grid_resolution : int, default=200
             Number of values of the input.
         """
@@ -129,7 +127,7 @@ class PredictiveDisplay(Display):
         X = X if hasattr(X, "columns") else check_array(X, ensure_all_finite="allow-nan")
         names = feature_names(estimator, X)
         index = feature_index(feature, names)
-        x = np.linspace(*feature_range(column(X, index), names[index], margin), grid_resolution)
+        x = np.linspace(*feature_range(column(X, index), names[index]), grid_resolution)
         rows = slice_of_inputs(X, index, x, fixed, names)
         model, rows = predictor(estimator, rows)
         mean, std = (some.reshape(len(x), -1) for some in moments(model, rows))
@@ -236,7 +234,7 @@ def column(X, index):
     return np.asarray(X[X.columns[index]] if hasattr(X, "columns") else X[:, index])
 
 
-def feature_range(values, name, margin):
+def feature_range(values, name):
     """Range of a feature, widened by a fraction of it on either side."""
     try:
         values = np.asarray(values, dtype=float)
@@ -245,7 +243,7 @@ def feature_range(values, name, margin):
     low, high = np.nanmin(values), np.nanmax(values)
     if not low < high:
         raise ValueError(f"Feature {name} has the same value in all rows of X: nothing to vary.")
-    return low - margin * (high - low), high + margin * (high - low)
+    return low - MARGIN * (high - low), high + MARGIN * (high - low)
 
 
 def typical_value(values):
