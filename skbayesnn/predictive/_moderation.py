@@ -13,7 +13,7 @@ from scipy.stats import qmc
 
 from skbayesnn.network import row_blocks
 from skbayesnn.posterior import symmetric_root
-from skbayesnn.posterior.kernels._compiled import compiled_softmax_moments
+from skbayesnn.posterior.kernels._compiled import _core
 
 SOFTMAX_POINTS = 1024
 HERMITE_NODES, HERMITE_WEIGHTS = roots_hermitenorm(64)  # averages over the standard normal
@@ -151,9 +151,9 @@ def softmax_information(mean, covariance):
 
 def _softmax_moments(mean, covariance):
     """Means of probabilities ``(n, p)`` and of their products ``(n, p, p)``, by the same points."""
-    moments = compiled_softmax_moments(mean, *_softmax_roots(covariance))
-    if moments is not None:
-        return moments
+    if _core is not None and mean.shape[1] <= _core.CLASSES:
+        root, points = _softmax_roots(covariance)
+        return _core.softmax_moments(mean, root, points.T)
     first, second = np.empty(mean.shape), np.empty(covariance.shape)
     for rows, p in _softmax_points(mean, covariance):
         first[rows], second[rows] = p.mean(axis=1), np.swapaxes(p, 1, 2) @ p / SOFTMAX_POINTS

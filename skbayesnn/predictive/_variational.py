@@ -38,7 +38,8 @@ def closest_gaussian(member, posterior, settings, hyper):
 
     The member that is returned has a ``shift``; it is unchanged after training on batches, where
     the Gaussian at the most probable weights predicts as well, and if the curvature is numerically
-    singular, there are too many rows and classes, or the deadline has passed.
+    singular, there are too many rows and classes, or the deadline has passed. So it is in large
+    networks with an informative prior.
     """
     network, n = posterior.network, len(posterior.X)
     on_batches = Method.choose(posterior, settings).by_batches
@@ -47,10 +48,12 @@ def closest_gaussian(member, posterior, settings, hyper):
     work = n * network.n_outputs * network.n_weights**2
     if work <= settings.limits.moderation_work or not network.hidden_layer_sizes:
         return _closest(member, posterior, settings, hyper)
+    if not posterior.groups.centred:
+        return member
     part = network.slices[-1]
     width = network.hidden_layer_sizes[-1]
     z = forward(network, member.theta, posterior.X).inputs[-1][:, :width]
-    groups = posterior.groups.conditional(part, member.theta)
+    groups = posterior.groups.relabelled(posterior.groups.labels[part])
     layer = Network((width, network.n_outputs), output_bias=network.output_bias)
     weight = posterior.sample_weight
     above = Posterior(layer, posterior.likelihood, groups, z, posterior.y, weight)

@@ -15,7 +15,7 @@ from skbayesnn.inference.sampling._moves import ScaleMoves, UnitMoves
 from skbayesnn.network import Network, outputs
 from skbayesnn.posterior import Gaussian, LogUniform, instructions
 from skbayesnn.posterior._posterior import MOST_INPUTS
-from skbayesnn.posterior.kernels._compiled import compiled_mixture, compiled_softmax_moments
+from skbayesnn.posterior.kernels._compiled import compiled_mixture
 from skbayesnn.predictive._mixture import _Rows
 from skbayesnn.predictive._student_t import NORMAL, StudentTLaw
 from skbayesnn.samplers import Metric, leapfrog, start
@@ -267,8 +267,7 @@ def test_softmax_moments(used, n_classes):
     points = rng.standard_normal((64, n_classes - 1))
     p = softmax(mean[:, None] + points @ root.swapaxes(1, 2), axis=-1)
     desired = p.mean(axis=1), np.einsum("npi,npj->nij", p, p) / 64
-    assert_same(compiled_softmax_moments(mean, root, points), desired)
-    assert compiled_softmax_moments(np.zeros((1, 100)), np.zeros((1, 100, 100)), points) is None
+    assert_same(core.softmax_moments(mean, root, points.T), desired)
 
 
 @each_set

@@ -62,13 +62,6 @@ def test_draws_have_the_moments_of_the_prior(prior):
     assert np.all(np.abs(np.cov(draws.T) - covariance) < error)
 
 
-def test_conditional_of_some_weights(prior):
-    theta, part = np.random.default_rng(3).standard_normal(5), slice(2, 5)
-    some = prior.conditional(part, theta)
-    assert_allclose(some.pull(theta[part], ALPHA), prior.pull(theta, ALPHA)[part], rtol=1e-12)
-    assert_allclose(dense(prior)[part, part] @ theta[part], some.product(theta[part], ALPHA))
-
-
 def test_a_prior_of_one_network_takes_no_other_labels(prior):
     assert prior.relabelled(LABELS.copy()) is prior
     with pytest.raises(ValueError, match="one network"):

@@ -255,10 +255,8 @@ class Sampler(Setting):
         * ``"auto"``: Hamiltonian Monte Carlo that tunes its step size (regressors: and metric)
           during warm-up. All chains have the same step size. Regressors integrate the output layer
           out. With hidden layers, trajectories have at most 64 steps; with 64 to 1024 rows at most
-          256 steps: the number of rows, or 65,536 divided by it, whichever is less. Classifiers
-          without hidden layers, and with at most 200 weights that may be large (classes that are
-          nearly separable), follow every trajectory by slice sampling along random lines (Neal
-          2003; Murray, Adams & MacKay 2010) and of the precisions.
+          256 steps: the number of rows, or 65,536 divided by it, whichever is less. Elliptical
+          slice sampling of classifiers' units follows (Murray, Adams & MacKay 2010).
         * ``"hmc"``: Hamiltonian Monte Carlo without metric (Duane et al. 1987; Neal 1992).
         * ``"langevin"``: the Langevin method (MacKay 2003, algorithm 41.4).
         * ``"stochastic_dynamics"``: Neal's (1992) stochastic dynamics, which keeps part of the
@@ -300,8 +298,6 @@ class Sampler(Setting):
     ----------
     R. M. Neal (1992), "Bayesian learning via stochastic dynamics", Advances in Neural Information
     Processing Systems 5.
-
-    R. M. Neal (2003), "Slice sampling", Annals of Statistics 31, 705-767.
 
     I. Murray, R. P. Adams & D. J. C. MacKay (2010), "Elliptical slice sampling", Proceedings of
     Machine Learning Research 9, 541-548.

@@ -66,17 +66,6 @@ def compiled_joint(joint, posterior, noise_network=None):
     return _core.Joint(model, joint, joint.precision_map, noise, variances)
 
 
-def compiled_softmax_moments(mean, root, points):
-    """Means of class probabilities and of their products over some points, or ``None``.
-
-    Activations have the mean ``(n, n_classes)`` and the covariance ``R R^T`` with ``R`` ``(n,
-    n_classes, r)``; the number of standard normal points ``(n_points, r)`` is a multiple of eight.
-    """
-    if _core is None or mean.shape[1] > _core.CLASSES:
-        return None
-    return _core.softmax_moments(mean, root, points.T)
-
-
 def compiled_mixture(x, weights, means, inverse_scales, law, with_cdf=True):
     """Distribution function and density of mixtures at ``x`` ``(n,)``, or ``None``.
 

@@ -154,19 +154,6 @@ class WeightGroups:
         solved = solve_triangular(self._factor, columns, lower=True, trans=trans).T
         return solved.reshape(gradient.shape)
 
-    def conditional(self, part, theta):
-        """Conditional prior of a slice of the weights given all others."""
-        labels = self.labels[part]
-        if self.centred:
-            return replace(self, labels=labels)
-        if not self.coupled:
-            return replace(self, labels=labels, mean=self.mean[part], shape=self.shape[part])
-        shape = self.shape[part, part]
-        pull = self.applied(theta - self.mean)[part]
-        return replace(
-            self, labels=labels, mean=theta[part] - np.linalg.solve(shape, pull), shape=shape
-        )
-
 
 def weight_groups(network, prior, feature_names=None):
     """Group the weights of a network (MacKay 1992, section 3.4; Neal 1996, section 1.2.3).
