@@ -17,7 +17,7 @@ from skbayesnn import (
 from skbayesnn.active_learning import select
 from skbayesnn.basis import LegendreFeatures
 from skbayesnn.displays import CalibrationDisplay, PredictiveDisplay
-from skbayesnn.metrics import crps_gaussian, interval_coverage
+from skbayesnn.metrics import interval_coverage
 from skbayesnn.model_selection import EvidenceSearch, compare
 from skbayesnn.posterior import Gamma, LogUniform
 
@@ -42,7 +42,6 @@ assert_type(classifier, EvidenceMLPClassifier)
 assert_type(classifier.predict_proba(X), NDArray[Any])
 assert_type(HMCMLPRegressor.from_evidence(model, n_draws=10), HMCMLPRegressor)
 
-assert_type(crps_gaussian(y, 0.0, 1.0), NDArray[Any])
 assert_type(interval_coverage(y, [[0, 1], [0, 1]]), float)
 EvidenceSearch(model, {"prior": ["layer", "ard"]}, combine="tempered").fit(X, y)
 compare({"one": model})

@@ -15,7 +15,8 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from skbayesnn._typing import Array, Axes, Estimator
 from skbayesnn.displays._display import COLORS, NETWORKS, SKY, Display
 from skbayesnn.estimators._pipeline import predictor
-from skbayesnn.metrics._scorers import distribution, probability_integral
+from skbayesnn.estimators.predictions._distribution import CountDistribution, Distribution
+from skbayesnn.metrics._scorers import distribution
 
 DIAGONAL = "calibrated"
 LEVELS = np.linspace(0.0, 1.0, 41)
@@ -182,3 +183,9 @@ class CalibrationDisplay(Display):
         for histogram in axes[1:]:
             histogram.axhline(n / N_BINS, color="gray", lw=0.8)
             histogram.axhspan(*binom.ppf(TAILS, n, 1.0 / N_BINS), zorder=0, **band)
+
+
+def probability_integral(at, y):
+    """Distribution function at the targets; of counts less half of their probability."""
+    below = at.cdf(y if isinstance(at, Distribution) else np.reshape(y, at.mean().shape))
+    return below - 0.5 * at.pmf(y) if isinstance(at, CountDistribution) else below

@@ -1,4 +1,4 @@
-"""Scoring rules of predictive distributions, their calibration, and scorers."""
+"""Calibration of predictive distributions, and scorers."""
 
 from __future__ import annotations
 
@@ -13,29 +13,21 @@ from sklearn.utils import check_array
 from sklearn.utils.metadata_routing import MetadataRequest
 
 from skbayesnn._docs import documented
-from skbayesnn._typing import Array
 from skbayesnn.estimators._pipeline import predictor
 from skbayesnn.estimators.inputs._rows import checked_weights
-from skbayesnn.estimators.predictions._distribution import CountDistribution, Distribution
+from skbayesnn.estimators.predictions._distribution import Distribution
 
 REQUESTS = MetadataRequest(owner="scorer")
 REQUESTS.score.add_request(param="exposure", alias=True)
 REACH = 8.0  # standard deviations within which distribution functions are integrated
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(48)
 NODES, WEIGHTS = 0.5 * (NODES + 1.0), 0.5 * WEIGHTS  # on [0, 1]
-RULES = """Scoring rules.
+RULES = """Measures of calibration.
 
 Parameters
 ----------
-mean, std : float or array-like of the shape of `y_true`
-    Means and standard deviations of the predictions, in units of y.
 interval : array-like of shape (n_samples, 2) or (n_samples, n_outputs, 2)
     Lower and upper ends, as `predict_interval` of the regressors gives them.
-
-Returns
--------
-ndarray of the shape of `y_true`
-    Score in units of y: lower is better.
 
 Raises
 ------
@@ -59,35 +51,6 @@ TypeError
 
 
 @documented(RULES)
-def crps_gaussian(y_true: ArrayLike, mean: ArrayLike, std: ArrayLike) -> Array:
-    """Continuous ranked probability score of Gaussian predictions, in closed form.
-
-    The score is ``integral of (F(x) - 1{x >= y})^2 dx`` (Gneiting and Raftery 2007, equation 20, up
-    to the sign); ``F`` is the predictive distribution function. For a prediction of zero standard
-    deviation it is the absolute error.
-
-    References
-    ----------
-    T. Gneiting and A. E. Raftery (2007), "Strictly proper scoring rules, prediction, and
-    estimation", Journal of the American Statistical Association 102, section 4.2.
-
-    Examples
-    --------
-    >>> from skbayesnn.metrics import crps_gaussian
-    >>> crps_gaussian([0.0, 2.0], mean=[0.0, 0.0], std=[1.0, 1.0]).round(3)
-    array([0.234, 1.453])
-    """
-    y = finite(y_true, "y_true")
-    mean, std = (np.full(y.shape, v) if np.ndim(v) == 0 else v for v in (mean, std))
-    mean, std = like_targets(mean, "mean", y), like_targets(std, "std", y)
-    if np.any(std <= 0):
-        raise ValueError("std must be positive everywhere.")
-    z = (y - mean) / std
-    density = np.exp(-0.5 * z * z) / np.sqrt(2.0 * np.pi)
-    return std * (z * (2.0 * ndtr(z) - 1.0) + 2.0 * density - 1.0 / np.sqrt(np.pi))
-
-
-@documented(RULES)
 def interval_coverage(
     y_true: ArrayLike, interval: ArrayLike, *, sample_weight: ArrayLike | None = None
 ) -> float:
@@ -105,7 +68,12 @@ def interval_coverage(
     0.5
     """
     y = finite(y_true, "y_true")
-    interval = like_targets(interval, "interval", y, 2)
+    interval = finite(interval, "interval")
+    if interval.shape != (*y.shape, 2):
+        raise ValueError(
+            f"interval must have shape {(*y.shape, 2)} for y_true of shape {y.shape}; got "
+            f"{interval.shape}."
+        )
     low, high = interval[..., 0], interval[..., 1]
     if np.any(low > high):
         raise ValueError("The lower end of an interval lies above its upper end.")
@@ -163,16 +131,6 @@ def finite(values, name):
     if np.ndim(values) == 0:
         raise ValueError(f"{name} must be an array with one entry per row, got {values!r}.")
     return check_array(values, dtype=np.float64, ensure_2d=False, allow_nd=True, input_name=name)
-
-
-def like_targets(values, name, y, *last):
-    """Convert to a finite array ``(*y.shape, *last)``."""
-    array, expected = finite(values, name), (*y.shape, *last)
-    if array.shape != expected:
-        raise ValueError(
-            f"{name} must have shape {expected} for y_true of shape {y.shape}; got {array.shape}."
-        )
-    return array
 
 
 def mean_over_rows(values, sample_weight):
@@ -256,36 +214,6 @@ def neg_crps_scorer(
     return -mean_over_rows(_crps(distribution(estimator, X, exposure), y), sample_weight)
 
 
-@documented(SCORES)
-@with_exposure
-def neg_calibration_error_scorer(
-    estimator: Any,
-    X: ArrayLike,
-    y: ArrayLike,
-    sample_weight: ArrayLike | None = None,
-    exposure: ArrayLike | None = None,
-) -> float:
-    """Negative `quantile_calibration_error` of regressors.
-
-    Returns
-    -------
-    float
-        Negative mean difference of probabilities: higher is better.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_diabetes
-    >>> from skbayesnn import EvidenceMLPRegressor
-    >>> from skbayesnn.metrics import neg_calibration_error_scorer
-    >>> X, y = load_diabetes(return_X_y=True)
-    >>> model = EvidenceMLPRegressor((), noise="constant").fit(X, y)
-    >>> print(round(neg_calibration_error_scorer(model, X, y), 2))
-    -0.01
-    """
-    pit = probability_integral(distribution(estimator, X, exposure), y)
-    return -quantile_calibration_error(pit, sample_weight=sample_weight)
-
-
 def distribution(estimator, X, exposure=None):
     """Predict the distribution of the targets.
 
@@ -317,22 +245,16 @@ def moments(regressor, X):
     return mean, std if std.ndim == mean.ndim else np.broadcast_to(std[:, None], mean.shape)
 
 
-def probability_integral(at, y):
-    """Distribution function at the targets; of counts less half of their probability."""
-    below = at.cdf(y if isinstance(at, Distribution) else np.reshape(y, at.mean().shape))
-    return below - 0.5 * at.pmf(y) if isinstance(at, CountDistribution) else below
-
-
 def _crps(at, y):
     mean, std = at.mean(), at.std()
-    y = np.asarray(y, dtype=float).reshape(mean.shape)
+    z = (np.asarray(y, dtype=float).reshape(mean.shape) - mean) / std
 
     def cdf(z):
         return at.cdf(mean + std * z)
 
-    if all(np.allclose(cdf(z), ndtr(z), rtol=0.0, atol=1e-10) for z in (-1.5, 0.0, 1.5)):
-        return crps_gaussian(y, mean, std)
-    z = (y - mean) / std
+    if all(np.allclose(cdf(u), ndtr(u), rtol=0.0, atol=1e-10) for u in (-1.5, 0.0, 1.5)):
+        # Gneiting & Raftery (2007), section 4.2, up to the sign
+        return std * (z * (2.0 * ndtr(z) - 1.0) + 2.0 * norm.pdf(z) - 1.0 / np.sqrt(np.pi))
     split = np.clip(z, -REACH, REACH)
     below, above = split + REACH, REACH - split
     score = np.abs(z - split)  # where the distribution function is 0 or 1

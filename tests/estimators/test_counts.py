@@ -17,12 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from skbayesnn import EvidenceMLPRegressor, HMCMLPRegressor, Noise, Prior
 from skbayesnn.active_learning import information_gain, select, suggest
 from skbayesnn.estimators import AveragedRegressor, conformal_interval
-from skbayesnn.metrics import (
-    log_density_scorer,
-    neg_calibration_error_scorer,
-    neg_crps_scorer,
-    quantile_calibration_error,
-)
+from skbayesnn.metrics import log_density_scorer, neg_crps_scorer
 from tests.estimators.common import assert_left_out_like_refits, grid_of_lines
 
 FIXED = {"prior": Prior(precision=0.7), "standardize": False, "random_state": 0}
@@ -181,9 +176,6 @@ def test_exposure_reaches_all_predictions():
     k = np.arange(200.0)[:, None]
     crps = np.sum((np.stack([at.cdf(count) for count in k[:, 0]]) - (k >= y)) ** 2, axis=0)
     assert_allclose(-neg_crps_scorer(model, X, y, **given), crps.mean(), rtol=0.01)
-    halves = at.cdf(y) - 0.5 * at.pmf(y)
-    error = quantile_calibration_error(halves)
-    assert_allclose(neg_calibration_error_scorer(model, X, y, **given), -error)
     with pytest.raises(ValueError, match="measurement_std is not for counts"):
         model.predict_std(X, measurement_std=1.0)
 
