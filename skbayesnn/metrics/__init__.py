@@ -12,9 +12,10 @@ from skbayesnn.metrics._scorers import (
     neg_crps_scorer,
     quantile_calibration_error,
 )
-from skbayesnn.metrics._sensitivity import sobol_indices
+from skbayesnn.metrics._sensitivity import derivative_indices, sobol_indices
 
 __all__ = [
+    "derivative_indices",
     "interval_coverage",
     "log_density_scorer",
     "neg_crps_scorer",

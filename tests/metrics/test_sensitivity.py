@@ -8,7 +8,7 @@ from sklearn.preprocessing import PolynomialFeatures
 
 from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor
 from skbayesnn.displays import SensitivityDisplay
-from skbayesnn.metrics import sobol_indices
+from skbayesnn.metrics import derivative_indices, sobol_indices
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-1, 1, (200, 3)) * [1.0, 10.0, 0.1]
@@ -22,6 +22,13 @@ def linear(y):
 def test_indices_of_a_linear_function():
     model = linear(X @ np.array([[2.0, 0.0], [0.1, 0.0], [0.0, 30.0]]) + 0.5 * NOISE)
     caused = model.coefs_[0].T ** 2 * np.var(X, axis=0)
+    index, std = derivative_indices(model, X, n_draws=1000)
+    assert_allclose(index, caused, rtol=1e-9)
+    relative = model.coefs_std_[0].T / np.abs(model.coefs_[0].T)
+    sure = relative < 0.1  # of c^2 with c normal: variance c^4 (4 r^2 + 2 r^4)
+    expected = caused * np.sqrt(4.0 * relative**2 + 2.0 * relative**4)
+    assert sure.sum() == 3
+    assert np.all(np.abs(std / expected - 1.0)[sure] < 4 / np.sqrt(2 * 1000))
     first, first_std, total, _ = sobol_indices(model, X, n_points=2**12)
     shares = caused / caused.sum(axis=1, keepdims=True)
     assert_allclose(first, shares, atol=0.005)
@@ -42,7 +49,7 @@ def test_interaction_counts_in_the_total_alone():
 
 def test_classifiers_have_no_functions_to_draw():
     model = EvidenceMLPClassifier((), measure_evidence=False).fit(X, X[:, 1] > 0)
-    with pytest.raises(TypeError, match="Classifiers have predict_gradient"):
+    with pytest.raises(TypeError, match="For classifiers use derivative_indices"):
         sobol_indices(model, X)
 
 
