@@ -135,7 +135,7 @@ def test_variances_that_batches_leave_are_those_of_the_drawn_networks():
     C += draws.joint_covariances(rows)[:, 0].mean(axis=0)
     noise = draws.noise.typical_variances[0, 0]
     expected = 1.0 - C[0, 1:] ** 2 / (C[0, 0] + noise) / np.diag(C)[1:]
-    assert expected[0] < 0.02 < expected[2]  # the measured row, and a far one
+    assert expected[0] < 0.03 < expected[2]  # the measured row, and a far one
     found = search.left(at, pending)
     assert_allclose(found[0], expected[0], rtol=1e-6)
     correlations = np.sqrt(1.0 - expected)
