@@ -4,37 +4,14 @@ No Gaussian takes the place of the networks: the joint probabilities of classes 
 averages of products over the networks, since classes are independent given a network.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 from scipy.special import rel_entr
 
 from skbayesnn.active_learning._linear import SMALLEST, averaged, drawn_information
 from skbayesnn.network import row_blocks
-from skbayesnn.predictive import Ensemble, class_probabilities
+from skbayesnn.predictive import class_probabilities
 
 MOST_OUTCOMES = 128  # of measured rows that are told apart; more are represented by a sample
-
-
-@dataclass(frozen=True)
-class DrawnNetworks:
-    """Drawn networks of a classifier."""
-
-    ensemble: Ensemble
-
-    @property
-    def n_unknowns(self):
-        """Number of networks."""
-        return len(self.ensemble.member_weights)
-
-    @property
-    def doubles_per_row(self):
-        """Memory per row that is kept, in doubles."""
-        return max(2, self.ensemble.n_outputs) * self.n_unknowns
-
-    def candidates(self, question, X, keep=False):
-        """Make `DrawnCandidates` of rows."""
-        return DrawnCandidates(question, self, X, keep)
 
 
 class DrawnCandidates:
@@ -46,17 +23,18 @@ class DrawnCandidates:
     place after each measurement.
     """
 
-    def __init__(self, question, drawn, X, keep=False):
-        self._question, self._ensemble, self._X = question, drawn.ensemble, X
-        self._chances = np.ones(1)  # of outcomes
-        self._weights = self._ensemble.member_weights[None]  # of networks given each outcome
-        points, self._interest, width = question.X_interest, None, drawn.doubles_per_row
+    def __init__(self, question, ensemble, X, keep=0):
+        self._question, self._ensemble, self._X = question, ensemble, X
+        # of outcomes, and of the networks given each of them
+        self._chances, self._weights = np.ones(1), ensemble.member_weights[None]
+        points, self._interest = question.X_interest, None
+        width = own = max(2, ensemble.n_outputs) * self._weights.size
         if points is not None:
             blocks = row_blocks(len(points), width)
             self._interest = np.concatenate(list(self._probabilities(points, blocks)), axis=1)
             width = max(width, len(points) * self._interest.shape[2] ** 2)
         self._rows = list(row_blocks(len(X), width))
-        self._kept = list(self._probabilities(X, self._rows)) if keep else None
+        self._kept = list(self._probabilities(X, self._rows)) if len(X) * own <= keep else None
 
     def gains(self):
         """Gains of all rows: ``(n,)``, or ``(n, n_points)`` for the kind ``"marginal"``."""

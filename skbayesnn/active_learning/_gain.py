@@ -11,10 +11,9 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from skbayesnn._docs import documented
-from skbayesnn._threads import blas_threads
 from skbayesnn._typing import Array, Estimator
-from skbayesnn.active_learning._drawn import DrawnNetworks
-from skbayesnn.active_learning._linear import LinearModel, prior_model
+from skbayesnn.active_learning._drawn import DrawnCandidates
+from skbayesnn.active_learning._linear import Candidates, LinearModel, prior_model
 from skbayesnn.estimators import BayesianMLP
 from skbayesnn.estimators._evidence import EvidenceMLP
 from skbayesnn.estimators._hmc import HMCMLP
@@ -205,10 +204,9 @@ def information_gain(
     2
     """
     model, X, question = pose(estimator, X_candidates, X_interest, interest_weight, kind, method)
-    models, weights = _models_of(model)
-    with _threads(models):
-        gains = [one.candidates(question, X).gains() for one in models]
-    return np.tensordot(weights, gains, 1)
+    with model._ensemble.threads():
+        candidates, weights = _candidates_of(model, question, X)
+        return np.tensordot(weights, [some.gains() for some in candidates], 1)
 
 
 def linear_models(model, ensemble):
@@ -217,15 +215,12 @@ def linear_models(model, ensemble):
     return [LinearModel(part, log_rate=log_rate(model)) for part in ensemble.parts], weights
 
 
-def _models_of(model):
-    """List what gains follow from, with shares: drawn networks of classifiers, else Gaussians."""
+def _candidates_of(model, question, X, keep=0):
+    """Candidates under every Gaussian, or under the drawn networks of a classifier; and shares."""
     if is_classifier(model) and isinstance(model._ensemble.parts[0], Draws):
-        return [DrawnNetworks(model._ensemble)], np.ones(1)
-    return linear_models(model, model._gaussians)
-
-
-def _threads(models):
-    return blas_threads(max(one.n_unknowns for one in models))
+        return [DrawnCandidates(question, model._ensemble, X, keep)], np.ones(1)
+    models, weights = linear_models(model, model._gaussians)
+    return [Candidates(question, linear, X, keep // len(models)) for linear in models], weights
 
 
 def log_rate(model):
@@ -300,8 +295,9 @@ def select(
             "Use 'mean_marginal' or 'joint'."
         )
     _check_choice(n, len(X), price)
-    models, weights = _models_of(model)
-    return _greedy(models, weights, question, X, n, price, return_gains)
+    with model._ensemble.threads():
+        candidates, weights = _candidates_of(model, question, X, KEPT_DOUBLES)
+        return _greedy(candidates, weights, n, price, return_gains)
 
 
 @documented(QUESTION)
@@ -366,7 +362,10 @@ def thin_training_set(
         for member, minimum in zip(ensemble.parts, used, strict=True)
     ]
     question = Question("total", "exact", model._y_scaling.scale)
-    return _greedy(models, ensemble.member_weights, question, X, n, price, return_gains)
+    keep = KEPT_DOUBLES // len(models)
+    with ensemble.threads():
+        candidates = [Candidates(question, linear, X, keep) for linear in models]
+        return _greedy(candidates, ensemble.member_weights, n, price, return_gains)
 
 
 def _check_choice(n, n_rows, price):
@@ -376,22 +375,18 @@ def _check_choice(n, n_rows, price):
         raise ValueError(f"price must be a number in the units of the gain, got {price!r}.")
 
 
-def _greedy(models, weights, question, X, n, price, return_gains):
+def _greedy(candidates, weights, n, price, return_gains):
     """Choose rows greedily, with an update of all models after each."""
-    keep = len(X) * sum(one.doubles_per_row for one in models) <= KEPT_DOUBLES
     chosen, gains = [], []
-    with _threads(models):
-        candidates = [one.candidates(question, X, keep) for one in models]
-        while len(chosen) < n:
-            own = [weight * some.gains() for weight, some in zip(weights, candidates, strict=True)]
-            current = sum(own)
-            current[chosen] = -np.inf
-            best = int(np.argmax(current))
-            if price is not None and current[best] < price:
-                break
-            chosen.append(best)
-            gains.append(current[best])
-            for some in candidates:
-                some.observe(best)
+    while len(chosen) < n:
+        current = np.tensordot(weights, [some.gains() for some in candidates], 1)
+        current[chosen] = -np.inf
+        best = int(np.argmax(current))
+        if price is not None and current[best] < price:
+            break
+        chosen.append(best)
+        gains.append(current[best])
+        for some in candidates:
+            some.observe(best)
     indices = np.array(chosen, dtype=int)
     return (indices, np.array(gains)) if return_gains else indices

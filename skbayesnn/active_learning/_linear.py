@@ -165,20 +165,6 @@ class LinearModel:
     log_rate: float | None = None
 
     @property
-    def n_unknowns(self):
-        """Number of coordinates ``z``."""
-        return self.part.n_unknowns
-
-    @property
-    def doubles_per_row(self):
-        """Memory per row that is kept, in doubles."""
-        return self.part.network.n_outputs * self.n_unknowns
-
-    def candidates(self, question, X, keep=False):
-        """Make `Candidates` of rows."""
-        return Candidates(question, self, X, keep)
-
-    @property
     def has_classes(self):
         """True if outputs are activations."""
         return self.part.noise is None and not self.as_targets
@@ -264,19 +250,21 @@ class Interest(NamedTuple):
 class Candidates:
     """Gains of standardised rows under one linear model, as if some had been measured.
 
-    Vectors ``V`` of all rows are made in blocks each time, or kept in memory (``keep``).
+    Vectors ``V`` of all rows are made in blocks each time, or kept if they are ``keep`` doubles at
+    most.
     """
 
-    def __init__(self, question, linear, X, keep=False):
+    def __init__(self, question, linear, X, keep=0):
         self._question, self._linear, self._X = question, linear, X
         n_points = 0 if question.X_interest is None else len(question.X_interest)
-        width = max(linear.doubles_per_row, linear.part.network.n_outputs**2 * n_points)
+        own = linear.part.network.n_outputs * linear.part.n_unknowns  # doubles of a row
+        width = max(own, linear.part.network.n_outputs**2 * n_points)
         self._rows = list(row_blocks(len(X), width))
         self._targets = []
-        self._kept = list(self._expanded(X, self._rows)) if keep else None
+        self._kept = list(self._expanded(X, self._rows)) if len(X) * own <= keep else None
         self._interest = None
         if n_points:
-            rows = row_blocks(n_points, linear.doubles_per_row)
+            rows = row_blocks(n_points, own)
             parts = zip(*self._expanded(question.X_interest, rows), strict=True)
             self._interest = tuple(np.concatenate(part) for part in parts)
 
