@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
+from sklearn.base import is_classifier
 
 from skbayesnn._data import Scaling
 from skbayesnn._docs import documented
@@ -93,6 +94,18 @@ class _Average(FittedFunction):
             if count
         ]
         return rng.permutation(np.concatenate(draws))
+
+    def _prior_variance(self, X):
+        if is_classifier(self):
+            return super()._prior_variance(X)
+        scalings = [self._scaling_of(model) for model in self._last]
+        shifts = np.array([scaling.shift for scaling in scalings])
+        variances = [
+            scaling.scale**2 * model._prior_variance(X[:, columns])
+            for model, columns, scaling in zip(self._last, self._columns, scalings, strict=True)
+        ]
+        between = self.weights @ (shifts - self.weights @ shifts) ** 2
+        return np.tensordot(self.weights, variances, 1) + between
 
     def _distance(self, X):
         """Distance in the inputs of the model of largest weight."""
