@@ -98,14 +98,12 @@ class _Average(FittedFunction):
     def _prior_variance(self, X):
         if is_classifier(self):
             return super()._prior_variance(X)
-        scalings = [self._scaling_of(model) for model in self._last]
-        shifts = np.array([scaling.shift for scaling in scalings])
+        pairs = zip(self._last, self._columns, strict=True)
         variances = [
-            scaling.scale**2 * model._prior_variance(X[:, columns])
-            for model, columns, scaling in zip(self._last, self._columns, scalings, strict=True)
+            self._scaling_of(model).scale ** 2 * model._prior_variance(X[:, columns])
+            for model, columns in pairs
         ]
-        between = self.weights @ (shifts - self.weights @ shifts) ** 2
-        return np.tensordot(self.weights, variances, 1) + between
+        return np.tensordot(self.weights, variances, 1)
 
     def _distance(self, X):
         """Distance in the inputs of the model of largest weight."""
