@@ -112,6 +112,7 @@ def _exact_marginal(mean, S, C, interest):
     factor = np.linalg.cholesky(points.T @ points / len(points))
     points = np.linalg.solve(factor, points.T).T  # unit sample covariance: weak gains are exact
     first, second = points[:, :k], points[:, k:]
+    equal = np.full(len(points), 1.0 / len(points))
 
     def row(mean, S, C):
         """Gains of one candidate, ``(n_points,)``, from conditional activations at the points."""
@@ -124,19 +125,20 @@ def _exact_marginal(mean, S, C, interest):
         a_interest = interest.mean[:, None] + first @ np.swapaxes(follows, 1, 2)
         a_interest += second @ np.swapaxes(rest, 1, 2)
         p, q = class_probabilities(a[:, None]), class_probabilities(a_interest.swapaxes(0, 1))
-        return drawn_information(p, q)[0]
+        return drawn_information(p, q, equal)[0]
 
     return np.stack([row(*one) for one in zip(mean, S, C, strict=True)])
 
 
-def drawn_information(p, q):
+def drawn_information(p, q, weights):
     """Mutual information of classes ``(n, n_points)``, in nats, over ``m`` drawn activations.
 
-    Given are their probabilities, ``(m, n, n_classes)`` and ``(m, n_points, n_classes)``. Small
-    values do not cancel.
+    Given are their probabilities, ``(m, n, n_classes)`` and ``(m, n_points, n_classes)``, and the
+    weights ``(m,)`` of the draws. Small values do not cancel.
     """
-    mean_p, mean_q = p.mean(axis=0), q.mean(axis=0)
-    covariance = (p - mean_p).reshape(len(p), -1).T @ (q - mean_q).reshape(len(q), -1) / len(p)
+    mean_p, mean_q = np.tensordot(weights, p, 1), np.tensordot(weights, q, 1)
+    weighted = ((p - mean_p) * weights[:, None, None]).reshape(len(p), -1)
+    covariance = weighted.T @ (q - mean_q).reshape(len(q), -1)
     covariance = covariance.reshape(*mean_p.shape, *mean_q.shape).swapaxes(1, 2)
     product = np.maximum(mean_p[:, None, :, None] * mean_q[:, None, :], SMALLEST)
     x = np.maximum(covariance / product, -1.0)
@@ -248,20 +250,21 @@ class Interest(NamedTuple):
 class Candidates:
     """Gains of standardised rows under one linear model, as if some had been measured.
 
-    Vectors ``V`` of all rows are made in blocks each time, or kept in memory (``keep``).
+    Vectors ``V`` of all rows are made in blocks each time, or kept if they are ``keep`` doubles at
+    most.
     """
 
-    def __init__(self, question, linear, X, keep=False):
+    def __init__(self, question, linear, X, keep=0):
         self._question, self._linear, self._X = question, linear, X
         n_points = 0 if question.X_interest is None else len(question.X_interest)
-        n_outputs, n_unknowns = linear.part.network.n_outputs, linear.part.n_unknowns
-        width = n_outputs * max(n_unknowns, n_outputs * n_points)
+        own = linear.part.network.n_outputs * linear.part.n_unknowns  # doubles of a row
+        width = max(own, linear.part.network.n_outputs**2 * n_points)
         self._rows = list(row_blocks(len(X), width))
         self._targets = []
-        self._kept = list(self._expanded(X, self._rows)) if keep else None
+        self._kept = list(self._expanded(X, self._rows)) if len(X) * own <= keep else None
         self._interest = None
         if n_points:
-            rows = row_blocks(n_points, n_outputs * n_unknowns)
+            rows = row_blocks(n_points, own)
             parts = zip(*self._expanded(question.X_interest, rows), strict=True)
             self._interest = tuple(np.concatenate(part) for part in parts)
 

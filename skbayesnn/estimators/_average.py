@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
+from sklearn.base import is_classifier
 
 from skbayesnn._data import Scaling
 from skbayesnn._docs import documented
@@ -93,6 +94,16 @@ class _Average(FittedFunction):
             if count
         ]
         return rng.permutation(np.concatenate(draws))
+
+    def _prior_variance(self, X):
+        if is_classifier(self):
+            return super()._prior_variance(X)
+        pairs = zip(self._last, self._columns, strict=True)
+        variances = [
+            self._scaling_of(model).scale ** 2 * model._prior_variance(X[:, columns])
+            for model, columns in pairs
+        ]
+        return np.tensordot(self.weights, variances, 1)
 
     def _distance(self, X):
         """Distance in the inputs of the model of largest weight."""

@@ -20,8 +20,8 @@ from skbayesnn.predictive._mixture import Components, Mixture
 from skbayesnn.predictive._noise import NORMAL, GaussianNoise
 
 REACH = 8.0  # standard deviations of a log rate that are covered
-NEAR = 6.0  # of sums over many counts, whose error is 1e-8
-FLAT, SHARP = 1.4, 2.0  # nodes per root of the curvature: of such sums; of counts in steep tails
+NEAR = 5.0  # of sums over many counts, whose error is 1e-5
+FLAT, SHARP = 0.8, 2.0  # nodes per root of the curvature: of such sums; of counts in steep tails
 MOST_NODES = 512  # for the log rate
 LEAST_DISPERSION = 1e-8  # of a Poisson law among negative binomial ones
 # of a log rate: a factor of 50 either way. Networks that are linearised in their weights exceed it
@@ -78,19 +78,19 @@ class CountLaws(NamedTuple):
 
     def table(self, size, weights):
         """Probabilities ``(n, size)`` of counts below ``size``, networks mixed by ``weights``."""
-        z, shares = self._rule(float(size), NEAR, FLAT)
-        log_means, sd = self.log_means[..., 0].T, np.sqrt(self.variances[..., 0].T)
-        log_means = log_means[:, None] + z[:, None] * sd[:, None]
+        network, z, shares = self._at_nodes(*self._rule(float(size), NEAR, FLAT))
+        log_means = self.log_means[network] + z * np.sqrt(self.variances[network])
+        log_means = np.ascontiguousarray(log_means[..., 0].T)
         odds, r = np.exp(np.minimum(log_means, HIGHEST)), self._sizes
         if r is None:
-            none, slope, first = np.exp(-odds), 0.0 * odds, odds
+            none, u, w = np.exp(-odds), 0.0 * odds, odds
         else:
-            r, total = r[:, 0, 0], 1.0 + odds / r[:, 0, 0]
-            none, slope = np.exp(-r * np.log(total)), odds / (r * total)
-            first = r * slope
-        p = none * np.outer(shares, weights)
+            r = r[network, 0, 0]
+            total = 1.0 + odds / r
+            none, u = np.exp(-r * np.log(total)), odds / (r * total)
+            w = r * u
+        p = none * (shares * weights[network])
         # P(k + 1) / P(k) = (u k + w) / (k + 1)
-        p, u, w = (some.reshape(len(p), -1) for some in (p, slope, first))
         table = compiled_count_table(size, p, u, w)
         if table is None:
             table = np.empty((len(p), size))
@@ -110,14 +110,15 @@ class CountLaws(NamedTuple):
         if np.any(self.variances > 0.0):
             step = np.clip(FINE / np.sqrt(self.variances.max()), 2.0 * REACH / MOST_NODES, 0.5)
             z = np.linspace(-FARTHEST, FARTHEST, 2 * int(FARTHEST / step) + 1)
-        shares, z = np.exp(-0.5 * z * z), z[:, None, None, None]
-        between, within = (1.0 - step**2) * self.variances, step**2 * self.variances
-        log_means = self.log_means + z * np.sqrt(between) + 0.5 * within
-        log_means = np.minimum(log_means, HIGHEST).reshape(-1, *self.log_means.shape[1:])
-        relative = (1.0 + self.dispersions) * np.exp(np.minimum(within, HIGHEST)) - 1.0
-        relative = np.tile(relative, (len(z), 1, 1)) + np.exp(-log_means)
-        relative, roots = np.minimum(relative, 1.0), np.exp(log_means / 3.0)
-        weights = np.outer(shares / shares.sum(), weights).ravel()
+        shares = np.exp(-0.5 * z * z)
+        network, z, shares = self._at_nodes(z, shares / shares.sum())
+        variances = self.variances[network]
+        within = step**2 * variances
+        log_means = self.log_means[network] + z * np.sqrt(variances - within) + 0.5 * within
+        log_means = np.minimum(log_means, HIGHEST)
+        relative = (1.0 + self.dispersions[network]) * np.exp(np.minimum(within, HIGHEST)) - 1.0
+        relative = np.minimum(relative + np.exp(-log_means), 1.0)
+        roots, weights = np.exp(log_means / 3.0), shares * weights[network]
         means, scales = roots * (1.0 - relative / 9.0), roots * relative**0.5 / 3
         return Mixture([Components(weights, means, scales, NORMAL)])
 
@@ -142,6 +143,15 @@ class CountLaws(NamedTuple):
         sd = np.sqrt(self.variances)
         for z, share in zip(*self._rule(t, reach, sharpness), strict=True):
             yield np.minimum(self.log_means + z * sd, HIGHEST), share
+
+    def _at_nodes(self, z, shares):
+        """Networks ``(k,)``, uncertain ones at all nodes ``(k, 1, 1)``, with shares ``(k,)``."""
+        uncertain = np.any(self.variances > 0.0, axis=(1, 2))
+        certain, uncertain = np.flatnonzero(~uncertain), np.flatnonzero(uncertain)
+        network = np.append(certain, np.repeat(uncertain, len(z)))
+        z = np.append(np.zeros(len(certain)), np.tile(z, len(uncertain)))
+        shares = np.append(np.ones(len(certain)), np.tile(shares, len(uncertain)))
+        return network, z[:, None, None], shares
 
     def _rule(self, t, reach, sharpness):
         """Nodes of log rates, in standard deviations, and their shares, as of `_nodes`."""
@@ -342,7 +352,8 @@ class CountEnsemble(Ensemble):
         `CountLaws.roots` if dispersions are ``small``, else those in the middle times the size.
         """
         mean, spread, within = self._moments_of(laws)
-        reach = (2.0 - np.log10(omitted)) * np.sqrt(spread + within)
+        tail = 1.0 + np.sqrt(self._mixed(laws.dispersions).item())
+        reach = (2.0 - np.log10(omitted) * tail) * np.sqrt(spread + within)
         end = int(np.max(np.minimum(mean + reach + 8.0, N_VALUES)))
         p = laws.table(end, self.member_weights)
         while end < N_VALUES and np.any(np.sum(p, axis=1) < 1.0 - omitted):

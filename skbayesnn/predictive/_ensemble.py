@@ -193,7 +193,7 @@ class Ensemble:
 
     def _class_moments(self, X, moderated):
         totals = np.array([weights.sum() for weights in self.weights])
-        with self._threads():
+        with self.threads():
             moments = [part.probabilities(X, moderated) for part in self.parts]
         means, variances = (np.stack(arrays) for arrays in zip(*moments, strict=True))
         mean = np.tensordot(totals, means, 1)
@@ -219,7 +219,8 @@ class Ensemble:
 
         return self._by_rows(of_rows, X, errors, *arrays)
 
-    def _threads(self):
+    def threads(self):
+        """Return a context manager that limits threads where networks are small."""
         return blas_threads(max(part.network.n_weights for part in self.parts))
 
     def _by_rows(self, function, *arrays, width=1):
@@ -228,7 +229,7 @@ class Ensemble:
         An output of a row has ``width`` values.
         """
         blocks = row_blocks(len(arrays[0]), width * self.doubles_per_row)
-        with self._threads():
+        with self.threads():
             parts = [
                 function(*(None if array is None else array[rows] for array in arrays))
                 for rows in blocks

@@ -14,7 +14,9 @@ from skbayesnn.predictive._noise import NORMAL, GaussianNoise
 RANGE, PER_UNIT = 12.0, 128  # of the table of the distribution function, in normal units
 N_SCALES = 80  # Gaussians that make Student-t noise
 LEFT_OUT = 40.0  # nats below the largest weight at which one of them is left out
-NEGLIGIBLE = 1e-10  # share of a Gaussian in Student-t noise below which quantiles ignore it
+# share of a Gaussian in Student-t noise below which quantiles ignore it; degrees of freedom up to
+# which they need only every other one
+NEGLIGIBLE, HEAVY_TAILS = 1e-10, 10.0
 
 
 class StudentTLaw:
@@ -126,7 +128,8 @@ class StudentTNoise(GaussianNoise):
     def mixture(self, X):
         parts = [noise_scales(float(nu)) for nu in self.degrees_of_freedom]
         shares, factors = (np.stack(some) for some in zip(*parts, strict=True))
-        kept = shares.max(axis=0) > NEGLIGIBLE
+        kept = np.flatnonzero(shares.max(axis=0) > NEGLIGIBLE)
+        kept = kept[:: 2 if self.degrees_of_freedom.max() <= HEAVY_TAILS else 1]
         shares = shares[:, kept] / shares[:, kept].sum(axis=1, keepdims=True)
         return shares, factors[:, kept, None, None] * self.scales(X)[:, None] ** 2
 

@@ -56,6 +56,7 @@ def main():
                 "median": seconds(model.predict_quantiles, new),
                 "cdf": seconds(at.cdf, counts.mean()),
                 "entropy": seconds(lambda _, at=at: at.entropy(), new),
+                "novelty": seconds(model.novelty, new),
             }
         )
     print_table(f"Processor seconds for {args.rows:,} rows", rows)

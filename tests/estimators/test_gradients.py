@@ -107,8 +107,19 @@ def test_novelty_of_a_linear_model_is_exact():
     covariance = np.linalg.inv(0.5 * np.eye(2) + Phi.T @ Phi / 0.09)
     exact = np.einsum("ni,ij,nj->n", phi, covariance, phi) / (np.sum(phi**2, axis=1) / 0.5)
     novelty, distance = model.novelty(rows, return_distance=True)
-    assert np.all(np.abs(novelty / exact - 1.0) < 4 * np.sqrt(2.0 / 1000))
+    assert_allclose(novelty, exact, rtol=1e-6)
     assert_allclose(distance, np.min(np.abs(rows - x.T), axis=1), rtol=1e-6, atol=1e-12)
+
+
+def test_prior_variance_is_that_of_drawn_functions():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((30, 2))
+    y = np.tanh(2.0 * X) + 0.1 * rng.standard_normal((30, 2))
+    models = [EvidenceMLPRegressor(sizes, noise="constant", random_state=0) for sizes in ((3,), ())]
+    average = AveragedRegressor([model.fit(X, y) for model in models], np.array([0.7, 0.3]))
+    for model, rows in ((models[0], X), (average, np.hstack([X, X]))):
+        drawn = np.var(model._draw_prior(rows, 20_000, rng), axis=0)
+        assert_allclose(model._prior_variance(rows), drawn, rtol=0.1)
 
 
 def test_novelty_lies_between_0_and_1_and_rises_outside(model):

@@ -72,6 +72,25 @@ def test_one_mixture_and_its_parts():
             assert abs(values[row] - exact) < 1e-8 * sd
 
 
+@pytest.mark.parametrize("kind", ["constant", "scales of rows", "student_t"])
+@pytest.mark.parametrize("m", [1, 25, 400])
+def test_entropies_by_the_trapezoidal_rule(kind, m):
+    tables = [some for some in many_draws(np.random.default_rng(2), kind, m) if len(some.weights)]
+    if m == 25:  # separate, and much narrower than the mixture
+        tables = [table._replace(scales=0.2 * table.scales) for table in tables]
+    x, entropies = np.linspace(-200.0, 200.0, 20_001), Mixture(tables).entropy()
+    for row in range(3):
+        of_row = [
+            table._replace(
+                means=table.means[:, [row]],
+                scales=np.broadcast_to(table.scales, table.means.shape)[:, [row]],
+            )
+            for table in tables
+        ]
+        logs = Mixture(of_row).log_density(x)
+        assert abs(entropies[row] + np.trapezoid(np.exp(logs) * logs, x)) < 3e-3
+
+
 def test_rows_do_not_depend_on_each_other():
     tables = many_draws(np.random.default_rng(1), "constant")
     (alone,) = Mixture([tables[0]._replace(means=tables[0].means[:, 2:3])]).quantiles([0.3])

@@ -13,10 +13,12 @@ from skbayesnn._docs import LinkToSite, documented
 from skbayesnn._typing import Array, RandomState
 from skbayesnn.estimators.inputs._parameters import count
 from skbayesnn.estimators.inputs._rows import generator
-from skbayesnn.network import row_blocks
+from skbayesnn.network import of_networks, row_blocks
 from skbayesnn.predictive import class_probabilities
 
-PRIOR_DRAWS = 1000  # standard error of a variance about 5 %
+# networks drawn from the prior: standard error of variances about 5 %; least number of those whose
+# output layer is integrated out
+PRIOR_DRAWS, HIDDEN_DRAWS = 1000, 64
 
 
 @documented()
@@ -87,8 +89,9 @@ class FittedFunction(LinkToSite, BaseEstimator):
 
         It is the posterior variance of the function, without noise, over its variance under the
         prior at the inferred precisions, both summed over standardised outputs or, for classifiers,
-        over the class probabilities, and at most 1. The prior variance is estimated from 1000 drawn
-        functions, and has an error of about 5 %.
+        over the class probabilities, and at most 1. The prior variance is estimated from drawn
+        hidden weights, with an error of some 3 % (none for linear regression); that of classes, and
+        under a prior with a mean, from 1000 drawn functions, with 5 %.
 
         Parameters
         ----------
@@ -117,15 +120,31 @@ class FittedFunction(LinkToSite, BaseEstimator):
             posterior = np.sum(self._ensemble.probability_std(X) ** 2, axis=1)
         else:
             posterior = np.trace(self._ensemble.moments(X, "epistemic")[1], axis1=1, axis2=2)
-        prior = np.empty(len(X))
-        for rows in row_blocks(len(X), PRIOR_DRAWS * self.n_outputs_):
-            draws = self._draw_prior(X[rows], PRIOR_DRAWS, generator(0))
-            draws = class_probabilities(draws) if classes else draws
-            prior[rows] = np.sum(np.var(draws, axis=0), axis=1)
+        blocks = row_blocks(len(X), PRIOR_DRAWS * self.n_outputs_)
+        prior = np.sum(np.concatenate([self._prior_variance(X[rows]) for rows in blocks]), axis=1)
         novelty = np.clip(posterior / np.maximum(prior, np.finfo(float).tiny), 0.0, 1.0)
         if not return_distance:
             return novelty
         return novelty, self._distance(X)
+
+    def _prior_variance(self, X):
+        """Prior variance of the function, ``(n, n_outputs)``, or of class probabilities."""
+        rng = generator(0)
+        if is_classifier(self):
+            draws = class_probabilities(self._draw_prior(X, PRIOR_DRAWS, rng))
+            return np.var(draws, axis=0)
+        network, groups, alpha = self._result.typical_prior
+        if not groups.centred:
+            return np.var(self._draw_prior(X, PRIOR_DRAWS, rng), axis=0)
+        alpha = np.tile(alpha, (-(-HIDDEN_DRAWS // len(alpha)), 1))
+        variances = network.layers(1.0 / groups.diagonal(alpha))[-1]
+
+        def given_hidden_units(trace, variances):
+            return trace.inputs[-1] ** 2 @ variances
+
+        theta = groups.draw(alpha, rng)
+        every = of_networks(given_hidden_units, network, theta, X, others=(variances,))
+        return every.mean(axis=0)
 
     def _distance(self, X):
         return cKDTree(self._result.problem.X).query(X)[0] / np.sqrt(X.shape[1])
