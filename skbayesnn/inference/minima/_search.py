@@ -19,9 +19,9 @@ from skbayesnn.inference.minima._training import (
     LEAST,
     Trained,
     embedded,
+    linear_starts,
     random_starts,
     train,
-    train_linear,
     widened,
 )
 from skbayesnn.inference.optimise._batches import BATCH, SAMPLE, STAGES, WARM, steps_per_stage
@@ -121,22 +121,25 @@ ALONE = Workers()  # a single process, without reports
 def find_minima(posterior, settings, seeds, previous=(), narrower=None, workers=ALONE):
     """Train from several starts and return the distinct minima, best evidence first.
 
-    There is one random start per seed; further searches continue from the minima ``previous``. If a
-    minimum of a network of the same depth is given, no layer of which is wider, the start of the
-    last seed is this ``narrower`` network with random units added.
+    There is one random start per seed, or one per prior for a linear model with Gaussian noise;
+    further searches continue from the minima ``previous``. If a minimum of a network of the same
+    depth is given, no layer of which is wider, the start of the last seed is this ``narrower``
+    network with random units added.
     """
-    n_starts, trained = len(seeds) + len(previous), []
-    tasks = [(posterior, old, settings) for old in previous]
+    tasks, starts = [(posterior, old, settings) for old in previous], []
     if seeds:
         rngs = [np.random.default_rng(seed) for seed in seeds]
         method = Method.choose(posterior, settings)
         low_noise = None if method.has_evidence else not method.by_gradients
-        starts = random_starts(posterior, rngs, low_noise)
+        if posterior.is_quadratic and not method.by_gradients:
+            starts = linear_starts(posterior, settings)
+        else:
+            starts = random_starts(posterior, rngs, low_noise)
         if narrower is not None:
             theta = widened(narrower, posterior.network, rngs[-1])
             starts[-1] = starts[-1]._replace(theta=theta, hyper=narrower.hyper)
-        trained = [(posterior, start, settings) for start in starts]
-    with workers.searching(posterior, settings, n_starts) as report:
+    trained = [(posterior, start, settings) for start in starts]
+    with workers.searching(posterior, settings, len(tasks) + len(starts)) as report:
         found = workers.collect(report, continued, tasks, settings.deadline)
         n_needed = 0 if found else 1
         found += workers.collect(report, _trained, trained, settings.deadline, n_needed)
@@ -206,14 +209,10 @@ def fits(minimum, network, groups):
 
 def _trained(posterior, start, settings):
     """Train a network, then complete it."""
-    method = Method.choose(posterior, settings)
-    with method.threads():
-        if posterior.is_quadratic and not method.by_gradients:
-            trained = train_linear(posterior, settings)
-        else:
-            trained = train(posterior, start, settings)
-        minimum = complete(posterior, trained.theta, trained.hyper, settings)
-        return replace(minimum, n_iter=int(trained.n_iter))
+    with Method.choose(posterior, settings).threads():
+        theta, hyper, n_iter = train(posterior, start, settings)
+        minimum = complete(posterior, theta, hyper, settings)
+        return replace(minimum, n_iter=int(n_iter))
 
 
 def regrouped(posterior, old, settings):

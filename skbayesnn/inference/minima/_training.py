@@ -27,7 +27,7 @@ STEEPER = 4.0, 16.0  # factors of hidden weights of starts for targets that vary
 STEEPLY = 10.0  # nats by which features with such weights must fit better
 UNEXPLAINED = 0.5  # least share of the squared targets unexplained by features of usual weights
 COMPARED_ROWS = 500  # rows on which features are compared
-MODERATE, WEAK = 0.5, 0.2  # priors of linear models, as shares of the range of ln alpha
+PRIORS_OF_LINEAR = 0.8, 0.5, 0.2  # of the starts of linear models, in the range of ln alpha
 FIRST_DAMPING = 1e-2
 EARLY, FURTHER_STEPS = 60, 10  # most steps or descents of early stopping, at first and resumed
 LEAST = 16  # steps before training ends if held-out rows are predicted worse: it fits noise
@@ -120,19 +120,17 @@ def steepness(posterior, theta):
     return (1.0, *STEEPER)[best] if missed and gains[best] > STEEPLY else 1.0
 
 
-def train_linear(posterior, settings):
-    """Train a linear model with Gaussian noise from a moderate and from a weak prior.
+def linear_starts(posterior, settings):
+    """Starts of a linear model with Gaussian noise from a strong, a moderate and a weak prior.
 
     Their minima are unique, but the evidence may have several maxima: from a strong prior
     re-estimation may attribute all variation of the targets to noise, from a weak one it may fit
-    noise. The one of higher evidence is returned.
+    noise.
     """
     theta, prior = np.zeros(posterior.network.n_weights), settings.free.alpha_prior
-    beta, found = np.ones(posterior.likelihood.n_levels), []
-    for share in (MODERATE, WEAK):
-        alpha = np.exp(prior.low + share * (prior.high - prior.low))
-        found.append(train(posterior, Trained(theta, Hyperparameters(alpha, beta)), settings))
-    return max(found, key=lambda trained: laplace(posterior, trained, settings))
+    beta = np.ones(posterior.likelihood.n_levels)
+    alphas = [np.exp(prior.low + share * (prior.high - prior.low)) for share in PRIORS_OF_LINEAR]
+    return [Trained(theta, Hyperparameters(alpha, beta)) for alpha in alphas]
 
 
 def train(posterior, start, settings):
