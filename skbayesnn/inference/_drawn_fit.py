@@ -268,10 +268,5 @@ def _draw_all(trials):
     first, trials = trials[0], [trial for trial in trials if trial.sample()]
     if first not in trials:
         return None
-    # models without a weight by stacking interpolate exact rows, on which small networks are slow:
-    # if one of them is the best, nothing more is drawn
-    if max(trials, key=lambda trial: trial.particles.log_evidence).by_stacking:
-        for trial in trials:
-            trial.sample_near_trained()
     drawn = [trial.drawn() for trial in trials]
     return sorted(drawn, key=lambda model: -model.log_odds)

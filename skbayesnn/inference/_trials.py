@@ -21,9 +21,6 @@ MOST_NETWORKS = 512  # most networks kept of a model
 MOST_AVERAGED = 128  # the same if output layers are averaged over in closed form
 N_TRAINED = 16  # networks that are trained for some steps
 FIRST_STEPS, N_BEST = 15, 4  # these steps, and the best networks, which are trained further
-# nats below trained networks at which a population near the best of these is drawn; measured with
-# `NEEDED` (doc/contributing/ablation.md)
-DOUBTFUL = 10.0
 MOSTLY_EXPLAINED = 0.5  # left-out mean square error, in variances of targets, without noise
 # prior log odds of wide networks, and of targets without noise; one nat more gains on exact rows
 # what it loses on noisy ones (doc/contributing/ablation.md)
@@ -207,18 +204,6 @@ class Trial:
         found = sample_population(joint, eta, self.rng, self.problem.deadline, near_trained)
         self.particles = found or self.particles
         return found is not None
-
-    def sample_near_trained(self):
-        """Draw another population if training finds more; keep the one that finds more."""
-        found, joint = self.particles, self.particles.joint
-        if found.near_trained or self.highest_by_training < found.log_evidence + DOUBTFUL:
-            return
-        near, last = self._of_best_trained(joint), joint.coordinates_in(found.last)
-        eta = np.where(np.isnan(near), last.mean(axis=0), near)[None]
-        deadline = self.problem.deadline
-        other = sample_population(joint, eta, self.rng, deadline, near_trained=True)
-        if other is not None and other.log_evidence > found.log_evidence:
-            self.particles = other
 
     def drawn(self):
         """Collect drawn networks."""

@@ -184,7 +184,6 @@ def test_populations_that_miss_what_training_finds_are_rejected(
     monkeypatch, n_rows, name, nats, measured
 ):
     monkeypatch.setattr(Trial, "highest_by_training", property(lambda trial: np.inf))
-    monkeypatch.setattr(Trial, "sample_near_trained", lambda trial: None)
     higher = property(lambda trial: trial.particles.log_evidence + nats)
     monkeypatch.setattr(Trial, name, higher)
     X, y = linear_rows(n_rows)

@@ -34,14 +34,15 @@ def test_every_law(name):
 # --- mistakes that have to be noticed ------------------------------------------------------------
 
 
-def without_jacobian(joint, place, stretch, change, right=JointPosterior._prior):
-    value, gradient = right(joint, place, stretch, change)
+def without_jacobian(joint, place, stretch, right=JointPosterior._prior):
+    value, gradient = right(joint, place, stretch)
+    _, change = joint.precision_map.derivatives(place.eta)
     gradient[..., joint.n_sampled :] += change
     return value + np.log(stretch).sum(axis=-1), gradient
 
 
-def without_normaliser_of_weights(joint, place, stretch, change, right=JointPosterior._prior):
-    value, gradient = right(joint, place, stretch, change)
+def without_normaliser_of_weights(joint, place, stretch, right=JointPosterior._prior):
+    value, gradient = right(joint, place, stretch)
     return value + 0.5 * np.sum(joint.sizes * np.log(place.share), axis=-1), gradient
 
 

@@ -206,5 +206,4 @@ def sample_population(joint, eta, rng, deadline=NEVER, near_trained=False):
     )
     path = PathFromPrior.about(joint, eta.mean(axis=0), sd, deadline)
     n_moves = int(np.clip(MOVE_ROWS // len(joint.posterior.X), FEWEST_MOVES, MAIN.n_moves))
-    found = annealed(path, rng, MAIN._replace(n_moves=n_moves))
-    return None if found is None else found._replace(near_trained=near_trained)
+    return annealed(path, rng, MAIN._replace(n_moves=n_moves))
