@@ -154,7 +154,7 @@ def estimator(name, seed=0, **options):
 
 def print_references():
     """Evidences by large populations, beside the kept ones."""
-    schedule = Schedule(n_chains=1024, effective=0.9)
+    schedule = Schedule(n_chains=1024, n_moves=8, effective=0.9, n_last_chains=1024)
     for name, (truth, error) in references().items():
         model, _ = timed_fit(*estimator(name, measure_evidence=True))
         fit, rng = model._result, np.random.default_rng(1)

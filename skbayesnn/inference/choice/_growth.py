@@ -31,7 +31,7 @@ OF_HELD_OUT = 4.0
 def seeds_for(posterior, settings, seeds, widened=False):
     """Seeds of the starts of a network while sizes are compared.
 
-    A linear model has a single minimum. A network whose starts take long has one start, the last
+    A linear model has starts of its own. A network whose starts take long has one start, the last
     one if that may be a ``widened`` narrower network.
     """
     takes_long = settings.limits.takes_long(len(posterior.X), posterior.network.n_weights)

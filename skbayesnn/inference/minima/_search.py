@@ -32,7 +32,7 @@ from skbayesnn.posterior import Hyperparameters
 # `seconds_of_start` times one evaluation; these numbers, measured on fits, convert it to the time
 # of a start to a factor of two
 TIMED_SCALE = 0.3  # scale of the weights at which evaluations are timed
-POINTS, POINTS_OF_LINEAR = 520.0, 15.0  # Gauss-Newton matrices that take as long as a start
+POINTS, POINTS_OF_LINEAR = 520.0, 8.0  # Gauss-Newton matrices that take as long as a start
 POINTS_OF_STEP = 1.25  # their number in a step of training with early stopping
 # steps of training that ends by held-out rows: the geometric mean of the least and the most, which
 # is within a factor of two of both

@@ -27,7 +27,9 @@ STEEPER = 4.0, 16.0  # factors of hidden weights of starts for targets that vary
 STEEPLY = 10.0  # nats by which features with such weights must fit better
 UNEXPLAINED = 0.5  # least share of the squared targets unexplained by features of usual weights
 COMPARED_ROWS = 500  # rows on which features are compared
-PRIORS_OF_LINEAR = 0.8, 0.5, 0.2  # of the starts of linear models, in the range of ln alpha
+# priors from which linear models start, as shares of the range of ln alpha. The first one counts
+# after the deadline
+PRIORS_OF_LINEAR = 0.5, 0.8, 0.2
 FIRST_DAMPING = 1e-2
 EARLY, FURTHER_STEPS = 60, 10  # most steps or descents of early stopping, at first and resumed
 LEAST = 16  # steps before training ends if held-out rows are predicted worse: it fits noise
@@ -121,7 +123,7 @@ def steepness(posterior, theta):
 
 
 def linear_starts(posterior, settings):
-    """Starts of a linear model with Gaussian noise from a strong, a moderate and a weak prior.
+    """Starts of a linear model with Gaussian noise from a moderate, a strong and a weak prior.
 
     Their minima are unique, but the evidence may have several maxima: from a strong prior
     re-estimation may attribute all variation of the targets to noise, from a weak one it may fit
