@@ -203,8 +203,9 @@ def _with_noise(fit, noise, previous, workers, models=None):
 def size_under_noise(fit, tried, noise, workers=ALONE):
     """Find a larger network that has a higher evidence than the one grown under constant noise.
 
-    Outliers mask structure in the data. So Student-t noise, if it was tried, is tried with larger
-    networks, from the best minimum of each, in descending order of evidence under constant noise.
+    Outliers mask structure in the data. So Student-t noise, if its evidence is higher than that of
+    constant noise, is tried with larger networks, from the best minimum of each, in descending
+    order of evidence under constant noise.
     Smaller networks are not tried: such noise absorbs their misfit (on airfoil their evidence was
     higher, but their predictions were worse).
 
@@ -216,7 +217,8 @@ def size_under_noise(fit, tried, noise, workers=ALONE):
     constant = {sizes: total_log_evidence(minima) for sizes, minima in tried.items()}
     problem, own = fit.problem, fit.posed.posterior.network
     before = constant.get(own.hidden_layer_sizes, np.nan)
-    if not np.isfinite(totals.get("student_t", np.nan) + before):
+    gain = totals.get("student_t", np.nan) - totals.get("constant", -np.inf)
+    if not (gain > 0.0 and np.isfinite(before)):
         return None
     highest = np.nanmax(list(totals.values())) - problem.log_scale
     least = before - abs(highest - before) - MOST_GAIN
