@@ -117,8 +117,6 @@ class EvidenceMLP(BayesianMLP):
             self.weight_precisions_ = self._best.hyper.alpha.copy()
         self._ensemble, self._left_out = predictions
         self._result = result if result.drawn else self._laplace.fit
-        if result.problem.has_relevances:
-            self.feature_relevance_ = self.weight_precisions_[: self.n_features_in_] ** -0.5
         densities = self._left_out.log_density + self._log_scales(rows)
         self.leave_one_out_log_density_ = rows.of_given(densities)
         self._predictions = LeftOutScores.of(
@@ -152,6 +150,9 @@ class EvidenceMLP(BayesianMLP):
     @property
     def _best(self):
         return self._laplace.fit.best
+
+    def _relevances(self):
+        return self.weight_precisions_[: self.n_features_in_] ** -0.5
 
     @property
     def n_effective_weights_(self):

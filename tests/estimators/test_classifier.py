@@ -120,6 +120,19 @@ def test_labels(names):
     assert model.score(X, names[y]) == plain.score(X, y)
 
 
+def test_labels_that_look_like_amounts_or_counts():
+    X, _ = make_rows(n=300)
+    counts = np.random.default_rng(1).negative_binomial(2, 0.05, 300)
+    options = {"hidden_layer_sizes": (), "max_time": 0.1}
+    with pytest.warns(UserWarning, match=r"^y has \d+ different.*EvidenceMLPRegressor") as found:
+        fit(X=X, y=counts, **options)
+    assert len(found) == 1
+    with pytest.warns(UserWarning, match="^y has 300 different labels"):
+        fit(X=X, y=[f"sample {i}" for i in range(300)], **options)
+    with pytest.warns(UserWarning, match="max_time"):  # names of fewer kinds are classes
+        fit(X=X, y=[f"kind {count}" for count in counts], **options)
+
+
 def test_prior_of_logistic_regression():
     X, y = make_rows()
     model = fit(X=X, y=y, hidden_layer_sizes=(), prior=Prior(precision=0.25))
