@@ -246,10 +246,7 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
         return rows
 
     def _check_domain(self, rows, attributes):
-        """Check that the rows suffice to learn from; return a warning about targets, or ``None``.
-
-        ``attributes`` were set before the fit.
-        """
+        """Check targets, after ``attributes`` were set; return a warning or ``None``."""
 
     def _pose(self, rows, hidden_layer_sizes, earlier=None):
         """Standardise, and gather everything that defines the problem."""
@@ -372,7 +369,7 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
                 "prior='ard', which 'auto' chooses on larger data alone. After any fit use "
                 "sobol_indices or derivative_indices (skbayesnn.metrics)."
             )
-        return self._relevances()
+        return self._relevances
 
     def _units(self, network):
         """Conversion of weights from standardised units to those of X and y."""

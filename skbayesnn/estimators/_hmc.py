@@ -158,6 +158,9 @@ class HMCMLP(BayesianMLP):
             self.log_evidence_ = self.log_evidence_std_ = np.nan
         self.weight_group_names_ = list(result.sampled.joint.groups.names)
         self.weight_precisions_ = np.exp(np.mean(np.log(draws.alpha), axis=(0, 1)))
+        if result.problem.has_relevances:
+            inputs = draws.alpha[..., : self.n_features_in_]
+            self._relevances = np.mean(inputs**-0.5, axis=(0, 1))
         self.n_iter_ = self.n_warmup + draws.energy.shape[1] * result.settings.thin
         best = self._draws.theta[self._draws.best].astype(float)
         self.coefs_, self.intercepts_ = self._in_user_units(self._draws.network, best)
@@ -166,10 +169,6 @@ class HMCMLP(BayesianMLP):
         if not isinstance(init, str) and len(noise_models) == 1:
             compare = compare_classifiers if is_classifier(self) else compare_regressors
             self.comparison_ = compare(init, self, rows.X[spread_rows(len(rows.X))])
-
-    def _relevances(self):
-        inputs = self._result.draws.alpha[..., : self.n_features_in_]
-        return np.mean(inputs**-0.5, axis=(0, 1))
 
     @property
     def _draws(self):

@@ -196,12 +196,11 @@ class EvidenceReport(Printed):
 
     def _noise_line(self):
         """Format noise levels and, for Student-t noise, the scale and degrees of freedom."""
-        nu = self.degrees_of_freedom
-        line = f"sd {_listed(self.noise_std)} (units of y)"
+        nu, line = self.degrees_of_freedom, f"sd {_listed(self.noise_std)} (units of y)"
         if np.isfinite(nu):
-            scales = self.noise_std / squared_scales(nu) ** 0.5
-            sd = line if nu > 2.0 else "no finite sd"
-            line = f"Student-t of scale {_listed(scales)}, {nu:.3g} degrees of freedom, {sd}"
+            scales = _listed(self.noise_std / squared_scales(nu) ** 0.5)
+            sd = line if nu > 2.0 else "no finite sd (units of y)"
+            line = f"Student-t, scale {scales}, {sd}, {nu:.3g} degrees of freedom"
         if self.noise == "input_dependent":
             line += ", depends on the inputs"
         return line

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin
 from sklearn.utils import check_array
-from sklearn.utils.multiclass import type_of_target
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from skbayesnn._data import Scaling
@@ -21,9 +21,9 @@ from skbayesnn.posterior import Bernoulli, Categorical
 from skbayesnn.predictive import class_probabilities
 
 SUM_TOLERANCE = 1e-6  # by which class probabilities of a row may miss 1
-# fraction of the rows above which there are too many labels for classes (as in scikit-learn), with
-# more than some rows; numbers are more likely amounts if this share of more labels occurs once
-MOST_LABELS, FEW_LABELS, MOST_SINGLE = 0.5, 20, 0.25
+# number of labels up to which numbers are taken for classes, fraction of the rows above which
+# scikit-learn warns of all labels, and share of amounts that occur once
+FEW_LABELS, MOST_LABELS, MOST_SINGLE = 20, 0.5, 0.25
 WANTED = (
     "y with several columns must hold class probabilities, which are not negative and sum to 1 in "
     "every row. For several labels of a row use sklearn.multioutput.MultiOutputClassifier."
@@ -231,12 +231,7 @@ class Classification(ClassifierMixin):
             raise ValueError(
                 "Labels must be all strings or all numbers. Leave out rows without a label."
             ) from error
-        kind = type_of_target(y)
-        if kind not in ("binary", "multiclass"):
-            raise ValueError(
-                f"Unknown label type: {kind}. Labels must be discrete. For measured values use a "
-                "regressor, such as EvidenceMLPRegressor."
-            )
+        check_classification_targets(y)
         if not hasattr(self, "classes_"):
             self.classes_ = classes
             return codes[:, None].astype(float)
@@ -259,12 +254,11 @@ class Classification(ClassifierMixin):
         return None if rows.shares is not None else self._warning_of_labels(rows.y[:, 0])
 
     def _warning_of_labels(self, codes):
-        """Warning that labels look like amounts or counts, or ``None``."""
+        """Warning of numbers that are amounts or counts rather than classes, or ``None``."""
         sizes = np.bincount(codes.astype(int))
         n_classes, n_single = np.count_nonzero(sizes), np.count_nonzero(sizes == 1)
-        are_numbers = self.classes_.dtype.kind in "iuf" and n_classes > FEW_LABELS
-        many = n_classes > round(MOST_LABELS * len(codes)) and len(codes) > FEW_LABELS
-        if not many and not (are_numbers and n_single > MOST_SINGLE * n_classes):
+        many = FEW_LABELS < n_classes <= MOST_LABELS * len(codes)
+        if not (many and self.classes_.dtype.kind in "iuf" and n_single > MOST_SINGLE * n_classes):
             return None
         regressor = type(self).__name__.replace("Classifier", "Regressor")
         return UserWarning(
