@@ -387,7 +387,7 @@ def _bounds(candidates, n_features):
         return None
     if pairs.shape != (n_features or len(pairs), 2) or not np.all(np.isfinite(pairs)):
         raise ValueError(
-            f"Limits must be finite pairs (low, high), one for each input; got {candidates!r}. "
+            f"Limits must be finite pairs (low, high), one for each column of X; got {candidates}. "
             "Give candidates as an array with one row each."
         )
     if np.any(pairs[:, 0] >= pairs[:, 1]):

@@ -266,10 +266,7 @@ class HMCMLP(BayesianMLP):
             raise ImportError(message) from error
         draws = self._result.draws
         shape, network = draws.energy.shape, self._draws.network
-        coords = {
-            "weight": list(self._weight_names(network)),
-            "group": self.weight_group_names_,
-        }
+        coords = {"weight": list(self._weight_names(network)), "group": self.weight_group_names_}
         dims = {"weights": ["weight"], "prior_sd": ["group"]}
         weights = self._units(network).weights(self._draws.theta.astype(float))
         groups = {

@@ -10,10 +10,7 @@ from skbayesnn.estimators.reports._printed import Printed, Table
 from skbayesnn.inference import SIGNIFICANT
 from skbayesnn.posterior import squared_scales
 
-SUSPICIONS = {
-    "input_dependent": "larger at some inputs",
-    "student_t": "heavy tails",
-}
+SUSPICIONS = {"input_dependent": "larger at some inputs", "student_t": "heavy tails"}
 
 
 @dataclass(frozen=True, repr=False)

@@ -260,10 +260,9 @@ class Classification(ClassifierMixin):
         many = FEW_LABELS < n_classes <= MOST_LABELS * len(codes)
         if not (many and self.classes_.dtype.kind in "iuf" and n_single > MOST_SINGLE * n_classes):
             return None
-        regressor = type(self).__name__.replace("Classifier", "Regressor")
         return UserWarning(
             f"y has {n_classes} different labels in {len(codes)} rows, {n_single} of them in one "
-            f"row only. If they are amounts, use {regressor}; for counts with noise='poisson'."
+            "row only. Fit amounts by EvidenceMLPRegressor, and counts with noise='poisson'."
         )
 
     def _targets(self, rows, scaling=None):
