@@ -376,6 +376,8 @@ def _improved(score, start, low, width):
 
 def _bounds(candidates, n_features):
     """Limits ``(n_features, 2)`` if they are given instead of candidates, else ``None``."""
+    if isinstance(candidates, dict):
+        raise ValueError("Give limits as a list of pairs, in the order of the columns of X.")
     if isinstance(candidates, Bounds):
         pairs = np.column_stack(np.broadcast_arrays(candidates.lb, candidates.ub)).astype(float)
     elif isinstance(candidates, list | tuple) and (
