@@ -132,7 +132,7 @@ def combined(fit, combine, progress=None):
         return left_out_of(i).log_density
 
     seconds = len(pool) * seconds_of_classes(*fit.posed)
-    with (progress or Progress()).stage("predictions of classes", seconds=seconds):
+    with (progress or Progress()).stage("predictions", seconds=seconds):
         shares = _shares(combine, fit.posed.posterior, minima, densities)
     if of_all_models:
         shares = _shared_by_noise_models(shares, minima)
