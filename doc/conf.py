@@ -55,6 +55,7 @@ GALLERY = {
     "Start here": ["quickstart.py", "plot_regression_1d.py"],
     "Check and use error bars": [
         "plot_calibration.py",
+        "plot_inverse_calibration.py",
         "plot_noise_models.py",
         "plot_moderated_outputs.py",
         "plot_reject_option.py",
@@ -71,6 +72,7 @@ GALLERY = {
     ],
     "Prepare and select inputs": [
         "plot_mixed_columns.py",
+        "plot_class_table.py",
         "plot_measurement_errors.py",
         "plot_counts.py",
         "plot_error_ellipses.py",

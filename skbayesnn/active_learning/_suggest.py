@@ -376,6 +376,8 @@ def _improved(score, start, low, width):
 
 def _bounds(candidates, n_features):
     """Limits ``(n_features, 2)`` if they are given instead of candidates, else ``None``."""
+    if isinstance(candidates, dict):
+        raise ValueError("Give limits as a list of pairs, in the order of the columns of X.")
     if isinstance(candidates, Bounds):
         pairs = np.column_stack(np.broadcast_arrays(candidates.lb, candidates.ub)).astype(float)
     elif isinstance(candidates, list | tuple) and (
@@ -387,7 +389,7 @@ def _bounds(candidates, n_features):
         return None
     if pairs.shape != (n_features or len(pairs), 2) or not np.all(np.isfinite(pairs)):
         raise ValueError(
-            f"Limits must be finite pairs (low, high), one for each input; got {candidates!r}. "
+            f"Limits must be finite pairs (low, high), one for each column of X; got {candidates}. "
             "Give candidates as an array with one row each."
         )
     if np.any(pairs[:, 0] >= pairs[:, 1]):

@@ -100,8 +100,9 @@ class CalibrationDisplay(Display):
             model = getattr(model, "regressor_", model)
         if not is_regressor(model):
             raise TypeError(
-                "This display needs a regressor; for classifiers there is "
-                f"sklearn.calibration.CalibrationDisplay. Got {estimator!r}."
+                "This display needs a regressor. For class c call sklearn.calibration."
+                "CalibrationDisplay.from_predictions(y == c, p) with its probabilities p. Got "
+                f"{estimator!r}."
             )
         if X is None:
             if hasattr(model, "fit"):  # averages have none

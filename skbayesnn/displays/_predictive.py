@@ -239,7 +239,7 @@ def feature_range(values, name):
     try:
         values = np.asarray(values, dtype=float)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"Feature {name} is not numeric; only numbers can be varied.") from error
+        raise ValueError(f"Feature {name} is not numeric. Give another as feature=.") from error
     low, high = np.nanmin(values), np.nanmax(values)
     if not low < high:
         raise ValueError(f"Feature {name} has the same value in all rows of X: nothing to vary.")

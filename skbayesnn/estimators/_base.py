@@ -162,7 +162,7 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
                 checked = waiting.joined(checked)
             rows = self._canonical(*checked)
             warning = warning_of_weights(checked[2], checked[1], len(rows.y))
-            self._check_domain(rows, attributes)
+            warning = warning or self._check_domain(rows, attributes)
             if rows.look is not None:
                 only_linear = rows.look.hides_structure and hidden_layer_sizes == "auto"
                 noise_is_chosen = self._noise.kind == "auto"
@@ -246,7 +246,7 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
         return rows
 
     def _check_domain(self, rows, attributes):
-        """Check that the rows suffice to learn from; ``attributes`` were set before the fit."""
+        """Check targets, after ``attributes`` were set; return a warning or ``None``."""
 
     def _pose(self, rows, hidden_layer_sizes, earlier=None):
         """Standardise, and gather everything that defines the problem."""
@@ -358,6 +358,18 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
 
     def _warning_of_predictions(self):
         return None
+
+    @property
+    def feature_relevance_(self):
+        """Prior standard deviation of each input's weights (standardised units)."""
+        check_is_fitted(self)
+        if not self._result.problem.has_relevances:
+            raise AttributeError(
+                "feature_relevance_ exists only where every input has a precision: set "
+                "prior='ard', which 'auto' chooses on larger data alone. After any fit use "
+                "sobol_indices or derivative_indices (skbayesnn.metrics)."
+            )
+        return self._relevances
 
     def _units(self, network):
         """Conversion of weights from standardised units to those of X and y."""

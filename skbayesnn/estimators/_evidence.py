@@ -63,6 +63,7 @@ class EvidenceMLP(BayesianMLP):
         )
         noise, entropy = self._noise_model(problem), self._entropy
         noise = "constant" if noise == "auto" and in_batches else noise
+        workers = self._workers(problem)
         result = fit_evidence(
             problem,
             hidden_layer_sizes,
@@ -70,11 +71,12 @@ class EvidenceMLP(BayesianMLP):
             self.n_restarts,
             noise,
             previous,
-            self._workers(problem),
+            workers,
             measured=False if in_batches else self.measure_evidence,
         )
         # run by `_laplace`, which after a `DrawnFit` may never be needed
-        self._search = partial(_combined_minima, result, entropy, self.n_restarts, self.combine)
+        search = _combined_minima, result, entropy, self.n_restarts, self.combine
+        self._search = partial(*search, None if result.drawn else workers.progress)
         vars(self).pop("_laplace", None)  # cached by an earlier fit
         return result
 
@@ -118,7 +120,7 @@ class EvidenceMLP(BayesianMLP):
         self._ensemble, self._left_out = predictions
         self._result = result if result.drawn else self._laplace.fit
         if result.problem.has_relevances:
-            self.feature_relevance_ = self.weight_precisions_[: self.n_features_in_] ** -0.5
+            self._relevances = self.weight_precisions_[: self.n_features_in_] ** -0.5
         densities = self._left_out.log_density + self._log_scales(rows)
         self.leave_one_out_log_density_ = rows.of_given(densities)
         self._predictions = LeftOutScores.of(
@@ -295,7 +297,7 @@ class EvidenceMLP(BayesianMLP):
         return None
 
 
-def _combined_minima(fit, entropy, n_restarts, combine):
+def _combined_minima(fit, entropy, n_restarts, combine, progress):
     """Combine minima; those of the model of highest evidence if networks were drawn instead."""
     if fit.drawn:
         sizes = fit.posed.posterior.network.hidden_layer_sizes
@@ -306,4 +308,4 @@ def _combined_minima(fit, entropy, n_restarts, combine):
             "The posterior is numerically singular: neither the prior nor the data determine "
             "some weights. Use a larger prior.base_precision, other units, or smaller weights."
         )
-    return combined(fit, combine)
+    return combined(fit, combine, progress)

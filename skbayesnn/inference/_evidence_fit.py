@@ -112,10 +112,10 @@ def fit_evidence(
             return replace(drawn, problem=problem)
     unmeasured = "" if sizes is None else NO_TIME if limit.passed else MISSED
     growth, tried, on_part = (), {}, None
+    many_rows = _has_many_rows(problem, hidden_layer_sizes, noise)
     # no chains for classes, or where populations were drawn, and have missed what training finds
     with_chains = hidden_layer_sizes == "auto" and measured and sizes is None
-    with_chains = with_chains and problem.likelihood.n_levels > 0
-    many_rows = _has_many_rows(problem, hidden_layer_sizes, noise)
+    with_chains = with_chains and problem.likelihood.n_levels > 0 and not many_rows
     if many_rows:  # choices are made on a part of the rows; the fit to it starts that to all rows
         problem = replace(problem, limits=problem.limits._replace(compared=True))
         problem = with_affordable_noise_network(problem) if noise == "auto" else problem
@@ -165,7 +165,7 @@ def fit_evidence(
         fit = replace(fit, others=others, noise_p_values=smaller.noise_p_values)
     p_values = (on_part and on_part.noise_p_values) or fit.noise_p_values
     fit = replace(fit, noise_p_values=p_values)
-    if with_chains and not many_rows:
+    if with_chains:
         fit = replace(fit, chained=short_chains(fit, entropy, workers))
     return replace(fit, unmeasured=unmeasured)
 

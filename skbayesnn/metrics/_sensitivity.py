@@ -35,7 +35,8 @@ def sobol_indices(
     estimator : fitted regressor of this package, or Pipeline that ends in one
         Model of the function.
     X : array-like of shape (n_samples, n_features)
-        Rows, such as the training rows, whose columns are the distributions of the inputs.
+        Rows, such as the training rows, whose columns are the distributions of the inputs. For a
+        pipeline, the inputs of its first step, also a data frame with categories.
     n_points : int, default=1024
         Number of points of a Sobol sequence, best a power of 2. The function is evaluated at
         ``n_points (n_features + 2)`` rows.
@@ -60,13 +61,14 @@ def sobol_indices(
     >>> sobol_indices(model, X)[0].round(1)  # 4 and 1 of 5
     array([0.8, 0.2])
     """
-    X = check_array(X, dtype=np.float64)
-    d = X.shape[1]
+    if not hasattr(X, "iloc"):
+        X = check_array(X, dtype=np.float64)
+    n, d = X.shape
     unit = qmc.Sobol(2 * d, scramble=False).fast_forward(n_points).random(n_points)
-    points = [np.quantile(X[:, j % d], unit[:, j], method="inverted_cdf") for j in range(2 * d)]
-    A, B = np.stack(points[:d], axis=1), np.stack(points[d:], axis=1)
+    A, B = np.split(np.ceil(n * unit).astype(int) - 1, 2, axis=1)  # ranks in the columns
     mixed = [np.where(np.arange(d) == j, B, A) for j in range(d)]
-    model, rows = predictor(estimator, named(estimator, np.concatenate([A, B, *mixed])))
+    rows = _with_ranks(X, np.concatenate([A, B, *mixed]))
+    model, rows = predictor(estimator, named(estimator, rows))
     if not hasattr(model, "sample_y"):
         raise TypeError(
             "Sobol indices need a regressor of this package, from which functions can be drawn; "
@@ -123,6 +125,14 @@ def derivative_indices(
     variances = np.var(check_array(X, dtype=np.float64), axis=0)
     index = np.mean(slopes**2, axis=0) * variances[:, None]
     return _mean_and_std(np.moveaxis(index, -2, 0))
+
+
+def _with_ranks(X, ranks):
+    """Rows made of the values of these ranks, from 0, in the columns of an array or data frame."""
+    if hasattr(X, "iloc"):  # columns may hold categories, which a pipeline encodes
+        pairs = zip(X.columns, ranks.T, strict=True)
+        return type(X)({name: X[name].sort_values().array[rank] for name, rank in pairs})
+    return np.take_along_axis(np.sort(X, axis=0), ranks, axis=0)
 
 
 def _mean_and_std(values):

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import softmax
 
-from skbayesnn.inference import OF_SIZE, Method, own_posterior, well_determined
+from skbayesnn.inference import OF_SIZE, Method, Progress, own_posterior, well_determined
 from skbayesnn.posterior import (
     CensoredGaussian,
     CensoredStudentT,
@@ -24,7 +24,7 @@ from skbayesnn.predictive._limits import CensoredNoise, CensoredStudentTNoise
 from skbayesnn.predictive._members import Member
 from skbayesnn.predictive._noise import CorrelatedNoise, GaussianNoise, NoiseNetworks
 from skbayesnn.predictive._student_t import StudentTNoise
-from skbayesnn.predictive._variational import closest_gaussian
+from skbayesnn.predictive._variational import closest_gaussian, seconds_of_classes
 
 NEGLIGIBLE_MODEL = 0.002  # share of a sampled model below which it is left out
 PSEUDO_COUNT = 0.5  # rows of a Dirichlet prior of the shares of sampled models
@@ -116,7 +116,7 @@ class Combined(NamedTuple):
         return [minimum for _, minimum in self.fit.pool[: len(self.shares)]]
 
 
-def combined(fit, combine):
+def combined(fit, combine, progress=None):
     """Combine the minima of an `EvidenceFit`, in the ways that estimators document.
 
     With ``"posterior"`` and ``"tempered"`` the minima of other networks and noise models take part.
@@ -131,7 +131,9 @@ def combined(fit, combine):
     def densities(i):
         return left_out_of(i).log_density
 
-    shares = _shares(combine, fit.posed.posterior, minima, densities)
+    seconds = len(pool) * seconds_of_classes(*fit.posed)
+    with (progress or Progress()).stage("predictions", seconds=seconds):
+        shares = _shares(combine, fit.posed.posterior, minima, densities)
     if of_all_models:
         shares = _shared_by_noise_models(shares, minima)
     if combine == "posterior" and fit.problem.linear_share:

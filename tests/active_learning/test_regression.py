@@ -61,11 +61,7 @@ KINDS = ["total", "marginal", "joint", "mean_marginal", "predicted_target", "q_o
 @pytest.mark.parametrize("task", ["one", "two"])
 @pytest.mark.parametrize(
     ("combine", "noise"),
-    [
-        ("equal", "constant"),
-        ("best", "input_dependent"),
-        ("best", "student_t"),
-    ],
+    [("equal", "constant"), ("best", "input_dependent"), ("best", "student_t")],
 )
 def test_gains_are_mutual_information(task, combine, noise, kind):
     estimator, X = evidence(task, combine, noise), candidates()

@@ -174,6 +174,7 @@ def test_rows_of_a_data_frame():
     ("candidates", "options", "message"),
     [
         (LIMITS, {"acquisition": "best"}, "acquisition must be"),
+        ({"x0": (0.0, 1.0), "x1": (0.0, 1.0)}, {}, "limits as a list of pairs"),
         (LIMITS, {"acquisition": "thompson", "cost": np.ones_like}, "cost divides"),
         ([(1.0, 0.0), (0.0, 1.0)], {}, "must be below"),
         (LIMITS, {"constraint": lambda X: X[:, 0] > 2}, "Only 0 candidates"),

@@ -48,10 +48,7 @@ def hand(X):
     """Position of the hand."""
     both = X[:, 0] + X[:, 1]
     return np.column_stack(
-        [
-            2.0 * np.cos(X[:, 0]) + 1.3 * np.cos(both),
-            2.0 * np.sin(X[:, 0]) + 1.3 * np.sin(both),
-        ]
+        [2.0 * np.cos(X[:, 0]) + 1.3 * np.cos(both), 2.0 * np.sin(X[:, 0]) + 1.3 * np.sin(both)]
     )
 
 

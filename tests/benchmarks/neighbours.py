@@ -216,10 +216,7 @@ def nuts(X, y):
     shift, width = X.mean(axis=0), X.std(axis=0)
     targets = ((y - centre) / scale)[:, None] if regression else y
     mcmc = MCMC(
-        Kernel(
-            lambda X, y: model(X, y, hidden, regression),
-            max_tree_depth=NUTS["max_tree_depth"],
-        ),
+        Kernel(lambda X, y: model(X, y, hidden, regression), max_tree_depth=NUTS["max_tree_depth"]),
         num_warmup=NUTS["warmup"],
         num_samples=NUTS["draws"],
         num_chains=NUTS["chains"],

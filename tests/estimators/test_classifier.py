@@ -120,6 +120,16 @@ def test_labels(names):
     assert model.score(X, names[y]) == plain.score(X, y)
 
 
+def test_numbers_that_look_like_counts_are_told():
+    X, _ = make_rows(n=300)
+    counts = np.random.default_rng(1).negative_binomial(2, 0.05, 300)
+    options = {"hidden_layer_sizes": (), "max_time": 0.1}
+    with pytest.warns(UserWarning, match=r"^y has \d+ different.*EvidenceMLPRegressor"):
+        fit(X=X, y=counts, **options)
+    with pytest.warns(UserWarning, match="max_time"):  # names are classes
+        fit(X=X, y=[f"kind {count}" for count in counts], **options)
+
+
 def test_prior_of_logistic_regression():
     X, y = make_rows()
     model = fit(X=X, y=y, hidden_layer_sizes=(), prior=Prior(precision=0.25))

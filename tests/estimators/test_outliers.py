@@ -125,6 +125,7 @@ def test_signal_is_found(noise, n, share):
     rest = np.setdiff1d(np.arange(n), wrong)
     assert_allclose(model._y_scaling.scale, np.std(y[rest]), rtol=1e-12)
     assert model.evidence_report_.predictions.share > 0.9
+    assert "no finite sd" in repr(model.evidence_report_)
 
 
 def test_signal_among_moderate_outliers():

@@ -62,11 +62,7 @@ REGIMES = {
         "by_gradients by_batches early",
     ),
     "early": Regime({"batch_rows": 1, "batch_rows_per_weight": 10**6}, traits="dense early"),
-    "largest": Regime(
-        {**STRUCTURED, "moderation_work": 0},
-        Curvature.KRONECKER,
-        "by_gradients",
-    ),
+    "largest": Regime({**STRUCTURED, "moderation_work": 0}, Curvature.KRONECKER, "by_gradients"),
 }
 TRAITS = "dense", "exact", "cheap", "refines", "by_gradients", "by_batches", "early"
 REGRESSIONS = "one output", "two outputs"

@@ -249,7 +249,8 @@ def test_fitting_again_forgets_the_shape_of_y():
     X, y = make_rows()
     assert model.fit(X, y).predict(GRID).shape == (9,)
     model = fit(prior="ard")
-    assert not hasattr(model.set_params(prior="layer").fit(X, y), "feature_relevance_")
+    with pytest.raises(AttributeError, match=r"set prior='ard'.*sobol_indices"):
+        _ = model.set_params(prior="layer").fit(X, y).feature_relevance_
 
 
 def test_report_adds_up(model):

@@ -103,10 +103,7 @@ def test_other_regressors_count_as_gaussian():
     kernel = RBF() + WhiteKernel(0.1)
     model = GaussianProcessRegressor(kernel, optimizer=None).fit(X[TRAIN], Y[TRAIN])
     y, law = Y[TEST], norm(*model.predict(X[TEST], return_std=True))
-    expected = {
-        "log_density": law.logpdf(y).mean(),
-        "neg_crps": -_crps(law, y).mean(),
-    }
+    expected = {"log_density": law.logpdf(y).mean(), "neg_crps": -_crps(law, y).mean()}
     for name, scorer in FOR_REGRESSORS.items():
         assert_allclose(scorer(model, X[TEST], y), expected[name], rtol=1e-9)
         with pytest.raises(TypeError, match="LinearRegression gives no predictive distribution"):

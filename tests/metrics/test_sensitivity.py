@@ -1,10 +1,12 @@
 """Sensitivity indices of functions whose indices are known."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
+from sklearn.compose import make_column_transformer
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import PolynomialFeatures
+from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures
 
 from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor
 from skbayesnn.displays import SensitivityDisplay
@@ -45,6 +47,19 @@ def test_interaction_counts_in_the_total_alone():
     first, _, total, _ = sobol_indices(model, balanced, n_points=2**12)
     assert_allclose(first, 0.0, atol=0.02)
     assert_allclose(total, [1.0, 1.0, 0.0], atol=0.02)
+
+
+def test_categories_of_a_table_count_as_one_input():
+    town = np.where(X[:, 0] > 0, "York", "Ely")
+    table = pd.DataFrame({"width": X[:, 1], "town": pd.Categorical(town)})
+    y = 2.0 * (town == "York") + 0.02 * X[:, 1] + 0.05 * NOISE[:, 0]
+    encoder = make_column_transformer((OneHotEncoder(), ["town"]), remainder="passthrough")
+    model = make_pipeline(encoder, EvidenceMLPRegressor((), noise="constant")).fit(table, y)
+    expected = 0.02**2 * 100 / 3, np.var(2.0 * (town == "York"))
+    assert_allclose(sobol_indices(model, table)[0], expected / np.sum(expected), atol=0.01)
+    numbers = EvidenceMLPRegressor(()).fit(table.assign(town=X[:, 0]), y)
+    with pytest.raises(ValueError, match=r"'town'\. Encode categories in a pipeline"):
+        sobol_indices(numbers, table)
 
 
 def test_classifiers_have_no_functions_to_draw():

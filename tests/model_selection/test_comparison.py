@@ -83,9 +83,7 @@ def test_leave_one_out_is_a_density_in_units_of_y():
 
 def test_order_and_probabilities():
     models = [EvidenceMLPRegressor((), prior=prior).fit(X, Y) for prior in ("single", "ard")]
-    models.append(
-        make_pipeline(PolynomialFeatures(2), EvidenceMLPRegressor(())).fit(X, Y),
-    )
+    models.append(make_pipeline(PolynomialFeatures(2), EvidenceMLPRegressor(())).fit(X, Y))
     evidences = [getattr(m, "log_evidence_", None) or m[-1].log_evidence_ for m in models]
     table = compare(models)
     order = np.argsort(evidences)[::-1]

@@ -43,9 +43,7 @@ def test_energies(name, hidden):
 @each_likelihood
 @each_depth
 @pytest.mark.parametrize(
-    ("prior", "lead", "output_bias"),
-    [("layer", (2,), True), ("matrix", (), False)],
-    ids=str,
+    ("prior", "lead", "output_bias"), [("layer", (2,), True), ("matrix", (), False)], ids=str
 )
 def test_gradient_and_hessian(name, hidden, prior, lead, output_bias):
     options = {"prior": prior, "lead": lead, "output_bias": output_bias}
@@ -114,8 +112,7 @@ def test_bending_force(name, lead):
 
 
 @pytest.mark.parametrize(
-    "name",
-    [*(name for name in ALL_LIKELIHOODS if make_likelihood(name)[0].n_levels), "rows"],
+    "name", [*(name for name in ALL_LIKELIHOODS if make_likelihood(name)[0].n_levels), "rows"]
 )
 def test_noise_levels(name):
     posterior, theta, hyper = make_problem(name)

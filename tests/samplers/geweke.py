@@ -191,15 +191,7 @@ class Kernel:
     """Transitions of fixed step size, Metropolis-corrected, and perhaps of other kinds."""
 
     def __init__(
-        self,
-        many,
-        m,
-        rng,
-        step_size=0.3,
-        persistence=0.0,
-        moves=(),
-        dynamics=True,
-        n_steps=(6, 6),
+        self, many, m, rng, step_size=0.3, persistence=0.0, moves=(), dynamics=True, n_steps=(6, 6)
     ):
         d = many.joint.dimension
         factor = np.diag(np.linspace(1.0, 1.4, d)) + 0.2 / d  # correlation and unequal scales

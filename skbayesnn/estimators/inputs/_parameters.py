@@ -104,10 +104,7 @@ REFUSALS = {
     "it is for priors of mean zero. Use noise='constant'": [
         (CORRELATED, informed) for informed in INFORMED
     ],
-    "the estimator has both. Leave it at None": [
-        (PRIOR_MEAN, EARLIER),
-        (PRIOR_PRECISION, EARLIER),
-    ],
+    "the estimator has both. Leave it at None": [(PRIOR_MEAN, EARLIER), (PRIOR_PRECISION, EARLIER)],
     "all weights are then one group. Use prior='layer'": [(OWN_GROUPS, PRIOR_PRECISION)],
     # ways to fit
     "the dispersion has no prior that earlier batches could give. Use noise='poisson'": [

@@ -8,11 +8,9 @@ from skbayesnn.estimators.reports._minimum import table_of_groups
 from skbayesnn.estimators.reports._predictions import LeftOutScores
 from skbayesnn.estimators.reports._printed import Printed, Table
 from skbayesnn.inference import SIGNIFICANT
+from skbayesnn.posterior import squared_scales
 
-SUSPICIONS = {
-    "input_dependent": "larger at some inputs",
-    "student_t": "heavy tails",
-}
+SUSPICIONS = {"input_dependent": "larger at some inputs", "student_t": "heavy tails"}
 
 
 @dataclass(frozen=True, repr=False)
@@ -194,11 +192,12 @@ class EvidenceReport(Printed):
         return f"{self.n_weights}; the {self.n_targets:g} targets determine {gamma:.1f} of them"
 
     def _noise_line(self):
-        """Format noise levels and, for Student-t noise, the degrees of freedom."""
-        sds = ", ".join(f"{sd:.4g}" for sd in self.noise_std)
-        line = f"sd {sds} (units of y)"
-        if np.isfinite(self.degrees_of_freedom):
-            line += f", Student-t with {self.degrees_of_freedom:.3g} degrees of freedom"
+        """Format noise levels and, for Student-t noise, the scale and degrees of freedom."""
+        nu, line = self.degrees_of_freedom, f"sd {_listed(self.noise_std)} (units of y)"
+        if np.isfinite(nu):
+            scales = _listed(self.noise_std / squared_scales(nu) ** 0.5)
+            sd = line if nu > 2.0 else "no finite sd (units of y)"
+            line = f"Student-t, scale {scales}, {sd}, {nu:.3g} degrees of freedom"
         if self.noise == "input_dependent":
             line += ", depends on the inputs"
         return line
@@ -240,3 +239,7 @@ class EvidenceReport(Printed):
         ]
         header = "log evidence", "share", "hidden units", "verdict"
         return [*tables, Table("Minima", minima, header, left=(2, 3))]
+
+
+def _listed(values):
+    return ", ".join(f"{value:.4g}" for value in values)

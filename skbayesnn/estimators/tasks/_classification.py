@@ -21,6 +21,9 @@ from skbayesnn.posterior import Bernoulli, Categorical
 from skbayesnn.predictive import class_probabilities
 
 SUM_TOLERANCE = 1e-6  # by which class probabilities of a row may miss 1
+# number of labels up to which numbers are taken for classes, fraction of the rows above which
+# scikit-learn warns of all labels, and share of amounts that occur once
+FEW_LABELS, MOST_LABELS, MOST_SINGLE = 20, 0.5, 0.25
 WANTED = (
     "y with several columns must hold class probabilities, which are not negative and sum to 1 in "
     "every row. For several labels of a row use sklearn.multioutput.MultiOutputClassifier."
@@ -248,6 +251,19 @@ class Classification(ClassifierMixin):
                 "This classifier needs samples of at least 2 classes in the data (with positive "
                 f"sample_weight), but found only one class: {only!r}."
             )
+        return None if rows.shares is not None else self._warning_of_labels(rows.y[:, 0])
+
+    def _warning_of_labels(self, codes):
+        """Warning of numbers that are amounts or counts rather than classes, or ``None``."""
+        sizes = np.bincount(codes.astype(int))
+        n_classes, n_single = np.count_nonzero(sizes), np.count_nonzero(sizes == 1)
+        many = FEW_LABELS < n_classes <= MOST_LABELS * len(codes)
+        if not (many and self.classes_.dtype.kind in "iuf" and n_single > MOST_SINGLE * n_classes):
+            return None
+        return UserWarning(
+            f"y has {n_classes} different labels in {len(codes)} rows, {n_single} of them in one "
+            "row only. Fit amounts by EvidenceMLPRegressor, and counts with noise='poisson'."
+        )
 
     def _targets(self, rows, scaling=None):
         codes = rows.y[:, 0].astype(int)

@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 GRACE, LEAST_GRACE = 0.3, 1.0  # fraction of the time given, and seconds at least
-LONG = 10.0  # seconds; a fit or stage that takes longer is announced
+# seconds; longer fits and stages are announced, longer stages also at their start if verbose
+LONG, SHORT = 10.0, 2.0
 # fraction of a stage after which the time its steps took counts as much as the forecast
 FORECAST_SHARE = 0.2
 OPEN = 1.5  # factor of the time left where further networks or noise models are likely
@@ -138,7 +139,8 @@ class Progress:
             if is_part and spent < LONG:  # its time depends on the size that is to be chosen
                 return False
             left += sum(later() for later in self._later)
-        if left == 0.0 or spent + min(left, self._deadline.left) <= LONG:
+        least = SHORT if self._verbose and spent == 0.0 else LONG
+        if left == 0.0 or spent + min(left, self._deadline.left) <= least:
             return False
         seconds = spent + min(OPEN * left if is_part else left, self._deadline.left)
         words = f"{seconds:.0f} s" if seconds < 100.0 else f"{seconds / 60:.0f} minutes"

@@ -166,8 +166,7 @@ def test_terms_are_those_of_both_networks():
     assert best.log_evidence == best.terms.total
     posterior, _ = problem.posed((3,))
     own, level = with_rows(
-        posterior.with_network(best.network, best.groups.labels),
-        noise_outputs(best, posterior.X),
+        posterior.with_network(best.network, best.groups.labels), noise_outputs(best, posterior.X)
     )
     assert np.exp(level) == pytest.approx(best.hyper.beta)
     mean = complete(own, best.theta, best.hyper, settings_of(own, best.hyper)).terms

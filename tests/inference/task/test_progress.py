@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from skbayesnn import EvidenceMLPRegressor, HMCMLPRegressor, Sampler
+from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor, Sampler
 from skbayesnn.inference import Problem, Progress
-from skbayesnn.inference._evidence_fit import chosen_with_many_rows, fit_evidence
+from skbayesnn.inference._evidence_fit import fit_evidence
 from skbayesnn.inference.choice._growth import AFTER, HeldOut
 from skbayesnn.inference.choice._noise_choice import SECONDS_OF_NOISE
 from skbayesnn.inference.minima._search import Workers, seconds_of_start
@@ -61,15 +61,15 @@ def test_first_steps_and_the_forecast_are_averaged(monkeypatch, capsys):
         clock.now += 5.0
         step("(2,)")
     assert lines(capsys) == [
+        "hidden layers: this will take about 10 s",
         "(); 5 s so far, about 30 s left for hidden layers",
-        "hidden layers: this will take about 19 s",
         "(2,); 10 s so far, about 9 s left for hidden layers",
     ]
 
 
 def test_only_long_stages_are_announced_and_only_once(monkeypatch, capsys):
     clock, progress = Clock(monkeypatch), Progress(1)
-    with progress.stage("short", [1.0, 1.0], seconds=9.0):
+    with progress.stage("short", [1.0, 1.0], seconds=2.0):
         pass
     with progress.stage("starts", [1.0] * 4, seconds=61.0) as step:
         clock.now += 20.0
@@ -228,8 +228,12 @@ def test_training_that_may_end_early_is_forecast_at_the_mean_of_its_bounds(monke
 def test_fits_of_many_rows_are_forecast_when_their_size_is_known(monkeypatch, caplog):
     Clock(monkeypatch)
     monkeypatch.setattr("skbayesnn.inference.choice._growth.seconds_of_start", lambda *_: 4.0)
-    problem = Problem(X, Y[:, None], np.ones(60), Gaussian.per_output(1), limits=EARLY_LIMITS)
-    chosen_with_many_rows(problem, "auto", "auto", 0, 1, Workers(progress=Progress(0)))
+    # short chains, which there are with fewer rows, do not count
+    monkeypatch.setattr("skbayesnn.inference._evidence_fit.seconds_of_short_chains", lambda _: 99.0)
+    limits = EARLY_LIMITS._replace(sampled_seconds=0.0, checked_seconds=0.0)
+    problem = Problem(X, Y[:, None], np.ones(60), Gaussian.per_output(1), limits=limits)
+    options = {"workers": Workers(progress=Progress(0)), "measured": "auto"}
+    fit_evidence(problem, "auto", 0, 1, "auto", **options)
     (message,) = caplog.messages
     assert message.startswith(f"fit: this will take about {4.0 * AFTER:.0f} s (")
 
@@ -243,3 +247,10 @@ def test_noise_models_are_forecast_by_the_time_before_them(monkeypatch, caplog):
     seconds = 9.0 * (1.0 + SECONDS_OF_NOISE * (len(fit.noise_log_evidences) - 1))
     (message,) = caplog.messages
     assert message.startswith(f"fit: this will take about {seconds:.0f} s (")
+
+
+def test_predictions_of_classes_are_forecast(monkeypatch, caplog):
+    monkeypatch.setattr("skbayesnn.predictive._variational.SECONDS", 1.0)
+    EvidenceMLPClassifier((), random_state=0).fit(X, np.digitize(Y, [-1.0, 1.0]))
+    (message,) = caplog.messages
+    assert message.startswith(f"fit: this will take about {60 * 3**2 / 60:.0f} minutes (")
