@@ -6,11 +6,7 @@ sample_weight=None)``; higher is better. They can be given as ``scoring`` to `cr
 Sensitivity indices measure how much each input of a fitted function matters.
 """
 
-from skbayesnn.metrics._scorers import (
-    interval_coverage,
-    log_density_scorer,
-    neg_crps_scorer,
-)
+from skbayesnn.metrics._scorers import interval_coverage, log_density_scorer, neg_crps_scorer
 from skbayesnn.metrics._sensitivity import derivative_indices, sobol_indices
 
 __all__ = [
