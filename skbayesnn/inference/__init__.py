@@ -21,34 +21,3 @@ from skbayesnn.inference.noise._noise_models import NOISE_MODELS
 from skbayesnn.inference.noise._student_t_noise import FOR_OUTLIERS
 from skbayesnn.inference.task._problem import Limits, Problem
 from skbayesnn.inference.task._progress import NEVER, Deadline, Progress
-
-__all__ = [
-    "FOR_OUTLIERS",
-    "NEVER",
-    "NOISE_MODELS",
-    "OF_SIZE",
-    "SIGNIFICANT",
-    "Deadline",
-    "DensePrecision",
-    "DualPrecision",
-    "Limits",
-    "Method",
-    "Problem",
-    "Progress",
-    "Recipe",
-    "Trouble",
-    "Workers",
-    "check_memory",
-    "fit_by_sampling",
-    "fit_evidence",
-    "fits",
-    "gaussian_around",
-    "in_order",
-    "learnt",
-    "machine_memory",
-    "memory_of_search",
-    "own_posterior",
-    "readable",
-    "sampled_sizes",
-    "well_determined",
-]
