@@ -99,9 +99,9 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
         return Prior._of(self.prior)
 
     @property
-    def _noise(self) -> Noise | None:
-        """Parameters of the noise, which regressors have."""
-        return None
+    def _noise(self) -> Noise:
+        """Parameters of the noise; classifiers, which have no noise level, keep the simplest."""
+        return Noise("constant")
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters, also inside of ``prior`` and other settings.

@@ -84,7 +84,7 @@ class HMCMLP(BayesianMLP):
         return Sampler._of(self.sampler)
 
     def _check_engine_parameters(self):
-        if self._noise is not None and self._noise.kind == "correlated":
+        if self._noise.kind == "correlated":
             raise ValueError(
                 "noise='correlated' is not sampled. Use EvidenceMLPRegressor, or noise='constant'."
             )
