@@ -38,7 +38,7 @@ from skbayesnn.inference import (
     Method,
     Problem,
     Workers,
-    machine_memory,
+    check_memory,
     memory_of_search,
     readable,
 )
@@ -299,13 +299,10 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
         return f"{plan}; about {readable(n_bytes)} of memory"
 
     def _warn_of_memory(self, n_bytes, what, remedies):
-        if n_bytes > machine_memory():
-            warnings.warn(
-                f"{what} needs about {readable(n_bytes)} of memory, and the machine has "
-                f"{readable(machine_memory())}. Use {remedies}.",
-                UserWarning,
-                stacklevel=2,
-            )
+        try:
+            check_memory(n_bytes, what, f"Use {remedies}.")
+        except MemoryError as error:
+            warnings.warn(str(error), UserWarning, stacklevel=2)
 
     def _keep_common(self, result):
         self.log_evidence_, self.log_evidence_std_ = result.log_evidence, result.log_evidence_std

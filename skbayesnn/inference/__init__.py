@@ -8,7 +8,6 @@ from skbayesnn.inference.choice._noise_choice import SIGNIFICANT
 from skbayesnn.inference.curvature._method import (
     Method,
     check_memory,
-    machine_memory,
     memory_of_search,
     readable,
 )

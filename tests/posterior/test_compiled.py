@@ -16,7 +16,8 @@ from skbayesnn.network import Network, outputs
 from skbayesnn.posterior import Gaussian, LogUniform, instructions
 from skbayesnn.posterior._posterior import MOST_INPUTS
 from skbayesnn.predictive._mixture import _Rows
-from skbayesnn.predictive._student_t import NORMAL, StudentTLaw
+from skbayesnn.predictive._noise import NORMAL
+from skbayesnn.predictive._student_t import StudentTLaw
 from skbayesnn.samplers import Metric, leapfrog, start
 from tests.posterior.joints import INDEPENDENT, MIXED, make_joint
 from tests.tools import ALL_LIKELIHOODS, LIKELIHOODS, assert_same, make_problem, without_core
