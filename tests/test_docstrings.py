@@ -8,7 +8,7 @@ import pytest
 from numpydoc.validate import validate
 
 from skbayesnn._docs import documented
-from tests.tools import public_modules
+from tests.tools import exported, public_modules
 
 pytestmark = pytest.mark.docs
 
@@ -49,11 +49,11 @@ def inherited(cls, name):
 
 
 def public_items():
-    """Every class and function in ``__all__`` by its dotted import name."""
+    """Every public class and function by its dotted import name."""
     items = {
         f"{module.__name__}.{name}": getattr(module, name)
         for module in public_modules()
-        for name in module.__all__
+        for name in exported(module)
     }
     return {
         name: item

@@ -1,6 +1,7 @@
 """Finite differences, small problems and the public modules, which several tests share."""
 
 import importlib
+import inspect
 import pkgutil
 from copy import copy
 from dataclasses import replace
@@ -208,6 +209,13 @@ def public_modules():
     for module in pkgutil.iter_modules(skbayesnn.__path__, "skbayesnn."):
         if not any(part.startswith("_") for part in module.name.split(".")):
             yield importlib.import_module(module.name)
+
+
+def exported(module):
+    """Names in ``__all__``, or in building blocks all that these import."""
+    items = {name: item for name, item in vars(module).items() if not name.startswith("_")}
+    imported = [name for name, item in items.items() if not inspect.ismodule(item)]
+    return getattr(module, "__all__", imported)
 
 
 def result_of(model):

@@ -12,8 +12,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from skbayesnn._docs import documented
 from skbayesnn._typing import Array, Estimator
-from skbayesnn.active_learning._drawn import DrawnCandidates
-from skbayesnn.active_learning._linear import Candidates, LinearModel, prior_model
+from skbayesnn.active_learning._candidates import (
+    Candidates,
+    DrawnCandidates,
+    LinearModel,
+    prior_model,
+)
 from skbayesnn.estimators import BayesianMLP
 from skbayesnn.estimators._evidence import EvidenceMLP
 from skbayesnn.estimators._hmc import HMCMLP

@@ -11,8 +11,8 @@ from sklearn.utils import check_array
 
 from skbayesnn._docs import documented
 from skbayesnn._typing import Array, Estimator, RandomState
+from skbayesnn.active_learning._candidates import measured, observed
 from skbayesnn.active_learning._gain import linear_models, resolve
-from skbayesnn.active_learning._linear import measured, observed
 from skbayesnn.estimators import PredictiveDistribution
 from skbayesnn.estimators.inputs._parameters import count
 from skbayesnn.estimators.inputs._rows import generator, named

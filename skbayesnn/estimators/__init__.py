@@ -10,7 +10,7 @@ from skbayesnn.estimators._estimators import (
     HMCMLPRegressor,
 )
 from skbayesnn.estimators._pipeline import predictive_distribution
-from skbayesnn.estimators._weights import DrawnPosterior, FittedNetwork, GaussianPosterior
+from skbayesnn.estimators._weights import FittedNetwork, GaussianPosterior
 from skbayesnn.estimators.inputs._settings import Noise, Prior, Sampler, Solver
 from skbayesnn.estimators.predictions._categorical import CategoricalDistribution
 from skbayesnn.estimators.predictions._distribution import CountDistribution, PredictiveDistribution
@@ -21,7 +21,6 @@ __all__ = [
     "BayesianMLP",
     "CategoricalDistribution",
     "CountDistribution",
-    "DrawnPosterior",
     "EvidenceMLPClassifier",
     "EvidenceMLPRegressor",
     "FittedNetwork",

@@ -38,7 +38,7 @@ from skbayesnn.inference import (
     Method,
     Problem,
     Workers,
-    machine_memory,
+    check_memory,
     memory_of_search,
     readable,
 )
@@ -99,9 +99,9 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
         return Prior._of(self.prior)
 
     @property
-    def _noise(self) -> Noise | None:
-        """Parameters of the noise, which regressors have."""
-        return None
+    def _noise(self) -> Noise:
+        """Parameters of the noise; classifiers, which have no noise level, keep the simplest."""
+        return Noise("constant")
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters, also inside of ``prior`` and other settings.
@@ -299,13 +299,10 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
         return f"{plan}; about {readable(n_bytes)} of memory"
 
     def _warn_of_memory(self, n_bytes, what, remedies):
-        if n_bytes > machine_memory():
-            warnings.warn(
-                f"{what} needs about {readable(n_bytes)} of memory, and the machine has "
-                f"{readable(machine_memory())}. Use {remedies}.",
-                UserWarning,
-                stacklevel=2,
-            )
+        try:
+            check_memory(n_bytes, what, f"Use {remedies}.")
+        except MemoryError as error:
+            warnings.warn(str(error), UserWarning, stacklevel=2)
 
     def _keep_common(self, result):
         self.log_evidence_, self.log_evidence_std_ = result.log_evidence, result.log_evidence_std

@@ -243,9 +243,7 @@ comparison_ : Comparison
 coefs_, intercepts_ : list of ndarray
     Weights of the draw of highest density in the units of X and y.
 networks_ : sequence of FittedNetwork
-    All sampled networks, chain by chain.
-posterior_ : list of DrawnPosterior
-    One item: the sampled weights with their names, mean and covariance.
+    All sampled networks, chain by chain. ``to_inference_data`` has the weights with their names.
 n_iter_ : int
     Transitions of each chain.
 

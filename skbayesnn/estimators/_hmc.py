@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from skbayesnn._typing import Estimator, RandomState
 from skbayesnn.estimators._base import BayesianMLP
 from skbayesnn.estimators._evidence import EvidenceMLP
-from skbayesnn.estimators._weights import DrawnPosterior, OnDemand
+from skbayesnn.estimators._weights import OnDemand
 from skbayesnn.estimators.inputs._parameters import check, check_transitions, classic_plan, thawed
 from skbayesnn.estimators.inputs._rows import generator
 from skbayesnn.estimators.inputs._settings import Sampler
@@ -84,7 +84,7 @@ class HMCMLP(BayesianMLP):
         return Sampler._of(self.sampler)
 
     def _check_engine_parameters(self):
-        if self._noise is not None and self._noise.kind == "correlated":
+        if self._noise.kind == "correlated":
             raise ValueError(
                 "noise='correlated' is not sampled. Use EvidenceMLPRegressor, or noise='constant'."
             )
@@ -191,14 +191,6 @@ class HMCMLP(BayesianMLP):
             return self._as_network(draws.network, theta, 1.0 / size, np.nan)
 
         return OnDemand(size, network)
-
-    @property
-    def posterior_(self):
-        """Drawn weights with their mean and covariance, as the only item of a list."""
-        check_is_fitted(self)
-        draws, network = self._draws, self._draws.network
-        names, units = self._weight_names(network), self._units(network)
-        return [DrawnPosterior(names, 1.0, self.log_evidence_, units, draws.theta)]
 
     def _was_cut_short(self):
         """True if time ran out, also during the warm-up alone."""

@@ -1,11 +1,10 @@
-"""Weights in the units of users: networks, and posteriors, Gaussian around a minimum or drawn."""
+"""Weights in the units of users: networks, and Gaussian posteriors around minima."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,7 +23,7 @@ SINGULAR = (
     "The curvature at this minimum is numerically singular, so there is no Gaussian around it. "
     "Use fewer hidden units, or another activation where units can be rotated into each other."
 )
-WEIGHTS = """Posteriors of weights.
+WEIGHTS = """Networks, and posteriors of their weights.
 
 Parameters
 ----------
@@ -185,51 +184,9 @@ def weight_names(network, inputs, outputs):
     return tuple(names)
 
 
-@documented()
-@dataclass(frozen=True, repr=False, eq=False)
-class WeightPosterior:
-    """Base class of `GaussianPosterior`, which describes its parameters, and `DrawnPosterior`."""
-
-    names: tuple
-    weight: float
-    log_evidence: float
-    user_units: WeightUnits
-    _draw: ClassVar[Callable[..., Any]]  # weights ``(size, k)`` in standardised units
-
-    def sample(self, n_samples: int = 1, random_state: RandomState = 0) -> Array:
-        """Draw weights from the Gaussian, or choose drawn ones at random, with replacement.
-
-        Parameters
-        ----------
-        n_samples : int, default=1
-            Number of draws.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, k)
-            Weights, in the order of ``names``.
-        """
-        rng, size = generator(random_state), count(n_samples, "n_samples")
-        return self.user_units.weights(self._draw(rng, size))
-
-    def __repr__(self):
-        parts = [f"{len(self.names)} weights in user units", *self._facts()]
-        return f"<{type(self).__name__}: {', '.join(parts)}>"
-
-    def _in_user_units(self, covariance):
-        """Convert a covariance ``(k, k)`` from standardised units to those of X and y."""
-        change = self.user_units.deviations
-        return change(change(covariance).T)
-
-    def _check_memory(self, what):
-        """Raise ``MemoryError`` if a matrix of all weights is too large."""
-        k = len(self.names)
-        check_memory(COPIES * 8.0 * k**2, f"The {what} of {k} weights", "Use std or sample.")
-
-
 @documented(WEIGHTS)
 @dataclass(frozen=True, repr=False, eq=False)
-class GaussianPosterior(WeightPosterior):
+class GaussianPosterior:
     """Gaussian approximation of the posterior around one minimum.
 
     The mean is the most probable weight vector, the precision is the Hessian ``A`` of minus the log
@@ -269,10 +226,30 @@ class GaussianPosterior(WeightPosterior):
     True
     """
 
+    names: tuple
+    weight: float
+    log_evidence: float
+    user_units: WeightUnits
     theta: np.ndarray
     gaussian: object
     prior: np.ndarray | None
     exact: bool
+
+    def sample(self, n_samples: int = 1, random_state: RandomState = 0) -> Array:
+        """Draw weights from the Gaussian.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+            Number of draws.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, k)
+            Weights, in the order of ``names``.
+        """
+        rng, size = generator(random_state), count(n_samples, "n_samples")
+        return self.user_units.weights(self.theta + self._definite.draw(rng, size))
 
     @property
     def mean(self):
@@ -295,7 +272,8 @@ class GaussianPosterior(WeightPosterior):
     def covariance(self):
         """Covariance ``A^-1`` of the weights, ``(k, k)``."""
         self._check_memory("covariance")
-        return self._in_user_units(self._definite.covariance())
+        change = self.user_units.deviations
+        return change(change(self._definite.covariance()).T)
 
     @cached_property
     def eigenvalues(self):
@@ -326,85 +304,25 @@ class GaussianPosterior(WeightPosterior):
         """
         return 1.0 - 1.0 / self.eigenvalues
 
-    def _draw(self, rng, size):
-        return self.theta + self._definite.draw(rng, size)
-
     @property
     def _definite(self):
         if self.gaussian is None:
             raise AttributeError(SINGULAR)
         return self.gaussian
 
-    def _facts(self):
-        facts = [f"share {self.weight:.3g}"]
+    def _check_memory(self, what):
+        """Raise ``MemoryError`` if a matrix of all weights is too large."""
+        k = len(self.names)
+        check_memory(COPIES * 8.0 * k**2, f"The {what} of {k} weights", "Use std or sample.")
+
+    def __repr__(self):
+        facts = [f"{len(self.names)} weights in user units", f"share {self.weight:.3g}"]
         if np.isfinite(self.log_evidence):
             facts.append(f"log evidence {self.log_evidence:.2f}")
-        if self.gaussian is None:
-            return [*facts, "no Gaussian"]
-        form = type(self.gaussian).__name__
-        curvature = "exact Hessian" if self.exact else f"Gauss-Newton Hessian ({form})"
-        if self.prior is not None:
+        if self.gaussian is not None and self.prior is not None:
             gamma = len(self.names) - self.prior @ self.gaussian.variances()
             facts.append(f"gamma {gamma:.2f}")
-        return [*facts, curvature]
-
-
-@documented(WEIGHTS)
-@dataclass(frozen=True, repr=False, eq=False)
-class DrawnPosterior(WeightPosterior):
-    """Draws of the weights from the posterior by a sampler.
-
-    Parameters
-    ----------
-    theta : ndarray of shape (n_draws, k)
-        Drawn weights, in standardised units.
-
-    Notes
-    -----
-    Chains may move between equivalent networks by label switching or sign changes of hidden units.
-    Mean and covariance are computed from the draws as they are: for weights of hidden units they
-    are meaningful only in the absence of such moves.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayesnn import HMCMLPRegressor
-    >>> X = np.linspace(0, 10, 30)[:, None]
-    >>> y = 2.0 * X[:, 0] + np.random.default_rng(0).standard_normal(30)
-    >>> model = HMCMLPRegressor((), measure_evidence=False, random_state=0).fit(X, y)
-    >>> print(model.posterior_[0].mean.round(1)[0])  # the slope
-    2.0
-    >>> model.posterior_[0].draws.shape
-    (2000, 2)
-    """
-
-    theta: np.ndarray
-
-    @property
-    def draws(self):
-        """All drawn weights, ``(n_draws, k)``, chain by chain."""
-        return self.user_units.weights(self.theta.astype(float))
-
-    @property
-    def mean(self):
-        """Mean of the drawn weights, ``(k,)``."""
-        return self.user_units.weights(self.theta.astype(float).mean(axis=0))
-
-    @property
-    def std(self):
-        """Standard deviations of the drawn weights, ``(k,)``."""
-        return self.draws.std(axis=0, ddof=1)
-
-    @property
-    def covariance(self):
-        """Covariance of the drawn weights, ``(k, k)``."""
-        self._check_memory("covariance")
-        return self._in_user_units(
-            np.cov(self.theta.astype(float).T).reshape(2 * (len(self.names),))
-        )
-
-    def _draw(self, rng, size):
-        return self.theta[rng.integers(len(self.theta), size=size)].astype(float)
-
-    def _facts(self):
-        return [f"{len(self.theta)} draws"]
+        curvature = f"Gauss-Newton Hessian ({type(self.gaussian).__name__})"
+        curvature = "exact Hessian" if self.exact else curvature
+        facts.append("no Gaussian" if self.gaussian is None else curvature)
+        return f"<{type(self).__name__}: {', '.join(facts)}>"

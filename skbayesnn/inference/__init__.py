@@ -8,7 +8,6 @@ from skbayesnn.inference.choice._noise_choice import SIGNIFICANT
 from skbayesnn.inference.curvature._method import (
     Method,
     check_memory,
-    machine_memory,
     memory_of_search,
     readable,
 )
@@ -21,34 +20,3 @@ from skbayesnn.inference.noise._noise_models import NOISE_MODELS
 from skbayesnn.inference.noise._student_t_noise import FOR_OUTLIERS
 from skbayesnn.inference.task._problem import Limits, Problem
 from skbayesnn.inference.task._progress import NEVER, Deadline, Progress
-
-__all__ = [
-    "FOR_OUTLIERS",
-    "NEVER",
-    "NOISE_MODELS",
-    "OF_SIZE",
-    "SIGNIFICANT",
-    "Deadline",
-    "DensePrecision",
-    "DualPrecision",
-    "Limits",
-    "Method",
-    "Problem",
-    "Progress",
-    "Recipe",
-    "Trouble",
-    "Workers",
-    "check_memory",
-    "fit_by_sampling",
-    "fit_evidence",
-    "fits",
-    "gaussian_around",
-    "in_order",
-    "learnt",
-    "machine_memory",
-    "memory_of_search",
-    "own_posterior",
-    "readable",
-    "sampled_sizes",
-    "well_determined",
-]

@@ -1,17 +1,12 @@
 """Quality of predictive distributions: calibration, and scorers.
 
-Measures of calibration summarise arrays of all rows. Scorers are called as ``scorer(estimator, X,
-y, sample_weight=None)``; higher is better. They can be given as ``scoring`` to `cross_validate`,
+The coverage summarises arrays of all rows. Scorers are called as ``scorer(estimator, X, y,
+sample_weight=None)``; higher is better. They can be given as ``scoring`` to `cross_validate`,
 `GridSearchCV` and similar tools.
 Sensitivity indices measure how much each input of a fitted function matters.
 """
 
-from skbayesnn.metrics._scorers import (
-    interval_coverage,
-    log_density_scorer,
-    neg_crps_scorer,
-    quantile_calibration_error,
-)
+from skbayesnn.metrics._scorers import interval_coverage, log_density_scorer, neg_crps_scorer
 from skbayesnn.metrics._sensitivity import derivative_indices, sobol_indices
 
 __all__ = [
@@ -19,6 +14,5 @@ __all__ = [
     "interval_coverage",
     "log_density_scorer",
     "neg_crps_scorer",
-    "quantile_calibration_error",
     "sobol_indices",
 ]

@@ -22,18 +22,6 @@ REQUESTS.score.add_request(param="exposure", alias=True)
 REACH = 8.0  # standard deviations within which distribution functions are integrated
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(48)
 NODES, WEIGHTS = 0.5 * (NODES + 1.0), 0.5 * WEIGHTS  # on [0, 1]
-RULES = """Measures of calibration.
-
-Parameters
-----------
-interval : array-like of shape (n_samples, 2) or (n_samples, n_outputs, 2)
-    Lower and upper ends, as `predict_interval` of the regressors gives them.
-
-Raises
-------
-ValueError
-    If arguments are invalid, or their shapes do not fit each other.
-"""
 SCORES = """Scorers.
 
 Parameters
@@ -50,16 +38,26 @@ TypeError
 """
 
 
-@documented(RULES)
+@documented()
 def interval_coverage(
     y_true: ArrayLike, interval: ArrayLike, *, sample_weight: ArrayLike | None = None
 ) -> float:
     """Share of the targets that lie in their prediction intervals, ends included.
 
+    Parameters
+    ----------
+    interval : array-like of shape (n_samples, 2) or (n_samples, n_outputs, 2)
+        Lower and upper ends, as `predict_interval` of the regressors gives them.
+
     Returns
     -------
     float
         Coverage between 0 and 1, over all outputs.
+
+    Raises
+    ------
+    ValueError
+        If arguments are invalid, or their shapes do not fit each other.
 
     Examples
     --------
@@ -78,52 +76,6 @@ def interval_coverage(
     if np.any(low > high):
         raise ValueError("The lower end of an interval lies above its upper end.")
     return mean_over_rows((low <= y) & (y <= high), sample_weight)
-
-
-@documented(RULES)
-def quantile_calibration_error(pit: ArrayLike, *, sample_weight: ArrayLike | None = None) -> float:
-    """Mean distance between nominal and actual probability of predictive quantiles.
-
-    For every level ``q`` between 0 and 1 the share of the targets below their predicted
-    ``q``-quantile should be ``q``. The error is the mean of ``|share - q|`` over all levels,
-    exactly: the area between the calibration curve of Kuleshov et al. (2018) and the diagonal.
-
-    Parameters
-    ----------
-    pit : array-like of shape (n_samples,) or (n_samples, n_outputs)
-        Probability integral transform: the predictive distribution function at the targets,
-        ``predict_distribution(X).cdf(y)``.
-
-    Returns
-    -------
-    float
-        Error between 0 and 0.5, mean over the outputs: lower is better. Perfect predictions of
-        ``n`` independent targets have about ``0.31 / sqrt(n)``.
-
-    References
-    ----------
-    V. Kuleshov, N. Fenner and S. Ermon (2018), "Accurate uncertainties for deep learning using
-    calibrated regression", International Conference on Machine Learning.
-
-    Examples
-    --------
-    >>> from skbayesnn.metrics import quantile_calibration_error
-    >>> quantile_calibration_error([0.25, 0.75])
-    0.125
-    >>> quantile_calibration_error([0.5, 0.5])
-    0.25
-    """
-    pit = finite(pit, "pit")
-    if np.any((pit < 0) | (pit > 1)):
-        raise ValueError("pit must lie between 0 and 1: it holds probabilities.")
-    share, areas = checked_weights(sample_weight, len(pit)), []
-    for column in pit.reshape(len(pit), -1).T:  # integral of |F(q) - q|, F: empirical distribution
-        order = np.argsort(column)
-        knots = np.concatenate([[0.0], column[order], [1.0]])
-        height = np.concatenate([[0.0], np.cumsum(share[order] / share.sum())])  # between the knots
-        left, right = knots[:-1] - height, knots[1:] - height
-        areas.append(0.5 * np.sum(right * np.abs(right) - left * np.abs(left)))
-    return float(np.mean(areas))
 
 
 def finite(values, name):

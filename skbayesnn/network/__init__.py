@@ -27,27 +27,3 @@ from skbayesnn.network._products import (
     sensitivities,
     vector_jacobian,
 )
-
-__all__ = [
-    "ACTIVATIONS",
-    "BLOCK_DOUBLES",
-    "Network",
-    "curvature_product",
-    "derivatives_along",
-    "forward",
-    "hessian",
-    "hessian_width",
-    "hidden_gradient",
-    "input_jacobian",
-    "input_tangents",
-    "jacobian",
-    "kronecker_factors",
-    "mixed_jacobian",
-    "of_networks",
-    "output_covariances",
-    "outputs",
-    "row_blocks",
-    "sensitivities",
-    "vector_jacobian",
-    "with_constant",
-]

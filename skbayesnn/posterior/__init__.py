@@ -31,44 +31,7 @@ from skbayesnn.posterior.likelihoods._output_layer import (
     symmetric_root,
 )
 from skbayesnn.posterior.likelihoods._student_t import FARTHEST, StudentT, squared_scales
-from skbayesnn.posterior.priors._hyperpriors import Gamma, Hyperprior, Hyperpriors, LogUniform
+from skbayesnn.posterior.priors._hyperpriors import Gamma as Gamma  # for users: explicit exports
+from skbayesnn.posterior.priors._hyperpriors import Hyperprior, Hyperpriors
+from skbayesnn.posterior.priors._hyperpriors import LogUniform as LogUniform
 from skbayesnn.posterior.priors._weight_groups import INTERCEPT, WeightGroups, weight_groups
-
-__all__ = [
-    "FARTHEST",
-    "INTERCEPT",
-    "Bernoulli",
-    "Categorical",
-    "CensoredGaussian",
-    "CensoredStudentT",
-    "CorrelatedGaussian",
-    "Energies",
-    "Gamma",
-    "Gaussian",
-    "Hyperparameters",
-    "Hyperprior",
-    "Hyperpriors",
-    "InputDependentJoint",
-    "JointPosterior",
-    "Likelihood",
-    "LogUniform",
-    "MeasuredGaussian",
-    "MeasuredJoint",
-    "Misfit",
-    "NegativeBinomial",
-    "OutputLayer",
-    "Poisson",
-    "Posterior",
-    "SquaredResiduals",
-    "StudentT",
-    "StudentTJoint",
-    "Targets",
-    "WeightGroups",
-    "correlation_of",
-    "instructions",
-    "log_prior_of_correlations",
-    "ridge",
-    "squared_scales",
-    "symmetric_root",
-    "weight_groups",
-]

@@ -23,32 +23,3 @@ from skbayesnn.predictive._moderation import (
 )
 from skbayesnn.predictive._noise import CorrelatedNoise, GaussianNoise, NoiseNetworks
 from skbayesnn.predictive._student_t import StudentTNoise
-
-__all__ = [
-    "CorrelatedNoise",
-    "CountEnsemble",
-    "Draws",
-    "Ensemble",
-    "GaussianNoise",
-    "GivenHidden",
-    "LeftOut",
-    "Member",
-    "NoiseNetworks",
-    "Part",
-    "Rescaled",
-    "StudentTNoise",
-    "class_probabilities",
-    "combination_weights",
-    "combined",
-    "ensemble_of_draws",
-    "ensemble_of_models",
-    "left_out",
-    "moderated_sigmoid",
-    "moderated_softmax",
-    "noise_of",
-    "noise_of_drawn",
-    "normal_points",
-    "softmax_information",
-    "softmax_slopes",
-    "with_chains",
-]

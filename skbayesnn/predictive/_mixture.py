@@ -6,7 +6,7 @@ import numpy as np
 from numpy.polynomial.hermite_e import hermegauss
 from scipy.special import logsumexp, ndtri
 
-from skbayesnn.posterior.kernels._compiled import compiled_mixture
+from skbayesnn.posterior.kernels._compiled import _core
 
 BLOCK = 2**16  # components of the rows that are solved together, to fit into a fast cache
 CLOSE = 1e-12  # predicted distance of normal scores after a Newton step that is the last
@@ -211,7 +211,7 @@ def _cdf_and_density(components, x, with_cdf=True):
     """Distribution function (or zeros) and density of the mixture, ``(r,)``."""
     total = np.zeros((2, len(x)))
     for component in components:
-        pair = compiled_mixture(x, *component, with_cdf)
+        pair = _core and _core.mixture(x, *component, with_cdf)
         total += component.cdf_and_density(x) if pair is None else pair
     return total
 

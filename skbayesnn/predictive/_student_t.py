@@ -9,7 +9,7 @@ from scipy.optimize import brentq
 from scipy.special import gammaln, logsumexp, stdtr, stdtrit
 
 from skbayesnn.posterior import FARTHEST, squared_scales
-from skbayesnn.predictive._noise import NORMAL, GaussianNoise
+from skbayesnn.predictive._noise import GaussianNoise
 
 RANGE, PER_UNIT = 12.0, 128  # of the table of the distribution function, in normal units
 N_SCALES = 80  # Gaussians that make Student-t noise
@@ -38,8 +38,8 @@ class StudentTLaw:
     @classmethod
     @lru_cache(maxsize=64)
     def of(cls, degrees_of_freedom):
-        """Return the cached law; the normal law for infinite degrees of freedom."""
-        return NORMAL if np.isinf(degrees_of_freedom) else cls(degrees_of_freedom)
+        """Return the cached law."""
+        return cls(degrees_of_freedom)
 
     def cdf(self, z):
         """Probability below ``z``."""
@@ -72,10 +72,8 @@ def noise_scales(degrees_of_freedom):
     quantiles follow at once.
 
     Returned are the weights of the Gaussians ``(m,)``, which sum to 1, and the factors ``1/u``
-    ``(m,)`` of the squared scale ``1/tau`` of the noise. Infinite ``nu`` is Gaussian noise.
+    ``(m,)`` of the squared scale ``1/tau`` of the noise.
     """
-    if np.isinf(degrees_of_freedom):
-        return np.ones(1), np.ones(1)
     half = 0.5 * degrees_of_freedom
     low = np.log(degrees_of_freedom) - 2.0 * np.log(FARTHEST) - 6.0
     high = brentq(lambda x: half * (np.expm1(x) - x) - LEFT_OUT, 1e-6, 50.0)

@@ -19,29 +19,3 @@ from skbayesnn.samplers._dynamics import (
     transition,
 )
 from skbayesnn.samplers._population import Population, Schedule, Stage, anneal, length_scales
-
-__all__ = [
-    "Chains",
-    "Info",
-    "Metric",
-    "Phase",
-    "Plan",
-    "Population",
-    "RandomNumbers",
-    "Schedule",
-    "Stage",
-    "StepSize",
-    "advance",
-    "anneal",
-    "bulk_ess",
-    "effective_sample_size",
-    "leapfrog",
-    "length_scales",
-    "r_hat",
-    "random_walk",
-    "sample",
-    "start",
-    "tail_ess",
-    "transition",
-    "warm_up",
-]

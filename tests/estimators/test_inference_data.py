@@ -58,7 +58,8 @@ def test_weights_are_named_and_in_units_of_the_user(monkeypatch, from_dict):
     monkeypatch.setitem(sys.modules, "arviz", SimpleNamespace(from_dict=from_dict))
     data, coords, dims = model.to_inference_data()
     names, weights = coords["weight"], data["posterior"]["weights"].reshape(30, -1)
-    assert names == list(model.posterior_[0].names)
+    into_units = [f"hidden1[{a} -> {unit}]" for a in ("x0", "x1", "bias") for unit in (0, 1)]
+    assert names == [*into_units, *(f"output[{a}]" for a in (0, 1, "bias"))]
     for draw, network in zip(weights, model.networks_, strict=True):
         coefs, intercepts = network.coefs, network.intercepts
         expected = [coefs[0].ravel(), intercepts[0], coefs[1].ravel(), intercepts[1]]

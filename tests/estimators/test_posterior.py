@@ -12,7 +12,6 @@ from skbayesnn import (
     EvidenceMLPClassifier,
     EvidenceMLPRegressor,
     HMCMLPClassifier,
-    HMCMLPRegressor,
     Prior,
     Sampler,
 )
@@ -189,26 +188,6 @@ def test_one_posterior_for_every_network():
     assert_array_equal(again.covariance, posteriors[0].covariance)
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_draws_of_a_sampler(dtype):
-    X, y = make_rows()
-    options = BRIEF | {"n_warmup": 50, "n_draws": 300}
-    model = HMCMLPRegressor((), noise="constant", sampler=Sampler(dtype=dtype), **options)
-    model.fit(X, y[:, 0])
-    (posterior,) = model.posterior_
-    rows = [[*net.coefs[0][:, 0], net.intercepts[0][0]] for net in model.networks_]
-    assert_allclose(posterior.draws, rows)
-    assert_allclose(posterior.mean, np.mean(rows, axis=0), rtol=1e-4)
-    assert_allclose(posterior.std, np.std(rows, axis=0, ddof=1), rtol=1e-3)
-    assert_allclose(np.sqrt(np.diag(posterior.covariance)), posterior.std, rtol=1e-3)
-    chosen = posterior.sample(4)
-    assert all(np.any(np.all(draw == posterior.draws, axis=1)) for draw in chosen)
-    exact = fit_regressor(()).posterior_[0]
-    assert_allclose(posterior.mean, exact.mean, atol=0.3 * np.max(exact.std))  # at one precision
-    assert_allclose(posterior.std, exact.std, rtol=0.15)  # which the draws average over
-    assert "600 draws" in repr(posterior)
-
-
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_networks_predict():
     for n_outputs in (2, 1):
@@ -225,7 +204,6 @@ def test_networks_predict():
         model = HMCMLPClassifier((2,), sampler=Sampler(thin=1), **BRIEF).fit(X, y)
         p = np.mean([class_probabilities(net.outputs(GRID)) for net in model.networks_], axis=0)
         assert_allclose(p, model.predict_proba(GRID), rtol=1e-9)
-        assert model.posterior_[0].draws.shape == (20, len(model.posterior_[0].names))
 
 
 def test_what_is_not_there_is_told(monkeypatch):

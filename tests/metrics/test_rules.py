@@ -6,10 +6,8 @@ from numpy.testing import assert_allclose
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from skbayesnn.metrics import interval_coverage, quantile_calibration_error
+from skbayesnn.metrics import interval_coverage
 from skbayesnn.metrics._scorers import _crps
-
-RNG = np.random.default_rng(0)
 
 
 @pytest.mark.parametrize("y", [-4.0, 0.3, 1.0, 20.0])
@@ -30,34 +28,11 @@ def test_coverage():
     assert interval_coverage(np.column_stack([y, y]), both) == pytest.approx(3 / 8)
 
 
-@pytest.mark.parametrize("n", [1, 7, 100])
-def test_quantile_calibration(n):
-    """The mean over a fine grid of levels, share of the targets below against the level."""
-    pit, weight = RNG.beta(2.0, 3.0, n), RNG.uniform(0.0, 2.0, n)
-    levels = (np.arange(100_000) + 0.5) / 100_000
-    order = np.argsort(pit)
-    heights = np.append(0.0, np.cumsum(weight[order]) / weight.sum())
-    share = heights[np.searchsorted(pit[order], levels, side="right")]
-    found = quantile_calibration_error(pit, sample_weight=weight)
-    assert_allclose(found, np.mean(np.abs(share - levels)), atol=1e-4)
-
-
-def test_quantile_calibration_of_perfect_predictions():
-    n = 1000
-    found = [quantile_calibration_error(RNG.uniform(size=n)) for _ in range(400)]
-    expected = np.sqrt(2.0 / np.pi) * np.pi / 8.0 / np.sqrt(n)
-    assert abs(np.mean(found) - expected) < 4 * np.std(found) / 20
-    both = np.column_stack([np.linspace(0, 1, 101), np.full(101, 0.5)])
-    by_column = [quantile_calibration_error(column) for column in both.T]
-    assert_allclose(quantile_calibration_error(both), np.mean(by_column))
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: quantile_calibration_error([0.5, 1.2]), "pit must lie between 0 and 1"),
-        (lambda: quantile_calibration_error([0.5], sample_weight=[0]), "must not be negative"),
-        (lambda: quantile_calibration_error([0.5], sample_weight=[1, 1]), r"shape \(1,\)"),
+        (lambda: interval_coverage([1.0], [[0, 2]], sample_weight=[0]), "must not be negative"),
+        (lambda: interval_coverage([1.0], [[0, 2]], sample_weight=[1, 1]), r"shape \(1,\)"),
         (lambda: interval_coverage([np.nan], [[1.0, 2.0]]), "y_true contains NaN"),
         (lambda: interval_coverage(1.0, [[1.0, 2.0]]), "y_true must be an array"),
         (lambda: interval_coverage([1.0], [[2.0, 1.0]]), "lies above its upper end"),

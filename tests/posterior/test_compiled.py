@@ -15,9 +15,9 @@ from skbayesnn.inference.sampling._moves import ScaleMoves, UnitMoves
 from skbayesnn.network import Network, outputs
 from skbayesnn.posterior import Gaussian, LogUniform, instructions
 from skbayesnn.posterior._posterior import MOST_INPUTS
-from skbayesnn.posterior.kernels._compiled import compiled_mixture
 from skbayesnn.predictive._mixture import _Rows
-from skbayesnn.predictive._student_t import NORMAL, StudentTLaw
+from skbayesnn.predictive._noise import NORMAL
+from skbayesnn.predictive._student_t import StudentTLaw
 from skbayesnn.samplers import Metric, leapfrog, start
 from tests.posterior.joints import INDEPENDENT, MIXED, make_joint
 from tests.tools import ALL_LIKELIHOODS, LIKELIHOODS, assert_same, make_problem, without_core
@@ -281,7 +281,7 @@ def test_mixtures_of_laws(used, law, n_components):
     x = np.concatenate([means[:5, 0], 5.0 * rng.standard_normal(31), [1e-9, -1e-9, 1e9, -1e200]])
     with np.errstate(over="ignore"):
         desired = some.cdf_and_density(x)
-    for found, expected in zip(compiled_mixture(x, *some), desired, strict=True):
+    for found, expected in zip(core.mixture(x, *some), desired, strict=True):
         assert_allclose(found, expected, rtol=1e-13, atol=1e-15)
 
 

@@ -6,7 +6,8 @@ from scipy.optimize import brentq
 from scipy.special import ndtr, stdtr
 
 from skbayesnn.predictive._mixture import Components, Mixture
-from skbayesnn.predictive._student_t import NORMAL, StudentTLaw
+from skbayesnn.predictive._noise import NORMAL
+from skbayesnn.predictive._student_t import StudentTLaw
 
 WEIGHTS = np.array([0.5, 0.3, 0.2])
 MEANS = np.array([[-1.0, 0.0], [2.0, 3.0], [0.5, -40.0]])
@@ -46,7 +47,7 @@ def many_draws(rng, kind, m=2000, n=4):
         Components(
             np.full(np.sum(chosen == i), 1.0 / m), means[chosen == i], scales[chosen == i], law
         )
-        for i, law in enumerate(map(StudentTLaw.of, (2.5, 10.0, np.inf)))
+        for i, law in enumerate((StudentTLaw.of(2.5), StudentTLaw.of(10.0), NORMAL))
     ]
 
 

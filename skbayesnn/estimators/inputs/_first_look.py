@@ -49,11 +49,6 @@ class FirstLook(NamedTuple):
         )
 
     @property
-    def found_spikes(self):
-        """Spikes of those outputs that have one."""
-        return [spike for spike in self.spikes if spike is not None]
-
-    @property
     def hides_structure(self):
         """True if nothing but a constant or a linear function can be learnt of any output."""
         hidden = [spike is not None and spike.hides_structure for spike in self.spikes]

@@ -40,10 +40,9 @@ def choices_of(estimator):
     """Choices of an estimator that exclude others."""
     prior, noise, sizes = estimator._prior, estimator._noise, estimator.hidden_layer_sizes
     named, learnt = isinstance(prior.kind, str), isinstance(prior.kind, BaseEstimator)
-    levels = [] if noise is None else noise._hyperpriors
-    made = {f"prior={prior.kind!r}"} if named else set()
-    if noise is not None:
-        made.add(f"noise={noise.kind!r}")
+    made = {f"noise={noise.kind!r}"}
+    if named:
+        made.add(f"prior={prior.kind!r}")
     for choice, is_made in (
         (EARLIER, learnt),
         (ARRAY, not named and not learnt),
@@ -52,11 +51,8 @@ def choices_of(estimator):
         (GROWN, isinstance(sizes, str) and sizes == "auto"),
         (NO_INTERCEPT, not estimator.fit_intercept),
         (MEASURED, hasattr(estimator, "combine") and estimator.measure_evidence is True),
-        (
-            FIXED_NOISE,
-            noise is not None and not (isinstance(noise.std, str) and noise.std == "auto"),
-        ),
-        (GAMMA_NOISE, Gamma in map(type, levels)),
+        (FIXED_NOISE, not (isinstance(noise.std, str) and noise.std == "auto")),
+        (GAMMA_NOISE, Gamma in map(type, noise._hyperpriors)),
     ):
         if is_made:
             made |= choice
@@ -159,9 +155,8 @@ def check_parameters(estimator):
     check(estimator, activation=tuple(ACTIVATIONS))
     if isinstance(estimator._prior.kind, str):
         check(estimator._prior, kind=PRIORS)
-    if estimator._noise is not None:
-        check(estimator._noise, kind=(*NOISE_MODELS, "auto"))
-        layer_sizes(estimator._noise)
+    check(estimator._noise, kind=(*NOISE_MODELS, "auto"))
+    layer_sizes(estimator._noise)
     estimator._check_engine_parameters()
     check(estimator, max_time=float, fit_intercept=bool, standardize=bool, warm_start=bool)
     if estimator.n_jobs is not None and not (_is_integer(estimator.n_jobs) and estimator.n_jobs):

@@ -27,7 +27,7 @@ def check_hyperpriors(prior, noise):
             f"Gamma; got {given!r}."
         )
     named = [(f"prior.hyperprior[{name!r}]", one) for name, one in (given or {}).items()]
-    named += [("noise.hyperprior", one) for one in ([] if noise is None else noise._hyperpriors)]
+    named += [("noise.hyperprior", one) for one in noise._hyperpriors]
     for name, one in named:
         if not isinstance(one, LogUniform | Gamma):
             raise TypeError(

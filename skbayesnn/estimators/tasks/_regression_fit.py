@@ -192,7 +192,7 @@ class RegressionFit(Regression):
                 lower = max(prior.lower, np.min(least[likelihood.levels == level]))
                 upper = min(prior.upper, np.max(most[likelihood.levels == level]))
                 priors[level] = LogUniform(float(lower), float(upper))
-        laws = [spike.laws for spike in look.found_spikes]
+        laws = [spike.laws for spike in look.spikes if spike is not None]
         if look.constant.any():
             laws.append(("constant",))
         return {
@@ -207,7 +207,7 @@ class RegressionFit(Regression):
 
     def _revised(self, problem, rows):
         """Problem with less noise if left-out rows are closer than its least noise, or ``None``."""
-        if not rows.look.found_spikes or problem.deadline.passed:
+        if not any(rows.look.spikes) or problem.deadline.passed:
             return None
         left_out = self._left_out
         # rows that are predicted badly without themselves hardly count

@@ -1,12 +1,12 @@
 """Interface to the compiled core.
 
 `_core` is built from ``_core.pyx`` and ``core.c`` when the package is installed with a C compiler.
-Its functions implement methods of `Posterior` and `JointPosterior`, which call them where possible
-and use NumPy otherwise, with equal results to rounding. (Forces along trajectories are mostly in
-single precision. So are misfits of classes and counts in moves between trajectories, with errors of
-1e-5 to 3e-4 nats. Energies of Metropolis tests of trajectories are in double precision.) The
-environment variable ``SKBAYESNN_COMPILED`` names the set of instructions to use; ``0`` disables the
-core.
+Its functions implement methods of `Posterior`, `JointPosterior` and predictions, which call them
+where possible and use NumPy otherwise, with equal results to rounding. (Forces along trajectories
+are mostly in single precision. So are misfits of classes and counts in moves between trajectories,
+with errors of 1e-5 to 3e-4 nats. Energies of Metropolis tests of trajectories are in double
+precision.) The environment variable ``SKBAYESNN_COMPILED`` names the set of instructions to use;
+``0`` disables the core.
 """
 
 import os
@@ -64,16 +64,3 @@ def compiled_joint(joint, posterior, noise_network=None):
     if not joint.integrated and (noise is not None or variances is not None):
         return None
     return _core.Joint(model, joint, joint.precision_map, noise, variances)
-
-
-def compiled_mixture(x, weights, means, inverse_scales, law, with_cdf=True):
-    """Distribution function and density of mixtures at ``x`` ``(n,)``, or ``None``.
-
-    The components of a row have weights ``(m,)``, means and inverse scales ``(n, m)``.
-    """
-    return _core and _core.mixture(x, weights, means, inverse_scales, law, with_cdf)
-
-
-def compiled_count_table(size, p, u, w):
-    """Probabilities ``(n, size)`` of counts, or ``None``; see `CountLaws.table`."""
-    return _core and _core.count_table(size, p, u, w)

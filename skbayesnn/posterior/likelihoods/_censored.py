@@ -7,7 +7,7 @@ import numpy as np
 from scipy.special import gammaln, log_ndtr, stdtr
 
 from skbayesnn.posterior.likelihoods._likelihoods import Gaussian, Likelihood, Misfit
-from skbayesnn.posterior.likelihoods._student_t import squared_scales
+from skbayesnn.posterior.likelihoods._student_t import StudentT
 from skbayesnn.posterior.priors._weight_groups import sums_by
 
 FAR = -1e5  # residual below which the asymptotic form of Student's distribution is used
@@ -97,10 +97,7 @@ class CensoredStudentT(CensoredGaussian):
 
     one_curvature = False
 
-    @property
-    def variance_factor(self):
-        """Variance of the noise times its precision, see `squared_scales`."""
-        return squared_scales(self.degrees_of_freedom)
+    variance_factor = StudentT.variance_factor
 
     def _law(self, z, limit):
         nu = np.asarray(self.degrees_of_freedom)[..., None, None]

@@ -148,10 +148,7 @@ class Gaussian(Likelihood):
     def derivatives(self, outputs, targets, beta, exact=True):
         """Gradient ``r`` and (diagonal) curvature of the misfit, both ``(..., n, n_outputs)``."""
         curvature = targets.counts * self.precisions(beta)[..., None, :]
-        gradient = curvature * (outputs - targets.y)
-        if curvature.shape != outputs.shape:
-            curvature = np.broadcast_to(curvature, outputs.shape)
-        return gradient, curvature
+        return curvature * (outputs - targets.y), curvature
 
     def log_normaliser(self, beta, n_rows):
         """Log normaliser ``N/2 log beta - N/2 log 2 pi`` (MacKay 1992, equation 3.8), ``(...)``."""
