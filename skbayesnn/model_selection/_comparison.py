@@ -6,10 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import softmax
 from sklearn.base import is_classifier
-from sklearn.utils.validation import check_is_fitted
+from sklearn.model_selection import KFold
+from sklearn.utils.validation import _num_samples, check_is_fitted
 
+from skbayesnn._docs import documented
 from skbayesnn._typing import Estimator
 from skbayesnn.estimators._pipeline import final_step
 from skbayesnn.estimators.reports._printed import aligned
@@ -18,10 +21,9 @@ from skbayesnn.estimators.reports._printed import aligned
 def evidence_score(estimator: Estimator, X: Any = None, y: Any = None) -> float:
     """Return the log evidence of a fitted model, as a scorer.
 
-    ``GridSearchCV(model, grid, scoring=evidence_score, cv=[(rows, rows)])`` chooses by evidence,
-    with one fit per candidate and one more of the best (MacKay 1992, section 2.2). As no rows need
-    to be set aside, the one split holds all ``rows = np.arange(len(X))``. Pass the function itself:
-    scikit-learn accepts only the names of its own scorers.
+    ``GridSearchCV(model, grid, scoring=evidence_score, cv=AllData())`` chooses by evidence, with
+    one fit per candidate and one more of the best (MacKay 1992, section 2.2). Pass the
+    function itself: scikit-learn accepts only the names of its own scorers.
 
     Parameters
     ----------
@@ -44,16 +46,15 @@ def evidence_score(estimator: Estimator, X: Any = None, y: Any = None) -> float:
 
     Examples
     --------
-    >>> import numpy as np
     >>> from sklearn.datasets import load_diabetes
     >>> from sklearn.model_selection import GridSearchCV
     >>> from skbayesnn import EvidenceMLPRegressor
-    >>> from skbayesnn.model_selection import evidence_score
+    >>> from skbayesnn.model_selection import AllData, evidence_score
     >>> X, y = load_diabetes(return_X_y=True)
     >>> model = EvidenceMLPRegressor(hidden_layer_sizes=(), noise="constant")
-    >>> grid, rows = {"prior": ["layer", "ard"]}, np.arange(len(X))
-    >>> search = GridSearchCV(model, grid, scoring=evidence_score, cv=[(rows, rows)])
-    >>> search.fit(X, y).best_params_
+    >>> grid = {"prior": ["layer", "ard"]}
+    >>> search = GridSearchCV(model, grid, scoring=evidence_score, cv=AllData()).fit(X, y)
+    >>> search.best_params_
     {'prior': 'layer'}
     """
     check_is_fitted(estimator)
@@ -64,6 +65,39 @@ def evidence_score(estimator: Estimator, X: Any = None, y: Any = None) -> float:
             "transformed targets skbayesnn.compose.TransformedTargetRegressor), or another scoring."
         )
     return float(last.log_evidence_)
+
+
+class AllData:
+    """Cross-validation splitter with one split, whose training and test rows are all rows.
+
+    The evidence needs no rows set aside. Scores of predictions on such a split are training scores.
+
+    Examples
+    --------
+    >>> from skbayesnn.model_selection import AllData
+    >>> [(train.tolist(), test.tolist()) for train, test in AllData().split([[1], [2], [3]])]
+    [([0, 1, 2], [0, 1, 2])]
+    """
+
+    @documented(KFold.split.__doc__ or "")
+    def split(self, X: ArrayLike, y: Any = None, groups: Any = None) -> Any:
+        """Yield all rows, for training and for testing.
+
+        Yields
+        ------
+        train, test : ndarray of shape (n_samples,)
+            Indices of all rows, twice.
+        """
+        rows = np.arange(_num_samples(X))
+        yield rows, rows.copy()
+
+    @documented(KFold.get_n_splits.__doc__ or "")
+    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
+        """Return the number of splits, which is 1."""
+        return 1
+
+    def __repr__(self):
+        return "AllData()"
 
 
 class ComparisonTable(dict):

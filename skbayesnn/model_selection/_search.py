@@ -105,8 +105,8 @@ class EvidenceSearch(LinkToSite, Delegating, MetaEstimatorMixin, BaseEstimator):
 
     See Also
     --------
-    sklearn.model_selection.GridSearchCV : With the scorer `evidence_score` it chooses by evidence,
-        too.
+    sklearn.model_selection.GridSearchCV : With ``scoring=evidence_score, cv=AllData()`` it chooses
+        by evidence, too.
 
     References
     ----------

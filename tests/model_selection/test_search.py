@@ -17,7 +17,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor, Solver
 from skbayesnn.active_learning import information_gain
 from skbayesnn.estimators import AveragedRegressor
-from skbayesnn.model_selection import EvidenceSearch, evidence_score
+from skbayesnn.model_selection import AllData, EvidenceSearch, evidence_score
 
 pytestmark = pytest.mark.usefixtures("laplace")
 
@@ -164,8 +164,7 @@ class TestPrediction:
 
 class TestScikitLearnsSearch:
     def test_same_choice(self, search):
-        rows = np.arange(len(X))
-        grid = GridSearchCV(REGRESSOR, WIDTHS, scoring=evidence_score, cv=[(rows, rows)]).fit(X, Y)
+        grid = GridSearchCV(REGRESSOR, WIDTHS, scoring=evidence_score, cv=AllData()).fit(X, Y)
         assert grid.best_params_ == search.best_params_
         assert grid.best_score_ == search.best_score_
         assert_array_equal(grid.cv_results_["mean_test_score"], search.results_["log_evidence"])
