@@ -16,13 +16,13 @@ import numpy as np
 from skbayesnn.inference import Method
 from skbayesnn.network import Network, forward
 from skbayesnn.posterior import Likelihood, Misfit, Posterior
-from skbayesnn.predictive._moderation import MANY_CLASSES, activation_moments
+from skbayesnn.predictive._moderation import MANY_CLASSES, activation_moments, n_points
 
 TOLERANCE = 0.01  # RMS of the last full step over the weights, in standard deviations
 MAX_ITER = 16
 MANY = 2e7  # rows times squared classes beyond which the Gaussian is not improved (two minutes)
 FIRST_SHARE, LEAST_SHARE = 0.5, 0.05  # fractions of a full step
-SECONDS = 5e-6  # per row and squared class, with leave-one-out predictions
+SECONDS = 5e-9  # per row, squared class and point, with leave-one-out predictions
 
 
 def closest_gaussian(member, posterior, settings, hyper):
@@ -72,8 +72,10 @@ def _is_improved(posterior, settings):
 def seconds_of_classes(posterior, settings):
     """Predict the seconds of predictions by one minimum, to a factor of two; 0 without classes."""
     few = posterior.network.n_outputs <= MANY_CLASSES and _is_improved(posterior, settings)
-    few = few and posterior.likelihood.classes
-    return SECONDS * posterior.y.size * posterior.network.n_outputs if few else 0.0
+    if not (few and posterior.likelihood.classes):
+        return 0.0
+    n_classes = posterior.network.n_outputs
+    return SECONDS * posterior.y.size * n_classes * n_points(n_classes - 1)
 
 
 def _closest(member, posterior, settings, hyper):
