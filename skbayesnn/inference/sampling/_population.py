@@ -23,7 +23,7 @@ from skbayesnn.samplers import Schedule, Stage, anneal
 
 # schedules of pilot populations and of larger ones
 PILOT = Schedule(n_chains=64, n_moves=2, n_steps=10, n_last_moves=4, n_last_steps=10)
-MAIN = Schedule(n_last_chains=96, n_last_steps=48)
+MAIN = Schedule(n_last_moves=24, n_last_steps=48)
 MOVE_ROWS = 2560  # target for the moves of a particle at each exponent times rows
 FEWEST_MOVES = 16  # of a particle, at every exponent
 SPREAD = 0.7  # sd of the first coordinates of precisions, which cover most of their intervals
@@ -206,6 +206,4 @@ def sample_population(joint, eta, rng, deadline=NEVER, near_trained=False):
     )
     path = PathFromPrior.about(joint, eta.mean(axis=0), sd, deadline)
     n_moves = int(np.clip(MOVE_ROWS // len(joint.posterior.X), FEWEST_MOVES, MAIN.n_moves))
-    # more at the posterior, as the draws are the states of these moves
-    schedule = MAIN._replace(n_moves=n_moves, n_last_moves=3 * n_moves // 2)
-    return annealed(path, rng, schedule)
+    return annealed(path, rng, MAIN._replace(n_moves=n_moves))
