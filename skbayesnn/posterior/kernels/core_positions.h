@@ -1,7 +1,7 @@
 /* Included by core.c after core_loops.h for every set of instructions: energies of samplers,
    trajectories, and other moves. */
 
-/* `NearPrecisions.change`, with values and slopes of `hyperprior` in `own`; from the gradient its own is
+/* `PathFromPrior.change`, with values and slopes of `hyperprior` in `own`; from the gradient its own is
    subtracted, `of_first` times, if that is not NULL. */
 static double NAME(near)(const Joint *joint, const double *q, const double *own, double *gradient)
 {
