@@ -311,8 +311,9 @@ def test_limits_of_two_instruments():
     model, _ = fit(y, hidden_layer_sizes=(4,))
     assert np.mean(model.log_predictive_density(X[TEST], y[TEST])) > -0.5  # -900 without
     assert np.max(np.diff(model.predict_interval(X[TEST]))) < 3 * np.ptp(y[TRAIN])  # 78 ranges
-    wine = np.repeat([3.0, 4, 5, 6, 7, 8], [10, 53, 681, 638, 199, 18])
-    assert spike_of(rng.normal(size=(len(wine), 2)), wine) is None
+    for ratings in ([10, 53, 681, 638, 199, 18], [20, 470, 510]):
+        values = np.repeat(np.arange(3.0, 3 + len(ratings)), ratings)
+        assert spike_of(rng.normal(size=(len(values), 2)), values) is None
 
 
 @pytest.mark.slow
