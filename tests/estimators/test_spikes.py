@@ -182,6 +182,8 @@ def test_targets_over_decades_are_pointed_to_logarithms():
     assert re.match(r"Most targets span 6\.\d decades.* func=np.log, inverse_func=np.exp", words)
     assert np.all(model.predict_std(X, kind="aleatoric") <= 0.5001 * np.ptp(y[TRAIN]))
     assert fit(np.exp(SMOOTH), hidden_layer_sizes=())[1] == []
+    far = SMOOTH + 3 + 1e4 * (np.arange(700) % 10 == 0)  # outliers span no decades
+    assert FirstLook.of(canonical_rows(X, far[:, None], np.ones(700))).warning(far[:, None]) is None
 
 
 def test_a_spike_of_one_output_leaves_the_others_alone():
@@ -297,6 +299,21 @@ def test_limits_at_both_ends_are_named():
     assert np.mean((low <= y[TEST]) & (y[TEST] <= high)) > 0.88
     ratings = np.clip(np.round(3 + X[:, 0] + noise), 1, 5)
     assert spike(ratings) is None
+
+
+@pytest.mark.filterwarnings("ignore:.* of the targets equal")
+def test_limits_of_two_instruments():
+    """Neither value is much more common than the other; noise of inputs would shrink on both."""
+    rng = np.random.default_rng(46)
+    limit = np.where(X[:, 2] > 0, 0.2, -0.3)
+    y = np.maximum(X[:, 0] + 0.3 * rng.normal(size=len(X)), limit)
+    assert spike(y).value in (-0.3, 0.2)
+    model, _ = fit(y, hidden_layer_sizes=(4,))
+    assert np.mean(model.log_predictive_density(X[TEST], y[TEST])) > -0.5  # -900 without
+    assert np.max(np.diff(model.predict_interval(X[TEST]))) < 3 * np.ptp(y[TRAIN])  # 78 ranges
+    for ratings in ([10, 53, 681, 638, 199, 18], [20, 470, 510]):
+        values = np.repeat(np.arange(3.0, 3 + len(ratings)), ratings)
+        assert spike_of(rng.normal(size=(len(values), 2)), values) is None
 
 
 @pytest.mark.slow

@@ -44,7 +44,7 @@ class FirstLook(NamedTuple):
             [Spike.of(rows.X, y, weight, far) for y, far in zip(columns, outliers, strict=True)],
             (len(rows.y) > 1 and rows.known is None) & (np.ptp(rows.y, axis=0) == 0),
             np.array([rounding_error(y, weight) for y in columns]),
-            np.array([decades(y, weight) for y in columns]),
+            np.array([decades(y, weight * ~far) for y, far in zip(columns, outliers, strict=True)]),
             ~np.any(outliers, axis=1) & [are_counts(y, weight) for y in columns],
         )
 

@@ -17,6 +17,7 @@ FEWEST_ROWS = 30  # least number of rows in which a value can count as common
 LEAST_SHARE = 0.1  # of all rows, for a common value
 FEWEST_SHARED = 2  # least number of outliers that can have a common value
 TIMES_THE_NEXT = 3.0  # least ratio to the next most common value, unless there are only two values
+TIMES_THE_THIRD = 10.0  # least ratio of two spikes, and of all other rows, to any other value
 MOST_ROWS = 0.5  # share of the value above which the other rows can be interpolated
 SEPARATED = 0.5  # agreement of neighbours, from 0 to 1, above which inputs separate the rows
 LEAST_NOISE = 0.9  # least share of the unexplained standard deviation
@@ -184,7 +185,8 @@ def most_common(y, weight):
     """Mask of the rows with the most common value, or ``None`` if there is no spike.
 
     Rounded targets have common values, too, but their neighbours are as common. The lowest and the
-    highest value may both be limits, so that they are compared with the others only.
+    highest value may both be limits, as may two values far more common than many others (limits of
+    two instruments), so that they are compared with the others only.
     """
     index = np.unique(y, return_inverse=True)[1]
     counts = np.bincount(index, weights=weight)
@@ -192,8 +194,12 @@ def most_common(y, weight):
     if total < FEWEST_ROWS or possible < 2:
         return None
     second, largest = np.argsort(counts, kind="stable")[-2:]
+    rest = np.delete(counts, [largest, second])
+    third = np.max(rest, initial=0)
     at_both_ends = {second, largest} == {0, len(counts) - 1}
-    following = np.max(np.delete(counts, [largest, second] if at_both_ends else largest), initial=0)
+    least = max(LEAST_SHARE * total, TIMES_THE_THIRD * third)
+    stands_out = min(counts[second], rest.sum()) >= least
+    following = third if at_both_ends or stands_out else counts[second]
     common = counts[largest] >= max(LEAST_SHARE * total, TIMES_THE_NEXT * following)
     return index == largest if common or possible == 2 else None
 
