@@ -17,7 +17,6 @@ from skbayesnn.displays._display import BLUE, NETWORKS, Display, feature_names, 
 from skbayesnn.estimators._pipeline import predictor
 from skbayesnn.metrics._scorers import distribution, moments
 
-MARGIN = 0.1  # beyond the rows, as a fraction of their range
 BANDS = ("#CFE6F5", "#8EC3E6")  # light: total; dark: weights alone
 
 
@@ -93,6 +92,7 @@ class PredictiveDisplay(Display):
         exposure: ArrayLike | None = None,
         n_functions: int = 5,
         grid_resolution: int = 200,
+        margin: float = 0.1,
         random_state: RandomState = 0,
         ax: Axes = None,
     ) -> Self:
@@ -118,6 +118,8 @@ class PredictiveDisplay(Display):
             Functions drawn from the posterior.
         grid_resolution : int, default=200
             Number of values of the input.
+        margin : float, default=0.1
+            Margin beyond the rows, as a fraction of their range.
         """
         if not is_regressor(estimator):
             raise TypeError(
@@ -127,7 +129,8 @@ class PredictiveDisplay(Display):
         X = X if hasattr(X, "columns") else check_array(X, ensure_all_finite="allow-nan")
         names = feature_names(estimator, X)
         index = feature_index(feature, names)
-        x = np.linspace(*feature_range(column(X, index), names[index]), grid_resolution)
+        low, high = feature_range(column(X, index), names[index], margin)
+        x = np.linspace(low, high, grid_resolution)
         rows = slice_of_inputs(X, index, x, fixed, names)
         model, rows = predictor(estimator, rows)
         mean, std = (some.reshape(len(x), -1) for some in moments(model, rows))
@@ -234,7 +237,7 @@ def column(X, index):
     return np.asarray(X[X.columns[index]] if hasattr(X, "columns") else X[:, index])
 
 
-def feature_range(values, name):
+def feature_range(values, name, margin):
     """Range of a feature, widened by a fraction of it on either side."""
     try:
         values = np.asarray(values, dtype=float)
@@ -243,7 +246,7 @@ def feature_range(values, name):
     low, high = np.nanmin(values), np.nanmax(values)
     if not low < high:
         raise ValueError(f"Feature {name} has the same value in all rows of X: nothing to vary.")
-    return low - MARGIN * (high - low), high + MARGIN * (high - low)
+    return low - margin * (high - low), high + margin * (high - low)
 
 
 def typical_value(values):

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.compose import make_column_transformer
 from sklearn.linear_model import BayesianRidge
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
 from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor, Solver
 from skbayesnn.displays import PredictiveDisplay
@@ -180,3 +180,11 @@ def test_counts_of_different_exposures_are_drawn_as_rates():
     assert display.target_name == "rate"
     rate, noise = display.mean, display.total_std**2 - display.epistemic_std**2
     assert_allclose(noise, rate / np.median(exposure), rtol=0.01)  # of the Poisson distribution
+
+
+def test_without_a_margin_amounts_stay_positive():
+    X = np.random.default_rng(0).uniform(0.01, 1.0, (30, 1))
+    logs = FunctionTransformer(np.log)
+    model = make_pipeline(logs, EvidenceMLPRegressor((), noise="constant")).fit(X, np.log(X[:, 0]))
+    display = PredictiveDisplay.from_estimator(model, X, margin=0.0, n_functions=0)
+    assert display.x[0] == pytest.approx(X.min()) and display.x[-1] == pytest.approx(X.max())
