@@ -187,4 +187,5 @@ def test_without_a_margin_amounts_stay_positive():
     logs = FunctionTransformer(np.log)
     model = make_pipeline(logs, EvidenceMLPRegressor((), noise="constant")).fit(X, np.log(X[:, 0]))
     display = PredictiveDisplay.from_estimator(model, X, margin=0.0, n_functions=0)
-    assert display.x[0] == pytest.approx(X.min()) and display.x[-1] == pytest.approx(X.max())
+    assert display.x[0] == pytest.approx(X.min())
+    assert display.x[-1] == pytest.approx(X.max())
