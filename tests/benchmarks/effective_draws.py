@@ -11,8 +11,9 @@ import argparse
 
 import _data  # noqa: F401, one thread
 import numpy as np
+from ablation_sampling import rows
 from reporting import print_table, timed_fit
-from sklearn.datasets import load_iris, load_wine, make_friedman1
+from sklearn.datasets import load_wine
 
 from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor
 from tests.tools import parts_of, standardised
@@ -21,17 +22,13 @@ HIDDEN = (8,)
 
 
 def problems():
-    """Names, inputs and targets of the problems, and whether these are classes."""
-    rng = np.random.default_rng(0)
-    rng.uniform(size=100)
-    X = rng.standard_normal((80, 2))
-    f = np.sin(2 * X[:, 0]) + X[:, 1] ** 2
-    yield "80 x 2, regression", X, f + 0.2 * rng.standard_normal(80), False
-    yield "80 x 2, two classes", X, f + 0.5 * rng.standard_normal(80) > 1, True
-    X, y = make_friedman1(200, 5, noise=1.0, random_state=0)
-    yield "Friedman, 200 x 5", X, y, False
-    yield "iris", *load_iris(return_X_y=True), True
-    yield "wine", *load_wine(return_X_y=True), True
+    """Names, inputs, targets and estimators of the problems."""
+    classes = EvidenceMLPClassifier(HIDDEN, measure_evidence=True)
+    numbers = EvidenceMLPRegressor(HIDDEN, noise="constant", measure_evidence=True)
+    models = {"regression": numbers, "binary": classes, "friedman": numbers, "iris": classes}
+    for name, model in models.items():
+        yield name, *rows(name)[:2], model
+    yield "wine", *load_wine(return_X_y=True), classes
 
 
 def fitted(model, X, y):
@@ -50,14 +47,8 @@ def main():
     parser.add_argument("--seeds", type=int, default=20)
     args = parser.parse_args()
     table = []
-    for name, X, y, classes in problems():
-        kind = EvidenceMLPClassifier if classes else EvidenceMLPRegressor
-        options = (
-            {"measure_evidence": True}
-            if classes
-            else {"noise": "constant", "measure_evidence": True}
-        )
-        runs = [fitted(kind(HIDDEN, random_state=s, **options), X, y) for s in range(args.seeds)]
+    for name, X, y, model in problems():
+        runs = [fitted(model.set_params(random_state=s), X, y) for s in range(args.seeds)]
         means, variances, evidences, seconds = zip(*runs, strict=True)
         effective = np.mean(variances) / np.mean(np.var(means, axis=0, ddof=1))
         row = {"problem": name, "effective": f"{effective:.0f}", "CPU s": f"{np.mean(seconds):.2f}"}

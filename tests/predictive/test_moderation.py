@@ -93,6 +93,10 @@ def softmax_case(n_classes, sd, rng):
         (3, 5.0, 0.002),
         (6, 5.0, 0.006),
         (10, 5.0, 0.012),
+        (20, 2.0, 0.013),
+        (40, 2.0, 0.013),
+        (20, 5.0, 0.025),
+        (40, 5.0, 0.025),
     ],
 )
 def test_softmax_against_monte_carlo(n_classes, sd, documented):
@@ -109,7 +113,8 @@ def test_softmax_against_monte_carlo(n_classes, sd, documented):
         std = np.sqrt(squares / size - first**2)
         p, p_std = moderated_softmax(mean[None], covariance[None])
         assert np.all(np.abs(p[0] - first) < documented + 4 * std / np.sqrt(size))
-        assert_allclose(p_std[0], std, atol=0.02)
+        # fewer points for many classes: at most 0.045 here
+        assert_allclose(p_std[0], std, atol=0.02 if n_classes <= 10 else 0.05)
 
 
 def test_softmax_of_many_classes():
