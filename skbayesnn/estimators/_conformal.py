@@ -132,7 +132,7 @@ def _needed(model, distribution, q):
 
 def _smallest(factors, weight, coverage):
     """Find the smallest factor that is enough for ``coverage (n + 1)`` rows, weights counted."""
-    n, order = np.sum(weight), np.argsort(factors)
+    n = np.sum(weight)
     rank = coverage * (n + 1.0) * (1.0 - ROUNDING)
     if rank > n:
         raise ValueError(
@@ -140,4 +140,4 @@ def _smallest(factors, weight, coverage):
             f"{coverage / (1.0 - coverage):.3g} training rows; there are {n:.3g}. Use a smaller "
             "coverage, or predict_interval."
         )
-    return factors[order][np.searchsorted(np.cumsum(weight[order]), rank)]
+    return np.quantile(factors, rank / n, weights=weight, method="inverted_cdf")

@@ -16,7 +16,7 @@ from skbayesnn.network import (
 from skbayesnn.posterior import OutputLayer
 from skbayesnn.predictive._members import Part, class_probabilities
 from skbayesnn.predictive._mixture import Components
-from skbayesnn.predictive._noise import NORMAL, GaussianNoise
+from skbayesnn.predictive._noise import GaussianNoise
 
 FUNCTIONS = 4  # functions drawn for each network, which represent covariances between rows
 
@@ -62,14 +62,19 @@ class Draws(Part):
 
     def marginals(self, X, weights):
         """Laws of the noise around the output of every draw."""
-        f, scales = self.outputs(X), self.noise.scales(X)
+        f, scales = self._scaled(X, 0.0)
         return [Components(weights[i], f[i], scales[i], law) for law, i in self.noise.laws]
 
     def log_densities(self, X, y, errors=None):
-        scales = self.noise.scales(X)
-        if errors is not None:  # besides Gaussian noise
-            scales = np.sqrt(scales**2 + errors)
-        return self.noise.scaled_log_density((y - self.outputs(X)) / scales, np.log(scales))
+        f, scales = self._scaled(X, 0.0 if errors is None else errors)
+        return self.noise.scaled_log_density((y - f) / scales, np.log(scales))
+
+    def _scaled(self, X, errors):
+        """Outputs, and scales of targets around them, ``(m, n, n_outputs)``; see `log_densities`.
+
+        Variances add up where the noise is Gaussian, as is all noise with known errors.
+        """
+        return self.outputs(X), np.sqrt(self.noise.scales(X) ** 2 + errors)
 
     def draw(self, X, rng, size, noisy=False):
         chosen = rng.integers(self.size, size=size)
@@ -150,12 +155,9 @@ class GivenHidden(Draws):
         root, known = self.layers.roots(forward(self.network, self.theta, X).inputs[-1])
         return root @ np.swapaxes(root, -1, -2) - known @ np.swapaxes(known, -1, -2)
 
-    def marginals(self, X, weights):
+    def _scaled(self, X, errors):
         f, variances = self._moments(X)
-        return [Components(weights, f, np.sqrt(self.noise.scales(X) ** 2 + variances), NORMAL)]
-
-    def log_densities(self, X, y, errors=None):
-        return self.noise.widened(y, *self._moments(X), X, errors)[0]
+        return f, np.sqrt(self.noise.scales(X) ** 2 + variances + errors)
 
     def _drawn_weights(self, chosen, rng):
         theta = self.theta[chosen]

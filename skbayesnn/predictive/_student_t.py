@@ -22,8 +22,9 @@ NEGLIGIBLE, HEAVY_TAILS = 1e-10, 10.0
 class StudentTLaw:
     """Student's t distribution.
 
-    Its distribution function is read from a table, a spline in ``v = (nu ln(1 + z^2/nu))^(1/2)``,
-    in which it is nearly that of the normal distribution (Wallace 1959). The error is below 1e-10.
+    The compiled core reads its distribution function from a ``table``, a spline in ``v = (nu ln(1 +
+    z^2/nu))^(1/2)``, in which it is nearly that of the normal distribution (Wallace 1959). The
+    error is below 1e-10.
     """
 
     range = RANGE
@@ -43,13 +44,7 @@ class StudentTLaw:
 
     def cdf(self, z):
         """Probability below ``z``."""
-        nu = self.degrees_of_freedom
-        v = np.copysign(np.sqrt(nu * np.log1p(z * z / nu)), z)
-        place = (np.clip(v, -RANGE, RANGE) + RANGE) * PER_UNIT
-        cell = np.minimum(place.astype(np.intp), len(self.table) - 1)
-        rest = (place - cell) / PER_UNIT
-        c0, c1, c2, c3 = (column.take(cell) for column in self.table.T)
-        return c0 + rest * (c1 + rest * (c2 + rest * c3))
+        return stdtr(self.degrees_of_freedom, z)
 
     def log_density(self, z):
         """Log density at ``z``."""
