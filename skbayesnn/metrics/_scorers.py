@@ -65,24 +65,19 @@ def interval_coverage(
     >>> interval_coverage([0.0, 3.0], [[-1.0, 1.0], [-1.0, 1.0]])
     0.5
     """
-    y = finite(y_true, "y_true")
-    interval = finite(interval, "interval")
+    y, interval = (
+        check_array(values, dtype=np.float64, ensure_2d=False, allow_nd=True, input_name=name)
+        for values, name in ((y_true, "y_true"), (interval, "interval"))
+    )
     if interval.shape != (*y.shape, 2):
         raise ValueError(
             f"interval must have shape {(*y.shape, 2)} for y_true of shape {y.shape}; got "
             f"{interval.shape}."
         )
-    low, high = interval[..., 0], interval[..., 1]
+    low, high = np.moveaxis(interval, -1, 0)
     if np.any(low > high):
         raise ValueError("The lower end of an interval lies above its upper end.")
     return mean_over_rows((low <= y) & (y <= high), sample_weight)
-
-
-def finite(values, name):
-    """Convert to a finite array of doubles, of one axis or more."""
-    if np.ndim(values) == 0:
-        raise ValueError(f"{name} must be an array with one entry per row, got {values!r}.")
-    return check_array(values, dtype=np.float64, ensure_2d=False, allow_nd=True, input_name=name)
 
 
 def mean_over_rows(values, sample_weight):

@@ -96,12 +96,7 @@ def given_prior(prior, units, feature_names):
     origin, change = units.weights(np.zeros(k)), units.deviations(np.eye(k)).T
     mean, shape = np.zeros(k), np.ones(k)
     if prior.mean is not None:
-        mean = _numbers(prior.mean, "prior.mean")
-        if mean.shape not in ((), (k,)):
-            raise ValueError(
-                f"prior.mean must be a number or an array of shape ({k},), one for every weight "
-                f"({ORDER}); got shape {mean.shape}."
-            )
+        mean = _of_weights(prior.mean, "prior.mean", (k,))
         mean = np.linalg.solve(change, mean - origin)
     if prior.base_precision is None:
         return WeightGroups(groups.labels, groups.names, mean, shape), ()
@@ -113,9 +108,14 @@ def given_prior(prior, units, feature_names):
     return WeightGroups(np.zeros(k, dtype=int), ["weights"], mean, shape), ("weights",)
 
 
-def _numbers(given, name):
-    """Convert to an array of numbers; raise unless all are finite."""
+def _of_weights(given, name, *shapes):
+    """Convert to finite numbers, one for all weights or an array of one of the shapes."""
     numbers = floats(given, name)
+    if numbers.shape not in ((), *shapes):
+        raise ValueError(
+            f"{name} must be a number or an array of shape {' or '.join(map(str, shapes))}, for "
+            f"{shapes[0][0]} weights ({ORDER}); got shape {numbers.shape}."
+        )
     if not np.all(np.isfinite(numbers)):
         raise ValueError(f"{name} must be finite.")
     return numbers
@@ -124,26 +124,17 @@ def _numbers(given, name):
 def _matrix(given, k):
     """Convert to a precision of shape (k,) or (k, k); raise unless it is positive definite."""
     name = "prior.base_precision"
-    precision = _numbers(given, name)
-    if precision.shape not in ((), (k,), (k, k)):
-        raise ValueError(
-            f"{name} must be a number or an array of shape ({k},) or ({k}, {k}), for {k} weights "
-            f"({ORDER}); got shape {precision.shape}."
-        )
+    precision = _of_weights(given, name, (k,), (k, k))
     if precision.ndim < 2:
-        if np.any(precision <= 0):
-            raise ValueError(f"{name} must be positive; its least element is {precision.min():g}.")
-        return np.broadcast_to(precision, k).copy()
-    if np.any(np.abs(precision - precision.T) > SYMMETRIC * np.max(np.abs(precision))):
-        raise ValueError(f"{name} must be a symmetric matrix.")
-    precision = 0.5 * (precision + precision.T)
-    try:
-        np.linalg.cholesky(precision)
-    except np.linalg.LinAlgError as error:
+        precision = np.broadcast_to(precision, k).copy()
+        least = precision.min()
+    else:
+        if np.any(np.abs(precision - precision.T) > SYMMETRIC * np.max(np.abs(precision))):
+            raise ValueError(f"{name} must be a symmetric matrix.")
+        precision = 0.5 * (precision + precision.T)
         least = np.linalg.eigvalsh(precision)[0]
-        raise ValueError(
-            f"{name} must be positive definite; its smallest eigenvalue is {least:g}."
-        ) from error
+    if least <= 0.0:
+        raise ValueError(f"{name} must be positive definite; its smallest eigenvalue is {least:g}.")
     return precision
 
 

@@ -1,7 +1,6 @@
 """Checks of given rows, their weights and known errors."""
 
 import sys
-from datetime import date
 from typing import Any
 
 import numpy as np
@@ -47,33 +46,27 @@ def targets_of_rows(y, n_rows, n_outputs):
     return y
 
 
-def _is_no_number(cell):
-    """Return True for a date, and for a string that is not a number."""
+NO_NUMBERS = (
+    "X holds values that are no numbers, such as {first!r}, in these columns: {names}. Encode "
+    "categories in a pipeline before this estimator: by OneHotEncoder or, if there are many, "
+    "TargetEncoder (sklearn.preprocessing), in a ColumnTransformer with "
+    "remainder='passthrough', or by skrub's tabular_pipeline(estimator). Replace dates by "
+    "numbers, such as days since the first date."
+)
+MISSING = (
+    "Input X contains NaN in these columns: {names}. Impute values in a pipeline before this "
+    "estimator, for example by SimpleImputer(add_indicator=True) (sklearn.impute), or leave these "
+    "rows out."
+)
+
+
+def _lacks_number(cell):
+    """Return True for a missing value, a date, and a string that is not a number."""
     try:
-        return isinstance(cell, str | date) and float(cell) is None
+        number = complex(cell)
     except (TypeError, ValueError):
         return True
-
-
-# Cells that are no numbers: their test, a part of scikit-learn's message, and a better one
-NO_NUMBERS = (
-    (
-        _is_no_number,
-        "",
-        "X holds values that are no numbers, such as {first!r}, in these columns: {names}. Encode "
-        "categories in a pipeline before this estimator: by OneHotEncoder or, if there are many, "
-        "TargetEncoder (sklearn.preprocessing), in a ColumnTransformer with "
-        "remainder='passthrough', or by skrub's tabular_pipeline(estimator). Replace dates by "
-        "numbers, such as days since the first date.",
-    ),
-    (
-        lambda cell: str(cell) in ("None", "nan", "<NA>"),
-        "Input X contains NaN",
-        "Input X contains NaN in these columns: {names}. Impute values in a pipeline before this "
-        "estimator, for example by SimpleImputer(add_indicator=True) (sklearn.impute), or leave "
-        "these rows out.",
-    ),
-)
+    return bool(np.isnan(number))
 
 
 def validated(estimator, X, *y, **options):
@@ -81,22 +74,20 @@ def validated(estimator, X, *y, **options):
     try:
         return validate_data(estimator, X, *y, dtype=np.float64, **options)
     except (TypeError, ValueError) as error:
-        if str(error).startswith(
-            ("Input y contains", "Input contains NaN")
-        ):  # objects have no name
-            message = str(error).replace("Input contains", "Input y contains")
+        message = str(error)
+        if message.startswith(("Input y contains", "Input contains NaN")):  # objects have no name
+            message = message.replace("Input contains", "Input y contains")
             raise ValueError(f"{message.rstrip('.')}. {LEAVE_OUT}") from None
-        cells = np.asarray(X, dtype=object)
-        if cells.ndim != 2:
+        missing, cells = "Input X contains NaN" in message, np.asarray(X, dtype=object)
+        if cells.ndim != 2 or not (missing or "float" in message.lower()):
             raise
         names = getattr(X, "columns", range(cells.shape[1]))
-        for wanted, message, words in NO_NUMBERS:
-            columns = [list(filter(wanted, column)) for column in cells.T]
-            wrong = [repr(name) for name, own in zip(names, columns, strict=True) if own]
-            if wrong and message in str(error):
-                first = next(own[0] for own in columns if own)
-                raise ValueError(words.format(names=", ".join(wrong), first=first)) from None
-        raise
+        columns = [list(filter(_lacks_number, column)) for column in cells.T]
+        wrong = {repr(name): own for name, own in zip(names, columns, strict=True) if own}
+        if not wrong:
+            raise
+        words, first = MISSING if missing else NO_NUMBERS, next(iter(wrong.values()))[0]
+        raise ValueError(words.format(names=", ".join(wrong), first=first)) from None
 
 
 def named(model: Estimator, X: Array) -> Any:
