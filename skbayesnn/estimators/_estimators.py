@@ -15,7 +15,6 @@ from skbayesnn.estimators._descriptions import ESTIMATORS, EVIDENCE, REGRESSORS,
 from skbayesnn.estimators._evidence import EvidenceMLP, learns_in_batches
 from skbayesnn.estimators._hmc import HMCMLP, by_chain
 from skbayesnn.estimators.inputs._settings import Noise, Prior, Sampler, Solver
-from skbayesnn.estimators.predictions._categorical import TINY
 from skbayesnn.estimators.tasks._classification import Classification
 from skbayesnn.estimators.tasks._regression_fit import RegressionFit
 from skbayesnn.predictive import class_probabilities, noise_of, noise_of_drawn
@@ -279,16 +278,9 @@ class HMCMLPRegressor(RegressionFit, HMCMLP):
         return named
 
     def _rows_to_inference_data(self, f, X, y, rng):
-        """Log likelihoods, drawn targets and targets of some rows, all in units of y.
-
-        Their shapes are (n_draws, n), (n_draws, n, n_outputs) and (1, n, n_outputs).
-        """
-        noise, scaling = self._draws.noise, self._y_scaling
-        scales = noise.scales(X)
-        log_likelihood = noise.scaled_log_density((y - f) / scales, np.log(scales))
-        log_likelihood = log_likelihood - np.sum(np.log(scaling.scale))
-        drawn = scaling.inverse(f + noise.draw(X, f.shape, rng))
-        return log_likelihood, drawn, scaling.inverse(y)[None]
+        """Drawn targets ``(n_draws, n, n_outputs)`` and targets of some rows, in units of y."""
+        drawn = f + self._draws.noise.draw(X, f.shape, rng)
+        return self._y_scaling.inverse(drawn), self._y_scaling.inverse(y)
 
 
 @documented(SAMPLERS, ESTIMATORS)
@@ -337,10 +329,8 @@ class HMCMLPClassifier(Classification, HMCMLP):
     warm_start: bool = False
 
     def _rows_to_inference_data(self, f, X, y, rng):
-        """Log likelihood, drawn classes and classes of some rows, by their numbers."""
-        p = class_probabilities(f)
+        """Drawn classes ``(n_draws, n, 1)`` and classes of some rows, by their numbers."""
+        below = np.cumsum(class_probabilities(f)[..., :-1], axis=-1)
+        drawn = np.sum(rng.uniform(size=(*f.shape[:-1], 1)) > below, axis=-1)
         observed = (y[:, 0] if y.shape[1] == 1 else np.argmax(y, axis=1)).astype(int)
-        of_class = np.take_along_axis(p, observed[None, :, None], axis=-1)[..., 0]
-        below = np.cumsum(p[..., :-1], axis=-1)
-        drawn = np.sum(rng.uniform(size=(*p.shape[:-1], 1)) > below, axis=-1)
-        return np.log(np.maximum(of_class, TINY)), drawn[..., None], observed[None, :, None]
+        return drawn[..., None], observed[:, None]

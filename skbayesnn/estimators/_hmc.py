@@ -303,7 +303,9 @@ class HMCMLP(BayesianMLP):
         parts = []
         for rows in row_blocks(len(kept), draws.doubles_per_row):
             X, y = problem.X[kept[rows]], problem.y[kept[rows]]
-            parts.append(self._rows_to_inference_data(draws.outputs(X), X, y, rng))
+            drawn, observed = self._rows_to_inference_data(draws.outputs(X), X, y, rng)
+            logs = draws.pointwise(X, y)[0] - np.sum(np.log(self._y_scaling.scale))
+            parts.append((logs, drawn, observed[None]))
         logs, drawn, observed = (np.concatenate(some, axis=1) for some in zip(*parts, strict=True))
         names = list(enumerate(self._target_names(drawn.shape[-1])))
         return {

@@ -69,6 +69,20 @@ class Draws(Part):
         f, scales = self._scaled(X, 0.0 if errors is None else errors)
         return self.noise.scaled_log_density((y - f) / scales, np.log(scales))
 
+    def pointwise(self, X, y, known=None):
+        """Predictions of targets under each network, see `GaussianNoise.pointwise`.
+
+        Classes are one-hot (one column of 0 and 1 for two classes).
+        """
+        f = self.outputs(X)
+        if self.noise is not None:
+            return self.noise.pointwise(y, f, None, X, known)
+        p = class_probabilities(f)
+        y = np.concatenate([1.0 - y, y], axis=1) if y.shape[1] == 1 else y
+        logs = np.log(np.maximum(np.sum(p * y, axis=-1), np.finfo(float).tiny))
+        nothing = np.zeros_like(f)
+        return logs, f, nothing, nothing
+
     def _scaled(self, X, errors):
         """Outputs, and scales of targets around them, ``(m, n, n_outputs)``; see `log_densities`.
 

@@ -63,7 +63,7 @@ class LeftOut(NamedTuple):
         for rows in row_blocks(len(X), draws.doubles_per_row):
             some = None if known is None else known[rows]
             if given_hidden is None:
-                each = _of_certain(draws, X[rows], y[rows], some)
+                each = draws.pointwise(X[rows], y[rows], some)
             else:
                 mean, spread = (values[:, rows] for values in given_hidden)
                 each = draws.noise.widened(y[rows], mean, spread, X[rows], some)
@@ -75,18 +75,6 @@ class LeftOut(NamedTuple):
             log_density = np.log(len(logs)) - logsumexp(-logs, axis=0)
             blocks.append((log_density, mean, np.sum(weights * cdf, axis=0), np.sqrt(variance)))
         return cls(*map(np.concatenate, zip(*blocks, strict=True)))
-
-
-def _of_certain(draws, X, y, known):
-    """Predictions of rows under each of the drawn networks, see `GaussianNoise.pointwise`."""
-    f = draws.outputs(X)
-    if draws.noise is not None:
-        return draws.noise.pointwise(y, f, None, X, known)
-    p = class_probabilities(f)
-    y = np.concatenate([1.0 - y, y], axis=1) if y.shape[1] == 1 else y
-    logs = np.log(np.maximum(np.sum(p * y, axis=-1), np.finfo(float).tiny))
-    nothing = np.zeros_like(f)
-    return logs, f, nothing, nothing
 
 
 def left_out(member, posterior, beta):
