@@ -87,21 +87,11 @@ hidden_layer_sizes : tuple of int or "auto", default="auto"
     posterior (``measure_evidence``): one layer of 16 units (classifiers: 8) and no hidden layer
     predict together, with shares that maximise the leave-one-out predictive density
     (``candidates_``). Regressors of at most ten rows, and of few rows without noise, also draw one
-    layer of 128 units. On larger data ``"auto"`` chooses the layers by the evidence:
-
-    * It tries no hidden layer, one layer of 2, 4, 8 and 16 units, and two layers of 4 units.
-    * If two layers of 4 units are better than one, it widens two layers, otherwise one. The width
-      is doubled while the evidence rises by more than 1 nat and ``n_samples * n_weights**2`` stays
-      below 1e9.
-    * No network has more weights than there are targets (classifiers: rows times (number of
-      classes - 1)). Each is trained from two starts, or from the narrower one alone where that
-      takes long, with constant noise.
-
-    From 5,000 rows on, or from 1,000 with many inputs (three or more classes: if a network of 16
-    units has less than two rows per weight), the log density of held-out rows (a tenth, at most
-    5,000) decides among no hidden layer, one layer of 4, 8, 16 and 32 units, two layers of 16,
-    doubled widths while the density rises by 0.01 nats per row, and a third layer, with
-    ``n_restarts`` starts, or one where starts take long. Every layer must gain 0.01 nats per row.
+    layer of 128 units. On larger data ``"auto"`` tries no hidden layer, one layer of 2, 4, 8 and 16
+    units, and two layers of 4, and doubles widths while the evidence rises by more than 1 nat; no
+    network has more weights than there are targets. From 5,000 rows on, or from 1,000 with many
+    inputs, the log density of held-out rows decides, of which every layer must gain 0.01 nats per
+    row.
 n_restarts : int, default=5
     Number of random starts of searches for minima.
 combine : str, default="posterior"
@@ -110,12 +100,10 @@ combine : str, default="posterior"
     * ``"posterior"``: networks drawn from the posterior, if there are any (``measure_evidence``).
       Otherwise as ``"tempered"``; in regression, where the size was chosen and short chains take
       seconds, their networks, stacked over noise models, have up to 65 % of the weight.
-    * ``"tempered"``: all minima, also those of the networks that ``hidden_layer_sizes="auto"`` has
-      tried (unless the noise is ``"input_dependent"`` or ``"student_t"``) and of the noise models
-      that ``noise="auto"`` has tried. Their shares fall by a factor ``e`` for every 0.05 nats of
-      log evidence per row; for regressors of the mean of this and the leave-one-out log density
-      per row, or of the latter alone where training ends before the minimum (classifiers: equal
-      shares). Noise models that have a share divide 30 % of the weight equally.
+    * ``"tempered"``: all minima, also those of the networks and noise models that ``"auto"`` has
+      tried. Their shares fall by a factor ``e`` for every 0.05 nats of log evidence per row, for
+      regressors of the mean of this and the leave-one-out log density per row. Noise models that
+      have a share divide 30 % of the weight equally.
     * ``"best"``: the minimum of highest evidence.
     * ``"evidence"``: the minima of the chosen network and noise model, weighted by their evidence.
     * ``"equal"``: these minima with equal weights.

@@ -212,16 +212,13 @@ class Solver(Setting):
         * ``"exact"``: the Hessian.
         * ``"gauss_newton"``: the Gauss-Newton matrix. It is faster, and the evidence is
           approximate.
-        * ``"auto"``: the Hessian; but from 5,000 rows on, networks with fewer than 50 rows per
-          weight are trained on batches of the rows and have no evidence. Their error bars come from
-          Gauss-Newton curvature in Kronecker factors. The other two values give an evidence there
+        * ``"auto"``: the Hessian; but from 5,000 rows on, training of networks with fewer than 50
+          rows per weight ends early, and they have no evidence. The other two values give one there
           as well, for up to 3,000 weights and 1e10 rows times squared weights.
     max_iter : int, default=300
-        Training steps per start; the refinement at the minimum has its own limits. With more
-        than 3,000 weights or 1e10 rows times squared weights, and no more weights than rows times
-        outputs, one step is a descent of up to 1000 quasi-Newton steps, followed by a re-estimation
-        of the precisions; with more than two classes already from 1e8 rows times squared weights
-        on. There is then no evidence.
+        Training steps per start; the refinement at the minimum has its own limits. Of networks that
+        are trained by gradients, one step is a descent of up to 1000 quasi-Newton steps, followed
+        by a re-estimation of the precisions.
     tol : float, default=1e-3
         Training ends when steps and re-estimations of the precisions gain less than this many nats
         (with more than 100 weights: per 100 weights).
