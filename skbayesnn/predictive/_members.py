@@ -29,6 +29,8 @@ from skbayesnn.predictive._moderation import (
 )
 from skbayesnn.predictive._noise import NORMAL, GaussianNoise
 
+NEGLIGIBLE = 1e-10  # share of a Gaussian in the noise below which quantiles ignore it
+
 
 def class_probabilities(activations):
     """Class probabilities ``(..., n_classes)`` of activations; one activation for two classes."""
@@ -198,7 +200,9 @@ class Member(Part):
         """Gaussian marginals, one for each Gaussian of the noise."""
         (mean,), (covariance,) = self.moments(X)
         (shares,), (noise,) = self.noise.mixture(X)
-        scales = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2) + noise)
+        kept = shares > NEGLIGIBLE
+        shares = shares[kept] / shares[kept].sum()
+        scales = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2) + noise[kept])
         means = np.broadcast_to(mean, scales.shape)
         return [Components(weights * shares, means, scales, NORMAL)]
 

@@ -14,9 +14,6 @@ from skbayesnn.predictive._noise import GaussianNoise
 RANGE, PER_UNIT = 12.0, 128  # of the table of the distribution function, in normal units
 N_SCALES = 80  # Gaussians that make Student-t noise
 LEFT_OUT = 40.0  # nats below the largest weight at which one of them is left out
-# share of a Gaussian in Student-t noise below which quantiles ignore it; degrees of freedom up to
-# which they need only every other one
-NEGLIGIBLE, HEAVY_TAILS = 1e-10, 10.0
 
 
 class StudentTLaw:
@@ -77,22 +74,6 @@ def noise_scales(degrees_of_freedom):
     return np.exp(log_weights - logsumexp(log_weights)), np.exp(-x)
 
 
-def log_scale_mixture_density(residual, covariance, variances, degrees_of_freedom):
-    """Log density ``(n,)`` of Gaussian outputs with multivariate Student-t noise.
-
-    ``residual`` ``(n, p)`` are targets less means, ``covariance`` ``(n, p, p)`` is that of the
-    outputs without noise, ``variances`` ``(n, p)`` are the squared scales ``1/tau`` of the noise.
-    """
-    weights, factors = noise_scales(degrees_of_freedom)
-    scale = np.sqrt(variances)
-    white = covariance / (scale[:, :, None] * scale[:, None, :])
-    values, vectors = np.linalg.eigh(white)
-    along = (np.swapaxes(vectors, 1, 2) @ (residual / scale)[..., None])[..., 0]
-    total = np.maximum(values, 0.0) + factors[:, None, None]  # (m, n, p)
-    density = -0.5 * np.sum(along**2 / total + np.log(2.0 * np.pi * total), axis=-1)
-    return logsumexp(density, axis=0, b=weights[:, None]) - np.sum(np.log(scale), axis=-1)
-
-
 @dataclass(frozen=True)
 class StudentTNoise(GaussianNoise):
     """Student-t noise; a row is an outlier in all its outputs."""
@@ -121,22 +102,12 @@ class StudentTNoise(GaussianNoise):
     def mixture(self, X):
         parts = [noise_scales(float(nu)) for nu in self.degrees_of_freedom]
         shares, factors = (np.stack(some) for some in zip(*parts, strict=True))
-        kept = np.flatnonzero(shares.max(axis=0) > NEGLIGIBLE)
-        kept = kept[:: 2 if self.degrees_of_freedom.max() <= HEAVY_TAILS else 1]
-        shares = shares[:, kept] / shares[:, kept].sum(axis=1, keepdims=True)
-        return shares, factors[:, kept, None, None] * self.scales(X)[:, None] ** 2
+        return shares, factors[..., None, None] * self.scales(X)[:, None] ** 2
 
     def draw(self, X, shape, rng):
         nu = self.degrees_of_freedom[:, None]
         stretch = np.sqrt(nu / rng.chisquare(np.broadcast_to(nu, shape[:-1])))
         return stretch[..., None] * super().draw(X, shape, rng)
-
-    def log_density(self, residual, covariance, X):
-        variances = np.broadcast_to(self.scales(X) ** 2, residual.shape)
-        densities = map(
-            log_scale_mixture_density, residual, covariance, variances, self.degrees_of_freedom
-        )
-        return np.stack(list(densities))
 
     def scaled_log_density(self, z, log_scales):
         nu, p = self.degrees_of_freedom[:, None], z.shape[-1]

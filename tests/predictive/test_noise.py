@@ -11,7 +11,6 @@ from skbayesnn.inference.noise._student_t_noise import DEGREES_OF_FREEDOM
 from skbayesnn.network import Network
 from skbayesnn.posterior import Gaussian, Posterior, squared_scales, weight_groups
 from skbayesnn.predictive import GaussianNoise, Member, NoiseNetworks, StudentTNoise, left_out
-from skbayesnn.predictive._student_t import log_scale_mixture_density
 
 X = np.random.default_rng(0).standard_normal((5, 2))
 SQUARED_SCALES = np.array([[0.5, 2.0], [1.0, 0.1], [3.0, 0.7]])  # of three networks
@@ -98,7 +97,8 @@ each_degree = pytest.mark.parametrize("degrees", DEGREES_OF_FREEDOM)
 
 
 def density(residual, covariance, variances, degrees):
-    return log_scale_mixture_density(*map(np.asarray, (residual, covariance, variances)), degrees)
+    noise = StudentTNoise(np.asarray(variances)[:1], degrees_of_freedom=np.array([degrees]))
+    return noise.log_density(np.asarray(residual)[None], np.asarray(covariance)[None], residual)[0]
 
 
 @each_degree
