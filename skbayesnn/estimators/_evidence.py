@@ -5,7 +5,6 @@ Gaussian approximation around each, are then searched for only when something as
 ``coefs_``, ``posterior_``, the terms of the evidence, or a later fit that continues.
 """
 
-from collections import Counter
 from dataclasses import replace
 from functools import cached_property, partial
 
@@ -21,9 +20,9 @@ from skbayesnn.estimators.inputs._sequential import Earlier, Waiting
 from skbayesnn.estimators.inputs._settings import Solver
 from skbayesnn.estimators.reports._minimum import REMEDIES, n_targets_of, overall, report_minima
 from skbayesnn.estimators.reports._predictions import LeftOutScores
-from skbayesnn.estimators.reports._report import EvidenceReport
+from skbayesnn.estimators.reports._report import EvidenceReport, lines_on_model
 from skbayesnn.inference import NEVER, Trouble, fit_evidence, gaussian_around, own_posterior
-from skbayesnn.predictive import Draws, combined, ensemble_of_models, with_chains
+from skbayesnn.predictive import combined, ensemble_of_models, with_chains
 
 COMBINATIONS = ("posterior", "best", "evidence", "equal", "stacking", "tempered")
 
@@ -213,13 +212,9 @@ class EvidenceMLP(BayesianMLP):
         scale = result.problem.log_scale + shift
         minima = [replace(m, terms=replace(m.terms, target_scale=scale)) for m in laplace.minima]
         reports = report_minima(result, minima, laplace.shares, noise_std_of)
-        n_drawn, beside, network = 0, Counter(), self._best.network
-        if self._predicts_by_draws:
-            n_drawn, network = len(self._ensemble.member_weights), posterior.network
-        else:
-            for part in self._ensemble.parts:
-                if isinstance(part, Draws):
-                    beside[part.network.hidden_layer_sizes] += part.size
+        network = posterior.network if self._predicts_by_draws else self._best.network
+        noise_std = None if noise_std is None else np.atleast_1d(noise_std)
+        n_targets = n_targets_of(posterior)
         chosen = len(result.growth) > 1 or len(result.noise_log_evidences) > 1
         return EvidenceReport(
             log_evidence=result.log_evidence + shift,
@@ -227,20 +222,13 @@ class EvidenceMLP(BayesianMLP):
             laplace_log_evidence=laplace.fit.log_evidence + shift,
             verdict=overall(reports[0].verdict, self._predictions, chosen and not result.drawn),
             minima=reports,
-            n_targets=n_targets_of(posterior),
+            n_targets=n_targets,
             hidden_layer_sizes=network.hidden_layer_sizes,
             n_weights=network.n_weights,
-            n_drawn=n_drawn,
-            beside=beside,
-            noise_std=None if noise_std is None else np.atleast_1d(noise_std),
-            degrees_of_freedom=getattr(self, "degrees_of_freedom_", np.inf),
-            dispersion=getattr(self, "dispersion_", None),
             noise_p_values=result.noise_p_values,
             noise_log_evidences={k: v + shift for k, v in result.noise_log_evidences.items()},
-            informed=not posterior.groups.centred,
             predictions=self._predictions,
-            noise=getattr(self, "noise_model_", ""),
-            tried=tuple(candidate.hidden_layer_sizes for candidate in result.growth),
+            model=lines_on_model(self, network, reports, n_targets, noise_std),
         )
 
     @property

@@ -90,7 +90,7 @@ def test_attributes(regressor):
     text = text_of(report)
     assert "Network: hidden units (3,); 512 networks drawn from the posterior predict" in text
     assert f"Weights: {report.n_weights} of each network, for 40 targets" in text
-    assert_allclose(report.noise_std, regressor.noise_std_)
+    assert f"Noise: sd {regressor.noise_std_:.4g} (units of y)" in text
 
 
 def test_small_fits_are_measured_by_default():
@@ -120,7 +120,6 @@ def test_default_fits_sample_one_network_and_the_linear_model():
     )
     assert model.hidden_layer_sizes_ == ()  # the truth
     assert model.log_evidence_ == max(c.log_evidence for c in model.candidates_)
-    assert model.evidence_report_.tried == ((), (16,))
     assert model.evidence_report_.verdict == "trusted"  # both were measured
     assert len(parts_of(model)) == 2
     assert model.score(X, y) > 0.9

@@ -1,6 +1,7 @@
 """Checks of given rows, their weights and known errors."""
 
 import sys
+from datetime import date
 from typing import Any
 
 import numpy as np
@@ -63,10 +64,9 @@ MISSING = (
 def _lacks_number(cell):
     """Return True for a missing value, a date, and a string that is not a number."""
     try:
-        number = complex(cell)
+        return bool(np.isnan(complex(cell)))
     except (TypeError, ValueError):
-        return True
-    return bool(np.isnan(number))
+        return isinstance(cell, str | date) or str(cell) in ("None", "<NA>")
 
 
 def validated(estimator, X, *y, **options):

@@ -1,5 +1,6 @@
 """Reports on evidence fits."""
 
+from collections import Counter
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -9,6 +10,7 @@ from skbayesnn.estimators.reports._predictions import LeftOutScores
 from skbayesnn.estimators.reports._printed import Printed, Table
 from skbayesnn.inference import SIGNIFICANT
 from skbayesnn.posterior import squared_scales
+from skbayesnn.predictive import Draws
 
 SUSPICIONS = {"input_dependent": "larger at some inputs", "student_t": "heavy tails"}
 
@@ -51,17 +53,6 @@ class EvidenceReport(Printed):
         Hidden layers of the drawn networks, or of the best minimum.
     n_weights : int
         Weights of such a network.
-    n_drawn : int
-        Number of drawn networks that predict; 0 if the minima do.
-    beside : dict
-        Number of networks drawn by short chains, by their hidden layers, which predict together
-        with the minima and have at most 65 % of the weight.
-    noise_std : ndarray of shape (n_outputs,) or None
-        Noise standard deviation in units of y: median over drawn networks, or at the best minimum.
-    degrees_of_freedom : float
-        Degrees of freedom of the noise: infinite unless it is Student-t.
-    dispersion : float or None
-        Dispersion of negative binomial counts.
     noise_p_values : dict
         P-values of tests under constant noise: for residuals that are larger at
         some inputs than at others (``"input_dependent"``; `noise_trend`), and for tails heavier
@@ -69,16 +60,11 @@ class EvidenceReport(Printed):
         of these noise models, or their level, is given.
     noise_log_evidences : dict
         Attribute ``noise_log_evidences_`` of the estimator; empty unless ``noise="auto"``.
-    informed : bool
-        Whether the prior of the weights has a mean or a precision matrix, given or learnt from
-        earlier data. The evidence is then the density of the present rows, given this prior.
     predictions : LeftOutScores
         Predictions of left-out rows, compared with the simplest model.
-    noise : str
-        The noise model; empty for classifiers.
-    tried : tuple of tuple of int
-        Hidden layers that were tried, or that predict together if networks were drawn; empty if
-        they were given.
+    model : tuple of tuple of str
+        Headings and lines about the networks, their prior and the noise. If the prior has a mean or
+        a precision matrix, the evidence is the density of the present rows, given this prior.
     """
 
     log_evidence: float
@@ -89,17 +75,10 @@ class EvidenceReport(Printed):
     n_targets: float
     hidden_layer_sizes: tuple
     n_weights: int
-    n_drawn: int
-    beside: dict
-    noise_std: object
-    degrees_of_freedom: float
-    dispersion: float | None
     noise_p_values: dict
     noise_log_evidences: dict
-    informed: bool
     predictions: LeftOutScores
-    noise: str
-    tried: tuple
+    model: tuple
 
     @property
     def terms(self):
@@ -118,25 +97,14 @@ class EvidenceReport(Printed):
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def _summary(self):
-        best = self.minima[0]
-        lines = [
+        return [
             ("Predictions", str(self.predictions)),
             ("Evidence", self._accuracy()),
             ("Log evidence", self._log_evidence_line()),
-            ("Network", self._network_line()),
-            ("Weights", self._weights_line()),
+            *self.model,
+            *self._noise_lines(),
+            ("All terms", "print(evidence_report_.full())"),
         ]
-        if self.informed:
-            lines.append(("Prior", "informative: given, or learnt from earlier data"))
-        if self.noise_std is not None:
-            lines.append(("Noise", self._noise_line()))
-        if self.dispersion is not None:
-            lines.append(("Noise", f"dispersion {self.dispersion:.3g}"))
-        if best.noise_correlation is not None:
-            pairs = best.noise_correlation[np.tril_indices(len(best.noise_std), -1)]
-            lines.append(("Correlations of the noise", ", ".join(f"{r:.3f}" for r in pairs)))
-        lines += self._noise_lines()
-        return [*lines, ("All terms", "print(evidence_report_.full())")]
 
     def _accuracy(self):
         """Format the accuracy of the log evidence."""
@@ -160,47 +128,6 @@ class EvidenceReport(Printed):
             f"{self.log_evidence:.2f} +- {self.log_evidence_std:.2f} nats, measured by sampling "
             f"(Laplace: {self.laplace_log_evidence:.2f})"
         )
-
-    def _network_line(self):
-        hidden, n = self.hidden_layer_sizes, len(self.minima)
-        if hidden:
-            line = f"hidden units {hidden}"
-        elif any(m.hidden_layer_sizes for m in self.minima):
-            line = "No hidden layer was needed: linear model"
-        else:
-            line = "linear"
-        tried = ", ".join(map(str, dict.fromkeys(self.tried)))
-        if self.n_drawn:
-            best, of = (" (highest evidence)", f" of sizes {tried}") if tried else ("", "")
-            line = f"{line}{best}; {self.n_drawn} networks{of} drawn from the posterior predict"
-        elif hidden:
-            pruned = " after pruning" if self.minima[0].pruned else ""
-            best = f"; best of {n} distinct minima" if n > 1 else ""
-            line = f"{line}{pruned}{best}"
-        for sizes, drawn in self.beside.items():
-            line = f"{line}; {drawn} drawn networks of {sizes} share in the predictions"
-        if self.noise:
-            line = f"{line}; {self.noise} noise"
-        if tried and not self.n_drawn:
-            line = f"{line}; tried: {tried}"
-        return line
-
-    def _weights_line(self):
-        if self.n_drawn:
-            return f"{self.n_weights} of each network, for {self.n_targets:g} targets"
-        gamma = sum(self.minima[0].gamma.values())
-        return f"{self.n_weights}; the {self.n_targets:g} targets determine {gamma:.1f} of them"
-
-    def _noise_line(self):
-        """Format noise levels and, for Student-t noise, the scale and degrees of freedom."""
-        nu, line = self.degrees_of_freedom, f"sd {_listed(self.noise_std)} (units of y)"
-        if np.isfinite(nu):
-            scales = _listed(self.noise_std / squared_scales(nu) ** 0.5)
-            sd = line if nu > 2.0 else "no finite sd (units of y)"
-            line = f"Student-t, scale {scales}, {sd}, {nu:.3g} degrees of freedom"
-        if self.noise == "input_dependent":
-            line += ", depends on the inputs"
-        return line
 
     def _noise_lines(self):
         """Format the tests that suggest other noise models, and the evidences of these."""
@@ -239,6 +166,72 @@ class EvidenceReport(Printed):
         ]
         header = "log evidence", "share", "hidden units", "verdict"
         return [*tables, Table("Minima", minima, header, left=(2, 3))]
+
+
+def lines_on_model(model, network, minima, n_targets, noise_std):
+    """Headings and lines about the network, the prior and the noise of an evidence estimator.
+
+    ``noise_std`` ``(n_outputs,)`` is left out if it is ``None``.
+    """
+    best, n_drawn = minima[0], 0
+    gamma = sum(best.gamma.values())
+    weights = f"{network.n_weights}; the {n_targets:g} targets determine {gamma:.1f} of them"
+    if model._predicts_by_draws:
+        n_drawn = len(model._ensemble.member_weights)
+        weights = f"{network.n_weights} of each network, for {n_targets:g} targets"
+    line = _network_line(model, network.hidden_layer_sizes, minima, n_drawn)
+    lines = [("Network", line), ("Weights", weights)]
+    if not model._result.posed.posterior.groups.centred:
+        lines.append(("Prior", "informative: given, or learnt from earlier data"))
+    if noise_std is not None:
+        nu = getattr(model, "degrees_of_freedom_", np.inf)
+        lines.append(("Noise", _noise_line(noise_std, nu, model.noise_model_)))
+    if hasattr(model, "dispersion_"):
+        lines.append(("Noise", f"dispersion {model.dispersion_:.3g}"))
+    if best.noise_correlation is not None:
+        pairs = best.noise_correlation[np.tril_indices(len(best.noise_correlation), -1)]
+        lines.append(("Correlations of the noise", ", ".join(f"{r:.3f}" for r in pairs)))
+    return tuple(lines)
+
+
+def _network_line(model, hidden, minima, n_drawn):
+    """Format the sizes of the networks that predict, or were tried, and the noise model."""
+    if hidden:
+        line = f"hidden units {hidden}"
+    elif any(m.hidden_layer_sizes for m in minima):
+        line = "No hidden layer was needed: linear model"
+    else:
+        line = "linear"
+    sizes = dict.fromkeys(candidate.hidden_layer_sizes for candidate in model._result.growth)
+    tried = ", ".join(map(str, sizes))
+    if n_drawn:
+        best, of = (" (highest evidence)", f" of sizes {tried}") if tried else ("", "")
+        line = f"{line}{best}; {n_drawn} networks{of} drawn from the posterior predict"
+    elif hidden:
+        pruned = " after pruning" if minima[0].pruned else ""
+        best = f"; best of {len(minima)} distinct minima" if len(minima) > 1 else ""
+        line = f"{line}{pruned}{best}"
+    if not n_drawn:
+        beside = Counter()  # networks of short chains
+        for part in model._ensemble.parts:
+            if isinstance(part, Draws):
+                beside[part.network.hidden_layer_sizes] += part.size
+        for sizes, drawn in beside.items():
+            line = f"{line}; {drawn} drawn networks of {sizes} share in the predictions"
+    noise = getattr(model, "noise_model_", None)
+    if noise is not None:
+        line = f"{line}; {noise} noise"
+    return f"{line}; tried: {tried}" if tried and not n_drawn else line
+
+
+def _noise_line(noise_std, nu, kind):
+    """Format noise levels and, for Student-t noise, the scale and degrees of freedom."""
+    line = f"sd {_listed(noise_std)} (units of y)"
+    if np.isfinite(nu):
+        scales = _listed(noise_std / squared_scales(nu) ** 0.5)
+        sd = line if nu > 2.0 else "no finite sd (units of y)"
+        line = f"Student-t, scale {scales}, {sd}, {nu:.3g} degrees of freedom"
+    return f"{line}, depends on the inputs" if kind == "input_dependent" else line
 
 
 def _listed(values):
