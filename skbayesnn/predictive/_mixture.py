@@ -12,13 +12,13 @@ BLOCK = 2**16  # components of the rows that are solved together, to fit into a 
 CLOSE = 1e-12  # predicted distance of normal scores after a Newton step that is the last
 FINE = 1e-14  # width of a bracket that is not divided further, in standard deviations
 MAX_ITER = 200  # steps; bisection alone takes about 60
-# nodes of entropies, whose distances from the mean are sinh(u) sd: their distance in u, relative to
-# typical scales; their largest number; largest u of normal laws, and of laws with heavy tails
-NODE_SPACING, MOST_NODES, FARTHEST_NODES = 0.4, 250, {True: 3.5, False: 6.0}
-OUTSIDE = 1e-6  # probability of each component beyond the nodes on either side, unless u is largest
+# nodes of entropies, at distances sinh(u) from the centre in half widths between the first two
+# probabilities: their distance in u, relative to typical scales; their largest number; largest u
+MIDDLE, NODE_SPACING, MOST_NODES, FARTHEST = (0.16, 0.84), 0.3, 250, 6.0
+OUTSIDE = 1e-8  # probability of each component beyond the nodes on either side, unless u is largest
 HERMITE_NODES, HERMITE_WEIGHTS = hermegauss(40)  # averages over the standard normal
 HERMITE_WEIGHTS = HERMITE_WEIGHTS / HERMITE_WEIGHTS.sum()
-SQRT_2PI, ENTROPY_OF_NORMAL = np.sqrt(2.0 * np.pi), 0.5 * np.log(2.0 * np.pi * np.e)
+SQRT_2PI = np.sqrt(2.0 * np.pi)
 
 
 class Components(NamedTuple):
@@ -84,17 +84,15 @@ class Mixture(NamedTuple):
     def entropy(self):
         """Differential entropies ``-int p ln p``, ``(n, ...)``, in nats.
 
-        The integral is a sum over nodes about the mean, which lie closer in its middle, and where
-        components are narrow: accurate to some 1e-3, if their typical scale is above .05 sd.
+        The integral is a sum over nodes, which lie closer in the middle, and where components are
+        narrow: accurate to some 1e-3, if their typical scale is above .05 sd.
         """
-        normal = all(np.isinf(some.law.degrees_of_freedom) for some in self.components)
-        if normal and sum(len(some.weights) for some in self.components) == 1:
-            scales = np.broadcast_to(self.components[0].scales[0], self._shape)
-            return np.log(scales) + ENTROPY_OF_NORMAL
-        end, entropies = FARTHEST_NODES[normal], np.empty(self._shape)
+        entropies = np.empty(self._shape)
         for rows, laws, centre, spread in self._blocks():
+            low, high = (_quantile(laws, centre, spread, p) for p in MIDDLE)
+            centre, spread = 0.5 * (low + high), 0.5 * (high - low)
             ends = _bracket(laws, OUTSIDE)[0], _bracket(laws, 1.0 - OUTSIDE)[1]
-            low, high = np.clip(np.arcsinh((ends - centre) / spread), -end, end)
+            low, high = np.clip(np.arcsinh((ends - centre) / spread), -FARTHEST, FARTHEST)
             inverse = sum(law.inverse_scales @ law.weights for law in laws)
             n_nodes = np.max((high - low) * inverse * spread) / NODE_SPACING
             u = np.linspace(low, high, int(np.clip(n_nodes, 2, MOST_NODES)) + 1)
