@@ -240,19 +240,7 @@ class CountEnsemble(Ensemble):
 
     def cdf(self, X, y, errors=None):
         """Probability of counts no larger than ``y``, ``(n, 1)``."""
-
-        def cdf(laws, y):
-            below = np.zeros_like(y)
-            for rows in _alike(y, laws):
-                some, t = laws.of_rows(rows), np.maximum(np.floor(y[rows]), 0.0)
-                if t.max() < N_VALUES:
-                    table = some.table(int(t.max()) + 1, self.member_weights)
-                    below[rows] = np.take_along_axis(table.cumsum(axis=1), t.astype(int), 1)
-                else:
-                    below[rows] = self._mixed(some.cdf(t))
-            return np.where(y < 0.0, 0.0, below)
-
-        mixed = self._over_laws(cdf, X, errors, y)
+        mixed = self._over_laws(lambda laws, t: self._mixed(laws.cdf(t)), X, errors, y)
         return np.minimum(mixed, 1.0)  # sums of rounded shares may exceed it
 
     def log_density(self, X, y, errors=None):
