@@ -37,7 +37,6 @@ TINY = np.finfo(float).tiny
 # mean from which, and dispersion up to which, cube roots of counts are taken as normal: errors of
 # quantiles below 0.04 standard deviations, of entropies below 0.01 nats
 LARGE_MEAN, SMALL_DISPERSION = 64.0, 0.5
-ALIKE = 250  # rows that are computed together, to fit into a fast cache
 FINE = 0.3  # spacing of nodes, in the log rate, of these normal laws
 FARTHEST = 5.0  # sd of a log rate that they cover
 
@@ -154,26 +153,22 @@ class CountLaws(NamedTuple):
         return network, z[:, None, None], shares
 
     def _rule(self, t, reach, sharpness):
-        """Nodes of log rates, in standard deviations, and their shares, as of `_nodes`."""
-        if not self.variances.any():
-            return np.zeros(1), np.ones(1)
-        step = max(self.steps(t, reach, sharpness).min(), 2.0 * reach / MOST_NODES)
-        z = np.linspace(-reach, reach, 2 * int(reach / step) + 1)
-        shares = np.exp(-0.5 * z * z)
-        return z, shares / shares.sum()
-
-    def steps(self, t, reach=NEAR, sharpness=FLAT):
-        """Largest distances of nodes, in standard deviations of log rates, ``(n,)``.
+        """Nodes of log rates, in standard deviations, and their shares, as of `_nodes`.
 
         In the log rate the probability of a count has the curvature ``1 / (1/rate + dispersion)``;
         steps of a root of the total curvature have an error of ``exp(-2 pi^2)``. The integrand is
         largest at a rate between ``t`` and the most probable one, at most ``reach / sd`` above.
         """
+        if not self.variances.any():
+            return np.zeros(1), np.ones(1)
         sd = np.sqrt(np.maximum(self.variances, TINY))
         rate = np.exp(np.minimum(self.log_means, HIGHEST))
         largest = np.maximum(np.minimum(np.maximum(rate, t), t + reach / sd), 1.0)
-        curvature = self.variances / (1.0 / largest + self.dispersions)
-        return np.min((1.0 + sharpness**2 * curvature) ** -0.5, axis=(0, 2))
+        curvature = np.max(self.variances / (1.0 / largest + self.dispersions))
+        step = max((1.0 + sharpness**2 * curvature) ** -0.5, 2.0 * reach / MOST_NODES)
+        z = np.linspace(-reach, reach, 2 * int(reach / step) + 1)
+        shares = np.exp(-0.5 * z * z)
+        return z, shares / shares.sum()
 
 
 @dataclass(frozen=True)
@@ -320,7 +315,7 @@ class CountEnsemble(Ensemble):
             small = self._mixed(laws.dispersions).item() <= SMALL_DISPERSION
             large &= small
             reach = np.where(large, np.inf, mean + 5.0 * np.sqrt(spread + within))
-            parts, results = list(_alike(reach, laws)), []
+            parts, results = list(_alike(reach)), []
             for rows in parts:
                 some = laws.of_rows(rows)
                 if large[rows[0]]:
@@ -376,10 +371,8 @@ class CountEnsemble(Ensemble):
         return self._by_rows(of_rows, X, exposures, *arrays, width=MOST_NODES // 16)
 
 
-def _alike(values, laws):
-    """Yield indices of rows with the same powers of two of values ``(n, 1)`` and of steps."""
+def _alike(values):
+    """Yield indices of rows with the same power of two of values ``(n, 1)``."""
     octave = np.frexp(np.clip(values[:, 0], 4.0, 2.0 * LARGEST))[1]
-    kinds = 64 * octave + np.frexp(laws.steps(np.minimum(values, N_VALUES)))[1]
-    for kind in np.unique(kinds):
-        rows = np.flatnonzero(kinds == kind)
-        yield from np.array_split(rows, 1 + len(rows) // ALIKE)
+    for kind in np.unique(octave):
+        yield np.flatnonzero(octave == kind)
