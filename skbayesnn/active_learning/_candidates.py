@@ -326,8 +326,6 @@ class Candidates:
 
 def _covariance(V):
     """Covariance ``V V^T`` of every row: ``(n, p, p)``."""
-    if V.shape[1] == 1:
-        return np.einsum("nor,nor->no", V, V)[..., None]
     return V @ np.swapaxes(V, 1, 2)
 
 

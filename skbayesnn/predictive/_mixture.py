@@ -9,7 +9,7 @@ from scipy.special import logsumexp, ndtri
 from skbayesnn.posterior.kernels._compiled import _core
 
 BLOCK = 2**16  # components of the rows that are solved together, to fit into a fast cache
-CLOSE = 1e-12  # predicted distance of normal scores after a Newton step that is the last
+CLOSE = 1e-6  # length of a Newton step that is the last, in standard deviations
 FINE = 1e-14  # width of a bracket that is not divided further, in standard deviations
 MAX_ITER = 200  # steps; bisection alone takes about 60
 # nodes of entropies, at distances sinh(u) from the centre in half widths between the first two
@@ -178,13 +178,11 @@ def _quantile(components, centre, spread, probability):
     """Compute quantiles of rows, ``(r,)``: solve ``Phi^-1(F(x)) = Phi^-1(p)``.
 
     Newton steps inside shrinking brackets start as if mixtures were normal. The left side is linear
-    for a Gaussian, and nearly linear for most mixtures. A step squares the distance ``d``, up to a
-    factor that the last step shows: ``|d|^3 / d_last^2`` remains.
+    for a Gaussian, and nearly linear for most mixtures; a step squares the distance.
     """
     low, high = _bracket(components, probability)
     x = np.clip(centre + spread * ndtri(probability), low, high)
     narrow, left = FINE * spread, np.arange(len(x))
-    last = np.ones(len(x))
     for _ in range(MAX_ITER):
         at = x[left]
         F, density = _cdf_and_density(components, at)
@@ -195,8 +193,7 @@ def _quantile(components, centre, spread, probability):
             missing = ndtri(probability) - score
             new = at + missing * (np.exp(-0.5 * score * score) / SQRT_2PI) / density
             inside = (new >= low[left]) & (new <= high[left])
-            solved = inside & (np.abs(missing) ** 3 <= CLOSE * last[left] ** 2)
-        last[left] = np.where(inside, np.minimum(np.abs(missing), 1.0), 0.0)
+            solved = inside & (np.abs(new - at) <= CLOSE * spread[left])
         x[left] = np.where(inside, new, 0.5 * (low[left] + high[left]))
         solved |= (high[left] - low[left] <= narrow[left]) | (x[left] == at)
         if solved.all():
