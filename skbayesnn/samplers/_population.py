@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import logsumexp
 
 from skbayesnn.samplers._dynamics import Metric, RandomNumbers, start, transition
 
@@ -103,9 +104,7 @@ def anneal(path, rng, schedule):
             misfit = np.where(np.isfinite(misfit), misfit, HUGE)
         following = _next_exponent(misfit, exponent, schedule.effective)
         log_weights = (exponent - following) * misfit
-        largest = log_weights.max()
-        # SciPy's `logsumexp` has checks that take longer than this sum
-        total = np.log(np.exp(log_weights - largest).sum()) + largest
+        total = logsumexp(log_weights)
         # the mean importance weight estimates the ratio of the normalising constants
         log_evidence += float(total) - np.log(size)
         exponent, weights = following, np.exp(log_weights - total)
