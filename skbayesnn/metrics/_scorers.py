@@ -13,6 +13,7 @@ from sklearn.utils import check_array
 from sklearn.utils.metadata_routing import MetadataRequest
 
 from skbayesnn._docs import documented
+from skbayesnn._typing import Array
 from skbayesnn.estimators._pipeline import predictor
 from skbayesnn.estimators.inputs._rows import checked_weights
 from skbayesnn.estimators.predictions._distribution import Distribution
@@ -65,10 +66,7 @@ def interval_coverage(
     >>> interval_coverage([0.0, 3.0], [[-1.0, 1.0], [-1.0, 1.0]])
     0.5
     """
-    y, interval = (
-        check_array(values, dtype=np.float64, ensure_2d=False, allow_nd=True, input_name=name)
-        for values, name in ((y_true, "y_true"), (interval, "interval"))
-    )
+    y, interval = finite(y_true, "y_true"), finite(interval, "interval")
     if interval.shape != (*y.shape, 2):
         raise ValueError(
             f"interval must have shape {(*y.shape, 2)} for y_true of shape {y.shape}; got "
@@ -78,6 +76,11 @@ def interval_coverage(
     if np.any(low > high):
         raise ValueError("The lower end of an interval lies above its upper end.")
     return mean_over_rows((low <= y) & (y <= high), sample_weight)
+
+
+def finite(values: ArrayLike, name: str) -> Array:
+    """Convert to a finite array of doubles, of one axis or more."""
+    return check_array(values, dtype=np.float64, ensure_2d=False, allow_nd=True, input_name=name)
 
 
 def mean_over_rows(values, sample_weight):
