@@ -334,16 +334,9 @@ class CountEnsemble(Ensemble):
         Counts below `N_VALUES` are groups of their own. Others have the probabilities of
         `CountLaws.roots` if dispersions are ``small``, else those in the middle times the size.
         """
-        mean, spread, within = self._moments_of(laws)
-        tail = 1.0 + np.sqrt(self._mixed(laws.dispersions).item())
-        reach = (2.0 - np.log10(omitted) * tail) * np.sqrt(spread + within)
-        end = int(np.max(np.minimum(mean + reach + 8.0, N_VALUES)))
-        p = laws.table(end, self.member_weights)
-        while end < N_VALUES and np.any(np.sum(p, axis=1) < 1.0 - omitted):
-            end = min(2 * end, N_VALUES)
-            p = laws.table(end, self.member_weights)
+        end, p = N_VALUES, laws.table(N_VALUES, self.member_weights)
         edges, highest = np.arange(end + 1.0), np.max(laws.moments()[0])
-        size, left, roots = end, 1.0 - np.sum(p, axis=1), None
+        left, roots = 1.0 - np.sum(p, axis=1), None
         while end < LARGEST and (np.any(left > omitted) or end < highest):
             more = np.rint(end * 2.0 ** (np.arange(PER_OCTAVE + 1) / PER_OCTAVE))
             if small:
@@ -356,7 +349,7 @@ class CountEnsemble(Ensemble):
             own = own[..., 0].T
             left = np.sum(own, axis=1)  # still larger counts are less probable
             p, edges, end = np.hstack([p, own]), np.append(edges, more[1:]), 2 * end
-        beyond, total = p[:, size:], np.maximum(1.0 - p[:, :size].sum(axis=1), 0.0)
+        beyond, total = p[:, N_VALUES:], np.maximum(1.0 - p[:, :N_VALUES].sum(axis=1), 0.0)
         beyond *= (total / np.maximum(beyond.sum(axis=1), TINY))[:, None]
         return 0.5 * (edges[:-1] + edges[1:] - 1.0), np.diff(edges), p
 
