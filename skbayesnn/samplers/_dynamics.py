@@ -144,7 +144,6 @@ class Info(NamedTuple):
 
     # acceptance probability ``min(1, exp(-dH))``, even if no Metropolis test is made
     acceptance: np.ndarray
-    error: np.ndarray  # change ``dH`` of the total energy along the trajectory
     diverged: np.ndarray  # whether the trajectory diverged, see `leapfrog`
     n_steps: np.ndarray  # leapfrog steps, each costing one gradient
 
@@ -189,7 +188,7 @@ def transition(energy, phase, noise, step_size, n_steps, metric, persistence=0.0
         back = phase._replace(momentum=-phase.momentum)
         for mine, theirs in zip(end, back, strict=True):
             mine[kept] = theirs[kept]
-    return end, Info(acceptance, error, diverged, n_steps)
+    return end, Info(acceptance, diverged, n_steps)
 
 
 def random_walk(energy, phase, noise, step_size, n_steps, metric, persistence=0.0, metropolis=True):
@@ -206,4 +205,4 @@ def random_walk(energy, phase, noise, step_size, n_steps, metric, persistence=0.
     accepted = noise.uniform < acceptance
     there = Phase(position, phase.momentum, value, gradient)
     result = phase.replaced(accepted, there.select(accepted))
-    return result, Info(acceptance, error, np.isinf(error), np.ones_like(n_steps))
+    return result, Info(acceptance, np.isinf(error), np.ones_like(n_steps))

@@ -256,7 +256,7 @@ def test_a_chain_does_not_depend_on_its_neighbours(plan):
         chains = Chains.start(energy, position[members], rngs, plan)
         chains = warm_up(energy, chains, plan, 40, curvature)
         chains, x, infos = collect(energy, chains, plan, 15)
-        fields = [np.stack([info[i] for info in infos], axis=1) for i in range(4)]
+        fields = [np.stack([info[i] for info in infos], axis=1) for i in range(3)]
         return [x, *chains.phase, *chains.steps[:4], chains.metric.factor, *fields]
 
     together = run([0, 1, 2, 3, 4])
