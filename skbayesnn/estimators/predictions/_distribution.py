@@ -214,7 +214,7 @@ class PredictiveDistribution(Distribution):
         return quantiles.reshape(*quantiles.shape[:-1], *q.shape)
 
     def entropy(self) -> Array:
-        """Compute the differential entropy in nats, by a sum over nodes about the mean."""
+        """Compute the differential entropy in nats, by a sum over nodes."""
         entropy = self.ensemble.entropy(self.X, self.errors)
         return self._shaped(entropy + np.log(self.scaling.scale))
 
