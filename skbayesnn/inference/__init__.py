@@ -5,12 +5,7 @@ from skbayesnn.inference._evidence_fit import fit_evidence
 from skbayesnn.inference._sampled_fit import Recipe, fit_by_sampling
 from skbayesnn.inference._sequential import learnt
 from skbayesnn.inference.choice._noise_choice import SIGNIFICANT
-from skbayesnn.inference.curvature._method import (
-    Method,
-    check_memory,
-    memory_of_search,
-    readable,
-)
+from skbayesnn.inference.curvature._method import Method, memory_of_search
 from skbayesnn.inference.curvature._precision import DensePrecision
 from skbayesnn.inference.curvature._precision_dual import DualPrecision
 from skbayesnn.inference.evidence._evidence import well_determined
