@@ -313,7 +313,7 @@ class InputDependentNoise(ConstantNoise):
         means = fits(old, posed.posterior.network, posed.posterior.groups)
         return means and fits(old.noise, *self.plan(problem))
 
-    def starts(self, problem, posed, joint, starts, minima, seeds, from_prior):
+    def starts(self, problem, posed, joint, starts, minima, seeds):
         """Starting points, see `ConstantNoise`, with a noise network for every chain."""
         posterior, settings = posed
         plan = self.plan(problem)
@@ -328,8 +328,7 @@ class InputDependentNoise(ConstantNoise):
                 v[i], alpha[i] = embedded(noise, network), noise.hyper.alpha
                 continue
             pair = Pair.start(posterior, starts[i], settings, plan, seed)
-            if not from_prior:
-                pair = train_with_noise(pair, n_rounds=FEW_ROUNDS)
+            pair = train_with_noise(pair, n_rounds=FEW_ROUNDS)
             mean, noise = pair.mean.found, pair.noise.found
             hyper = starts[i].hyper._replace(alpha=mean.hyper.alpha)
             starts[i] = starts[i]._replace(theta=mean.theta, hyper=hyper)

@@ -283,23 +283,21 @@ def start_sampling(
     There is a seed for every chain; ``noise`` is one of `NOISE_MODELS`, under which the posterior
     is ``posed``. The first chains start at the ``minima`` of an evidence fit. The start of every
     other chain is trained briefly from random weights, and replaced by another one if its evidence
-    stays far behind, or drawn ``from_prior``. Networks of the means that have been ``trained``
-    replace these starts. Returns a `JointPosterior`, and a list of `Chains`, one batch per process.
+    stays far behind. Networks of the means that have been ``trained`` replace these starts. With
+    ``from_prior`` these networks only define the coordinates, and positions are drawn from the
+    prior. Returns a `JointPosterior`, and a list of `Chains`, one batch per process.
     """
     posterior, search = posed
     rngs, minima = [np.random.default_rng(seed) for seed in seeds], minima[: len(seeds)]
     model, brief = NOISE_MODELS[noise], Posed(posterior, search._replace(max_iter=BRIEF))
     with blas_threads(posterior.network.n_weights):
-        if from_prior:
-            starts = random_starts(posterior, rngs)
-        else:
-            starts = list(trained or trained_starts(*posed, rngs))
+        starts = list(trained or trained_starts(*posed, rngs))
         for i, minimum in enumerate(minima):
             theta = embedded(minimum, posterior.network)
             starts[i] = starts[i]._replace(theta=theta, hyper=minimum.hyper)
         starts = [start._replace(hyper=search.with_fixed(start.hyper)) for start in starts]
         joint = model.joint(problem, brief, settings.tuned)
-        theta, hyper = model.starts(problem, brief, joint, starts, minima, seeds, from_prior)
+        theta, hyper = model.starts(problem, brief, joint, starts, minima, seeds)
         # coordinates fitted to the data: the typical precision of a weight by the data alone
         information = model.information(problem, brief, joint, joint.position(theta, hyper))
         information, free = np.median(information, axis=0), joint.free
