@@ -1,5 +1,6 @@
 """Inference: modes, the Laplace approximation and its evidence, and posterior sampling."""
 
+from skbayesnn._progress import NEVER, Deadline, Progress
 from skbayesnn.inference._drawn_fit import sampled_sizes
 from skbayesnn.inference._evidence_fit import fit_evidence
 from skbayesnn.inference._sampled_fit import Recipe, fit_by_sampling
@@ -14,4 +15,3 @@ from skbayesnn.inference.minima._search import Workers, fits, in_order, own_post
 from skbayesnn.inference.noise._noise_models import NOISE_MODELS
 from skbayesnn.inference.noise._student_t_noise import FOR_OUTLIERS
 from skbayesnn.inference.task._problem import Limits, Problem
-from skbayesnn.inference.task._progress import NEVER, Deadline, Progress

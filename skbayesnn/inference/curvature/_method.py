@@ -8,11 +8,11 @@ import numpy as np
 from joblib import effective_n_jobs
 from scipy.sparse.linalg import LinearOperator, cg
 
+from skbayesnn._progress import NEVER, Deadline
 from skbayesnn._threads import blas_threads, one_blas_thread
 from skbayesnn.inference.curvature._precision import DensePrecision, Precision
 from skbayesnn.inference.curvature._precision_dual import DualPrecision
 from skbayesnn.inference.curvature._precision_kronecker import KroneckerPrecision
-from skbayesnn.inference.task._progress import NEVER, Deadline
 from skbayesnn.network import (
     BLOCK_DOUBLES,
     curvature_product,

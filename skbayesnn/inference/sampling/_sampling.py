@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from joblib import effective_n_jobs
 
+from skbayesnn._progress import OutOfTime
 from skbayesnn._threads import blas_threads
 from skbayesnn.inference.minima._search import ALONE
 from skbayesnn.inference.minima._training import (
@@ -18,7 +19,6 @@ from skbayesnn.inference.minima._training import (
 from skbayesnn.inference.noise._noise_models import NOISE_MODELS
 from skbayesnn.inference.sampling._moves import extra_moves
 from skbayesnn.inference.task._problem import Posed, Settings
-from skbayesnn.inference.task._progress import OutOfTime
 from skbayesnn.posterior import JointPosterior
 from skbayesnn.samplers import Chains, Plan, sample, warm_up
 
