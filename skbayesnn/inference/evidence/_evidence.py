@@ -266,8 +266,9 @@ def integrated(posterior, minimum, settings):
         if curve is None:
             return minimum
         fine = np.linspace(curve[0][0], curve[0][-1], FINE_POINTS)
-        area = np.trapezoid(np.exp(PchipInterpolator(*curve)(fine)), fine)
-        occam[i] = log_occam(prior, logs[i], np.log(area))
+        heights = PchipInterpolator(*curve)(fine)
+        area = np.trapezoid(np.exp(heights - np.max(heights)), fine)
+        occam[i] = log_occam(prior, logs[i], np.max(heights) + np.log(area))
     terms = replace(minimum.terms, weight_precision_occam=float(occam[:n_groups].sum()))
     if posterior.likelihood.quadratic:
         terms = replace(terms, noise_occam=float(occam[n_groups:].sum()))
