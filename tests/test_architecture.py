@@ -9,7 +9,7 @@ PACKAGE = Path(__file__).parents[1] / "skbayesnn"
 
 # Each row may import the rows above it; parts of one row do not know each other.
 ROWS = [
-    ["_data", "_docs", "_threads", "_typing", "network", "samplers"],
+    ["_data", "_docs", "_progress", "_threads", "_typing", "network", "samplers"],
     ["posterior"],
     ["inference"],
     ["predictive"],

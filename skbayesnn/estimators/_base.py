@@ -26,6 +26,7 @@ from skbayesnn.estimators.inputs._callbacks import (
     reporting_to_callbacks,
     with_callbacks,
 )
+from skbayesnn.estimators.inputs._memory import check_memory, readable
 from skbayesnn.estimators.inputs._parameters import check_combinations, check_parameters
 from skbayesnn.estimators.inputs._prior import check_hyperpriors, out_of_bounds, with_prior
 from skbayesnn.estimators.inputs._rows import checked_weights, validated, warning_of_weights
@@ -38,9 +39,7 @@ from skbayesnn.inference import (
     Method,
     Problem,
     Workers,
-    check_memory,
     memory_of_search,
-    readable,
 )
 
 TOO_EXTREME = (

@@ -13,9 +13,9 @@ from sklearn.utils import check_array
 from skbayesnn._data import Scaling
 from skbayesnn._docs import documented
 from skbayesnn._typing import Array, RandomState
+from skbayesnn.estimators.inputs._memory import check_memory
 from skbayesnn.estimators.inputs._parameters import count
 from skbayesnn.estimators.inputs._rows import generator
-from skbayesnn.inference import check_memory
 from skbayesnn.network import Network, outputs
 
 COPIES = 4  # matrices of all weights in memory while one is computed

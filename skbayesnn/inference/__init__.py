@@ -1,16 +1,12 @@
 """Inference: modes, the Laplace approximation and its evidence, and posterior sampling."""
 
+from skbayesnn._progress import NEVER, Deadline, Progress
 from skbayesnn.inference._drawn_fit import sampled_sizes
 from skbayesnn.inference._evidence_fit import fit_evidence
 from skbayesnn.inference._sampled_fit import Recipe, fit_by_sampling
 from skbayesnn.inference._sequential import learnt
 from skbayesnn.inference.choice._noise_choice import SIGNIFICANT
-from skbayesnn.inference.curvature._method import (
-    Method,
-    check_memory,
-    memory_of_search,
-    readable,
-)
+from skbayesnn.inference.curvature._method import Method, memory_of_search
 from skbayesnn.inference.curvature._precision import DensePrecision
 from skbayesnn.inference.curvature._precision_dual import DualPrecision
 from skbayesnn.inference.evidence._evidence import well_determined
@@ -19,4 +15,3 @@ from skbayesnn.inference.minima._search import Workers, fits, in_order, own_post
 from skbayesnn.inference.noise._noise_models import NOISE_MODELS
 from skbayesnn.inference.noise._student_t_noise import FOR_OUTLIERS
 from skbayesnn.inference.task._problem import Limits, Problem
-from skbayesnn.inference.task._progress import NEVER, Deadline, Progress

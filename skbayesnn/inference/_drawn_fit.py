@@ -113,9 +113,7 @@ def fit_by_drawing(problem, hidden_layer_sizes, sizes, entropy, noise="constant"
         found = _draw_models(problem, tried, auto_size, noise, seed, progress, seconds)
         if found is None:
             return None
-        drawn, tests, missed = found
-        if missed:
-            return None  # other noise models miss the mode, too, even at a higher evidence
+        drawn, tests = found
         totals, growth = {}, []
         for model in drawn:
             name, network = model.name(problem), model.posed.posterior.network
@@ -137,12 +135,11 @@ def fit_by_drawing(problem, hidden_layer_sizes, sizes, entropy, noise="constant"
 
 
 def _draw_models(problem, tried, auto_size, noise, seed, progress, seconds):
-    """Draw networks under all noise models; ``None`` if there was no time.
+    """Draw networks under all noise models; ``None`` as in `fit_by_drawing`.
 
     ``tried`` are the hidden layers of the network, then of the linear model, which takes part in
     predictions if the size is chosen automatically, and otherwise shows residuals only. Returns a
-    list of `Drawn`, most probable first; P values of the residuals of the network; and whether
-    populations have missed what training finds.
+    list of `Drawn`, most probable first, and P values of the residuals of the network.
     """
     auto_noise = noise == "auto"
     # enough seeds for every size under every noise model, and for the models of few rows
@@ -156,7 +153,7 @@ def _draw_models(problem, tried, auto_size, noise, seed, progress, seconds):
             wide.shows_no_noise and not _has_few_rows(problem) and wide.predicts_left_out_rows
         ):
             drawn = _draw_all(_trials_of_exact_rows(wide, seed))
-            return drawn and (drawn, {}, False)
+            return drawn and (drawn, {})
     trials = [trial_of(problem, first, sizes, next(seeds)) for sizes in tried]
     if not all(trial.run_pilot() for trial in trials):
         return None
@@ -179,7 +176,8 @@ def _draw_models(problem, tried, auto_size, noise, seed, progress, seconds):
     # trained networks have the size and the noise of the first trial, with which they are compared
     comparable = [trial for trial in trials if trial is network or not trial.by_stacking]
     found = max(trial.particles.log_evidence for trial in comparable)
-    return drawn, tests[0], _is_missed(network, found)
+    # other noise models miss the mode, too, even at a higher evidence
+    return None if _is_missed(network, found) else (drawn, tests[0])
 
 
 def _is_missed(network, found):

@@ -65,14 +65,12 @@ class Recipe:
         n_transitions = self.n_warmup + self.n_draws * (self.thin or patience(posterior))
         return seconds_of_chains(posterior, self.n_chains * n_transitions)
 
-    def settings(self, problem, posed, noise):
-        """`SamplingSettings` for a posterior."""
+    def settings(self, fit):
+        """`SamplingSettings` for the model of a `Fit`."""
         tuned = self.plan is None
-        plan, thin = self.plan, 1
-        if tuned:
-            plan, thin = tuned_plan(posed, noise, problem.noise_hidden_layer_sizes)
+        plan, thin = tuned_plan(fit) if tuned else (self.plan, 1)
         counts = self.n_warmup, self.n_draws, self.thin or thin
-        return SamplingSettings(posed.settings, plan, *counts, tuned, np.dtype(self.dtype))
+        return SamplingSettings(fit.posed.settings, plan, *counts, tuned, np.dtype(self.dtype))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,23 +97,16 @@ class SampledFit(Fit):
 
     def continues(self, other, n_chains):
         """Return True if ``other`` requests the same run with at least as many draws."""
-        found, both = self.draws.energy.shape, (self, other)
-        group = self.settings.plan.group
-        mine, theirs = (
-            fit.settings.grouped(group)._replace(n_draws=0, search=None) for fit in both
-        )
-        # irrespective of time limits
-        searches = (fit.posed.settings._replace(deadline=None) for fit in both)
-        return (
-            self.noise == other.noise
-            and self.origin == other.origin
-            and found[0] == n_chains
-            and found[1] <= other.settings.n_draws
-            and mine == theirs
-            and self.problem.noise_hidden_layer_sizes == other.problem.noise_hidden_layer_sizes
-            and _same_values(*searches)
-            and _same_values(*(fit.posed.posterior for fit in both))
-        )
+        found, group = self.draws.energy.shape, self.settings.plan.group
+
+        def run(fit):  # irrespective of time limits
+            search = fit.posed.settings._replace(deadline=None)
+            settings = fit.settings.grouped(group)._replace(n_draws=0, search=search)
+            of_noise = fit.noise, fit.problem.noise_hidden_layer_sizes
+            return fit.origin, of_noise, settings, fit.posed.posterior
+
+        enough = found[0] == n_chains and found[1] <= other.settings.n_draws
+        return enough and _same_values(run(self), run(other))
 
 
 def _same_values(one, other):
@@ -155,7 +146,7 @@ def fit_by_sampling(
         chosen = _chosen(
             problem, hidden_layer_sizes, noise, entropy, init, previous, workers, populated
         )
-    settings = recipe.settings(problem, chosen.posed, chosen.noise)
+    settings = recipe.settings(chosen)
     seeds = np.random.SeedSequence(entropy).spawn(2)
     fit = SampledFit(
         problem=problem, posed=chosen.posed, noise=chosen.noise, settings=settings, origin=origin
@@ -198,16 +189,8 @@ def _begun(chosen, recipe, settings, seeds, workers):
         sizes = chosen.posed.hidden_layer_sizes
         later = workers.progress.before(lambda: recipe.seconds(problem, sizes))
         with later, workers.progress.stage("starts", seconds=0.0):
-            started = start_sampling(
-                problem,
-                chosen.posed,
-                settings,
-                chain_seeds,
-                chosen.noise,
-                chosen.minima,
-                recipe.from_prior,
-                workers.n_jobs,
-            )
+            prior, n_jobs = recipe.from_prior, workers.n_jobs
+            started = start_sampling(chosen, settings, chain_seeds, prior, n_jobs)
         return settings, run_chains(*started, settings, True, workers), (np.nan, np.nan)
     found, settings = chosen.drawn[0], settings.grouped(N_PARTS)
     joint, starts = found.joint, found.starts

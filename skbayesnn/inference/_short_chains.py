@@ -18,6 +18,7 @@ from skbayesnn.inference.sampling._sampling import (
     trained_starts,
     tuned_plan,
 )
+from skbayesnn.inference.task._problem import Fit
 
 N_CHAINS, N_WARM_UP, N_DRAWS = 6, 15, 15  # longer and more chains gained .02 nats per row at most
 MAX_STEPS = 32  # leapfrog steps of a trajectory; 64 predicted no better
@@ -67,9 +68,10 @@ def short_chains(fit, entropy, workers):
             if problem.deadline.passed:
                 break
             posed = NOISE_MODELS[noise].pose(problem.posed(sizes))
-            plan = tuned_plan(posed, noise)[0]._replace(max_steps=MAX_STEPS)
+            model = Fit(problem=problem, posed=posed, noise=noise)
+            plan = tuned_plan(model)[0]._replace(max_steps=MAX_STEPS)
             settings = SamplingSettings(posed.settings, plan, N_WARM_UP, N_DRAWS)
-            started = start_sampling(problem, posed, settings, seeds, noise, trained=trained)
+            started = start_sampling(model, settings, seeds, trained=trained)
             found[noise] = run_chains(*started, settings)
             step(f"{N_CHAINS * N_DRAWS} networks of hidden layers {sizes}, {noise} noise")
     return found

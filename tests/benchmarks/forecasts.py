@@ -19,8 +19,7 @@ import many_rows
 import numpy as np
 from reporting import timed_fit
 
-from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor
-from skbayesnn.inference.task import _progress
+from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, _progress
 
 
 def made(n, n_features, noise):

@@ -208,7 +208,7 @@ def test_networks_predict():
 
 def test_what_is_not_there_is_told(monkeypatch):
     posterior = fit_regressor(()).posterior_[0]
-    monkeypatch.setattr("skbayesnn.inference.curvature._method.machine_memory", lambda: 100.0)
+    monkeypatch.setattr("skbayesnn.estimators.inputs._memory.machine_memory", lambda: 100.0)
     for name in ("covariance", "precision"):
         with pytest.raises(MemoryError, match="of 3 weights needs about"):
             getattr(posterior, name)

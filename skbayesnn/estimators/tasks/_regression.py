@@ -13,6 +13,7 @@ from sklearn.metrics import d2_tweedie_score
 from skbayesnn._data import Scaling
 from skbayesnn._docs import documented
 from skbayesnn._typing import Array, RandomState
+from skbayesnn.estimators.inputs._memory import check_memory
 from skbayesnn.estimators.inputs._parameters import count
 from skbayesnn.estimators.inputs._rows import (
     checked_errors,
@@ -27,7 +28,6 @@ from skbayesnn.estimators.predictions._distribution import (
     Distribution,
     PredictiveDistribution,
 )
-from skbayesnn.inference import check_memory
 from skbayesnn.predictive import CountEnsemble
 
 NO_NOISE = 0.99e16  # precision (standardised units) that represents zero noise

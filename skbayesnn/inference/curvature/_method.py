@@ -1,6 +1,5 @@
 """Choice of the numerical method of a search, from problem size and settings, and its memory."""
 
-import os
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import NamedTuple
@@ -9,11 +8,11 @@ import numpy as np
 from joblib import effective_n_jobs
 from scipy.sparse.linalg import LinearOperator, cg
 
+from skbayesnn._progress import NEVER, Deadline
 from skbayesnn._threads import blas_threads, one_blas_thread
 from skbayesnn.inference.curvature._precision import DensePrecision, Precision
 from skbayesnn.inference.curvature._precision_dual import DualPrecision
 from skbayesnn.inference.curvature._precision_kronecker import KroneckerPrecision
-from skbayesnn.inference.task._progress import NEVER, Deadline
 from skbayesnn.network import (
     BLOCK_DOUBLES,
     curvature_product,
@@ -283,33 +282,3 @@ def memory_of_search(posterior, settings, n_starts, n_jobs=None):
     rows = ROW_COPIES * n * (posterior.X.shape[1] + posterior.y.shape[1])
     doubles = (rows + max(traces + one + besides, minimum, predicted)) * n_processes + kept
     return FIXED * n_processes + 8.0 * doubles
-
-
-def machine_memory():
-    """Physical memory of this machine in bytes; infinite if the system does not report it."""
-    try:
-        return float(os.sysconf("SC_PHYS_PAGES")) * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):
-        return np.inf
-
-
-def readable(n_bytes):
-    """Format a number of bytes with its unit."""
-    for unit in ("KiB", "MiB", "GiB"):
-        n_bytes /= 1024.0
-        if n_bytes < 1000.0 or unit == "GiB":
-            break
-    digits = 1 if n_bytes < 10.0 else 0
-    return f"{n_bytes:.{digits}f} {unit}"
-
-
-def check_memory(n_bytes, what, advice):
-    """Raise ``MemoryError`` if an operation needs more memory than the machine has.
-
-    ``what`` is the subject of the sentence in the message, ``advice`` another sentence.
-    """
-    if n_bytes > machine_memory():
-        raise MemoryError(
-            f"{what} needs about {readable(n_bytes)} of memory, and the machine has "
-            f"{readable(machine_memory())}. {advice}"
-        )

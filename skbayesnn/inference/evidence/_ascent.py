@@ -74,8 +74,7 @@ def evidence_derivatives(posterior, method, point, prior, exact=True, at_least=-
     S = precision.covariance()
     energies = np.concatenate([energies.weights, energies.errors])
     counts = np.concatenate([groups.sizes, posterior.noise_counts(hyper.beta)])
-    balanced = likelihood.n_levels > 0 and likelihood.linear
-    pulls, products = _pulls_and_products(posterior, theta, hyper, S, exact, balanced)
+    pulls, products = _pulls_and_products(posterior, theta, hyper, S, exact)
     by_prior = groups.applied(S)
     traces = np.concatenate(
         [hyper.alpha * groups.sums(np.diag(by_prior)), [np.trace(P) for P in products]]
@@ -88,29 +87,19 @@ def evidence_derivatives(posterior, method, point, prior, exact=True, at_least=-
     around = point.precision if point.precision.definite else precision
     moves = -around.solve(pulls.T).T  # dw / d ln lambda_a
     gradient = 0.5 * counts - precisions * energies - 0.5 * traces + prior.slope(logs)
-    apart = moves[: len(moves) - balanced]
-    tau = third_order(posterior, method, there, apart, exact=exact)
-    gradient += np.append(tau, -np.sum(tau)) if balanced else tau  # all moves sum to zero
+    gradient += third_order(posterior, method, there, moves, exact=exact)
     curvature = bending + np.diag(0.5 * traces) + pulls @ moves.T
     curvature -= 0.5 * _cross_traces(groups, hyper, by_prior, products)
     return Derivatives(value, gradient, curvature, (counts - traces)[:n_groups])
 
 
-def _pulls_and_products(posterior, theta, hyper, S, exact, balanced):
-    """Vectors ``lambda_a g_a`` of all precisions (h, k), and ``lambda_l S B_l`` of noise levels.
-
-    Where the misfit is linear in the noise precisions (``balanced``), the last level follows from
-    ``grad M = 0`` and ``S A = 1``, so that its Hessian need not be formed.
-    """
-    groups, likelihood = posterior.groups, posterior.likelihood
-    pulls, products = [*groups.pulls(theta, hyper.alpha)], []
-    for level in range(likelihood.n_levels - balanced):
+def _pulls_and_products(posterior, theta, hyper, S, exact):
+    """Vectors ``lambda_a g_a`` of all precisions (h, k), and ``lambda_l S B_l`` of noise levels."""
+    pulls, products = [*posterior.groups.pulls(theta, hyper.alpha)], []
+    for level in range(posterior.likelihood.n_levels):
         gradient, B = level_derivatives(posterior, theta, hyper.beta, level, exact)
         pulls.append(gradient)
         products.append(S @ B)
-    if balanced:
-        pulls.append(-np.sum(pulls, axis=0))
-        products.append(np.eye(len(S)) - groups.product(S, hyper.alpha) - sum(products))
     return np.array(pulls), products
 
 

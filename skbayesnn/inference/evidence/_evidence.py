@@ -28,8 +28,7 @@ GAUSSIAN_FROM = 5.0  # well-determined parameters above which ln alpha is treate
 LEAST_DEGREES = 1e-3  # fewer of them leave a precision undetermined
 DEPTH = -5.0  # log evidence relative to the minimum at which a profile ends: omits 1 % of its area
 LEAST_STEP, FIRST_STEP, LONGEST_STEP = 0.05, 0.3, 2.0  # in ln alpha
-SMALL_CHANGE, LARGE_CHANGE = 0.4, 1.6  # change of log evidence that lengthens or shortens steps
-STRETCH = 1.7
+STRETCH = 1.4  # factor from one step to the next
 FINE_POINTS = 801  # points of the interpolated curve for the integral
 LEVEL_STEP = 1e-4  # finite-difference step in ln beta, which leaves eight digits
 # most steps to a minimum along a profile, and the Newton decrement (nats) at which they end
@@ -267,8 +266,9 @@ def integrated(posterior, minimum, settings):
         if curve is None:
             return minimum
         fine = np.linspace(curve[0][0], curve[0][-1], FINE_POINTS)
-        area = np.trapezoid(np.exp(PchipInterpolator(*curve)(fine)), fine)
-        occam[i] = log_occam(prior, logs[i], np.log(area))
+        heights = PchipInterpolator(*curve)(fine)
+        area = np.trapezoid(np.exp(heights - np.max(heights)), fine)
+        occam[i] = log_occam(prior, logs[i], np.max(heights) + np.log(area))
     terms = replace(minimum.terms, weight_precision_occam=float(occam[:n_groups].sum()))
     if posterior.likelihood.quadratic:
         terms = replace(terms, noise_occam=float(occam[n_groups:].sum()))
@@ -284,7 +284,6 @@ def profile(posterior, method, minimum, index, prior):
     start = np.log(np.concatenate(minimum.hyper))
     origin = minimum_at(posterior, method, minimum.theta, minimum.hyper)
     found = [(start[index], 0.0)]
-    # steps adapt so that the log evidence changes by `SMALL_CHANGE` to `LARGE_CHANGE`
     for sign, end in zip((-1.0, 1.0), prior.log_range, strict=True):
         theta, value, height, step = minimum.theta, start[index], 0.0, FIRST_STEP
         while abs(end - value) > 1e-9 and step > LEAST_STEP and height > DEPTH:
@@ -297,13 +296,9 @@ def profile(posterior, method, minimum, index, prior):
                 continue
             theta, value = moved[0].theta, logs[index]
             rise = prior.log_kernel(value) - prior.log_kernel(start[index])
-            rise = moved[1] - origin[1] + rise
-            change, height = abs(rise - height), rise
+            height = moved[1] - origin[1] + rise
             found.append((value, height))
-            if change < SMALL_CHANGE:
-                step = min(STRETCH * step, LONGEST_STEP)
-            elif change > LARGE_CHANGE:
-                step /= STRETCH
+            step = min(STRETCH * step, LONGEST_STEP)
     if len(found) == 1:
         return None
     values, heights = np.array(sorted(found)).T

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
+from skbayesnn._progress import NEVER, Progress
 from skbayesnn.inference.curvature._method import Method
 from skbayesnn.inference.evidence._evidence import integrated, symmetries
 from skbayesnn.inference.minima._minimum import complete, polish
@@ -25,7 +26,6 @@ from skbayesnn.inference.minima._training import (
     widened,
 )
 from skbayesnn.inference.optimise._batches import BATCH, SAMPLE, STAGES, WARM, steps_per_stage
-from skbayesnn.inference.task._progress import NEVER, Progress
 from skbayesnn.network import outputs
 from skbayesnn.posterior import Hyperparameters
 

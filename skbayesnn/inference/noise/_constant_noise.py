@@ -50,12 +50,12 @@ class ConstantNoise:
         kind = MeasuredJoint if measured else JointPosterior
         return kind(posterior, settings.free, settings.fixed, information, integrate_outputs)
 
-    def starts(self, problem, posed, joint, starts, minima, seeds, from_prior):
+    def starts(self, problem, posed, joint, starts, minima, seeds):
         """Weights and `Hyperparameters` of the joint posterior at which chains start.
 
         ``posed`` is the result of `pose`, ``joint`` that of `joint`. ``starts`` hold a `Trained`
         network of the means for every chain, the first of which are at ``minima``; ``seeds`` hold a
-        seed for each. With ``from_prior`` the weights will be drawn from the prior.
+        seed for each.
         """
         return stacked(starts)
 

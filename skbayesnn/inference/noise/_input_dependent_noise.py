@@ -162,17 +162,12 @@ class Side(NamedTuple):
         posterior = self.posterior.with_network(found.network, found.groups.labels)
         return Side(posterior, self.settings, found)
 
-    def integrated(self):
-        """Integrate the Occam factors of the precisions numerically where that is needed."""
-        return self._replace(found=integrated(self.posterior, self.found, self.settings))
-
 
 class Pair(NamedTuple):
     """Network of the means and noise network."""
 
     mean: Side
     noise: Side
-    n_iter: int = 1  # number of training steps under constant noise
 
     @classmethod
     def start(cls, posterior, trained, settings, plan, seed):
@@ -187,7 +182,7 @@ class Pair(NamedTuple):
         level = np.log(posterior.likelihood.precisions(trained.hyper.beta))
         start.theta[-plan.network.n_outputs :] = level
         mean = Side(posterior, settings, trained._replace(n_iter=1))
-        return cls(mean, Side(noise, plan.settings(settings), start), int(trained.n_iter))
+        return cls(mean, Side(noise, plan.settings(settings), start))
 
     @classmethod
     def resume(cls, posterior, old, settings, plan):
@@ -225,7 +220,7 @@ class Pair(NamedTuple):
 
         The minimum of the means, whose ``noise`` is the minimum of the noise network.
         """
-        mean, noise = self.mean.found, self.noise.found
+        mean, noise = (integrated(side.posterior, side.found, side.settings) for side in self)
         biases = noise.groups.labels == len(noise.groups.names) - 1
         pull = 0.5 * noise.hyper.alpha[-1] * np.sum(noise.theta[biases] ** 2)
         terms = NoiseNetworkTerms(
@@ -241,7 +236,6 @@ class Pair(NamedTuple):
             noise=noise,
             converged=mean.converged and noise.converged,
             trouble=mean.trouble or (noise.trouble and Trouble.NOISE_NETWORK),
-            n_iter=self.n_iter,
         )
 
 
@@ -281,7 +275,7 @@ def settle(pair):
     for refine, most in ((True, 0 if deadline.passed else REFINING_ROUNDS), (False, MOST_ROUNDS)):
         finish = partial(polish, refine=refine)
         pair, moved = in_turns(pair, partial(Side.completed, finish=finish), most, tol)
-    found = pair._replace(mean=pair.mean.integrated(), noise=pair.noise.integrated()).minimum
+    found = pair.minimum
     return replace(found, converged=found.converged and bool(moved < max(tol, 100.0 * POLISHED)))
 
 
@@ -313,7 +307,7 @@ class InputDependentNoise(ConstantNoise):
         means = fits(old, posed.posterior.network, posed.posterior.groups)
         return means and fits(old.noise, *self.plan(problem))
 
-    def starts(self, problem, posed, joint, starts, minima, seeds, from_prior):
+    def starts(self, problem, posed, joint, starts, minima, seeds):
         """Starting points, see `ConstantNoise`, with a noise network for every chain."""
         posterior, settings = posed
         plan = self.plan(problem)
@@ -328,8 +322,7 @@ class InputDependentNoise(ConstantNoise):
                 v[i], alpha[i] = embedded(noise, network), noise.hyper.alpha
                 continue
             pair = Pair.start(posterior, starts[i], settings, plan, seed)
-            if not from_prior:
-                pair = train_with_noise(pair, n_rounds=FEW_ROUNDS)
+            pair = train_with_noise(pair, n_rounds=FEW_ROUNDS)
             mean, noise = pair.mean.found, pair.noise.found
             hyper = starts[i].hyper._replace(alpha=mean.hyper.alpha)
             starts[i] = starts[i]._replace(theta=mean.theta, hyper=hyper)
@@ -386,8 +379,8 @@ def _with_noise(posed, plan, old):
         for there, theta, pruned in starts:
             if found and settings.deadline.passed:
                 break
-            trained = Trained(theta, old.hyper, old.n_iter)
-            pair = train_with_noise(Pair.start(there, trained, settings, plan, seed))
-            minimum = settle(pair)
-            found.append(replace(minimum, pruned=pruned + minimum.pruned))
+            trained = Trained(theta, old.hyper)
+            minimum = settle(train_with_noise(Pair.start(there, trained, settings, plan, seed)))
+            pruned += minimum.pruned
+            found.append(replace(minimum, pruned=pruned, n_iter=old.n_iter))
         return found

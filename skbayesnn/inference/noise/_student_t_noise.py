@@ -27,7 +27,6 @@ IMPROBABLE = 10.0  # nats below the best at which minima with Student-t noise ar
 DEGREES_OF_FREEDOM = (2.5, 5.0, 10.0, 20.0, 40.0)  # of equal prior probability
 FIRST = 5.0  # value used in training
 FOR_OUTLIERS = 1.0  # value used in training with outliers, which then have little influence
-OUT_OF_REACH = 6.0  # nats below the best evidence at which the search in a direction ends
 
 
 @dataclass(frozen=True, repr=False)
@@ -158,11 +157,7 @@ def best_degrees_of_freedom(minimum, first, minimum_at):
     found = {start: minimum}
     for direction, end in ((1, n), (-1, -1)):
         for place in range(start + direction, end, direction):
-            neighbour = found[place - direction]
-            found[place] = minimum_at(grid[place], neighbour)
-            best = max(_evidence(m) for m in found.values())
-            if _evidence(found[place]) < best - OUT_OF_REACH:
-                break
+            found[place] = minimum_at(grid[place], found[place - direction])
     evidences = {place: _evidence(m) for place, m in found.items()}
     best = max(evidences, key=evidences.get)
     if np.isinf(evidences[best]):

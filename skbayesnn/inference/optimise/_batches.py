@@ -6,9 +6,9 @@ After it the precisions are re-estimated from the curvature on a sample of the r
 
 import numpy as np
 
+from skbayesnn._progress import NEVER
 from skbayesnn.inference.optimise._damped import Step
 from skbayesnn.inference.optimise._reestimation import fair_moves, noise_precisions
-from skbayesnn.inference.task._progress import NEVER
 from skbayesnn.posterior import Hyperparameters
 
 try:

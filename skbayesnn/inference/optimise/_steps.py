@@ -12,9 +12,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import minimize
 
+from skbayesnn._progress import NEVER, Deadline
 from skbayesnn.inference.curvature._method import Curvature, Method, Point
 from skbayesnn.inference.optimise._damped import ROUNDING, SLACK, DampedSteps, Search, Step
-from skbayesnn.inference.task._progress import NEVER, Deadline
 from skbayesnn.posterior import Posterior
 
 try:

@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skbayesnn._progress import NEVER, Deadline, OutOfTime
 from skbayesnn._threads import blas_threads
 from skbayesnn.inference.sampling._moves import extra_moves
-from skbayesnn.inference.task._progress import NEVER, Deadline, OutOfTime
 from skbayesnn.posterior import JointPosterior
 from skbayesnn.samplers import Schedule, Stage, anneal
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from joblib import effective_n_jobs
 
+from skbayesnn._progress import OutOfTime
 from skbayesnn._threads import blas_threads
 from skbayesnn.inference.minima._search import ALONE
 from skbayesnn.inference.minima._training import (
@@ -18,7 +19,6 @@ from skbayesnn.inference.minima._training import (
 from skbayesnn.inference.noise._noise_models import NOISE_MODELS
 from skbayesnn.inference.sampling._moves import extra_moves
 from skbayesnn.inference.task._problem import Posed, Settings
-from skbayesnn.inference.task._progress import OutOfTime
 from skbayesnn.posterior import JointPosterior
 from skbayesnn.samplers import Chains, Plan, sample, warm_up
 
@@ -49,8 +49,8 @@ def patience(posterior, dense=True):
     return int(np.clip(min(affordable, n_rows // PATIENT_ROWS), 1, MOST_PATIENT[dense]))
 
 
-def tuned_plan(posed, noise="constant", noise_hidden_layer_sizes=()):
-    """Plan of the self-tuning sampler, and its number of transitions per draw.
+def tuned_plan(fit):
+    """Plan of the self-tuning sampler for a `Fit`, and its number of transitions per draw.
 
     Under constant noise the output layer is integrated out, and hidden weights move along ridges of
     the posterior: trajectories are long if steps are cheap. Otherwise trajectories are short but
@@ -59,7 +59,8 @@ def tuned_plan(posed, noise="constant", noise_hidden_layer_sizes=()):
     curvature varies so much over the posterior that its mean does not yield a useful metric. The
     metric is then diagonal, from the draws where chains start, or the identity.
     """
-    of_noise = noise == "input_dependent" and noise_hidden_layer_sizes
+    posed, noise = fit.posed, fit.noise
+    of_noise = noise == "input_dependent" and fit.problem.noise_hidden_layer_sizes
     if not (posed.hidden_layer_sizes or of_noise):
         return Plan(), 1
     n_rows = len(posed.posterior.X)  # distinct ones, which set the time
@@ -267,39 +268,27 @@ def _teller(step, n_warmup, total):
     return tell
 
 
-def start_sampling(
-    problem,
-    posed,
-    settings,
-    seeds,
-    noise="constant",
-    minima=(),
-    from_prior=False,
-    n_jobs=None,
-    trained=None,
-):
+def start_sampling(fit, settings, seeds, from_prior=False, n_jobs=None, trained=None):
     """Place chains at their starting points, without warm-up.
 
-    There is a seed for every chain; ``noise`` is one of `NOISE_MODELS`, under which the posterior
-    is ``posed``. The first chains start at the ``minima`` of an evidence fit. The start of every
-    other chain is trained briefly from random weights, and replaced by another one if its evidence
-    stays far behind, or drawn ``from_prior``. Networks of the means that have been ``trained``
-    replace these starts. Returns a `JointPosterior`, and a list of `Chains`, one batch per process.
+    There is a seed for every chain. The first chains start at the minima of the `Fit`, if it has
+    any. The start of every other chain is trained briefly from random weights, and replaced by
+    another one if its evidence stays far behind. Networks of the means that have been ``trained``
+    replace these starts. With ``from_prior`` these networks only define the coordinates, and
+    positions are drawn from the prior. Returns a `JointPosterior`, and a list of `Chains`, one
+    batch per process.
     """
-    posterior, search = posed
-    rngs, minima = [np.random.default_rng(seed) for seed in seeds], minima[: len(seeds)]
-    model, brief = NOISE_MODELS[noise], Posed(posterior, search._replace(max_iter=BRIEF))
+    problem, (posterior, search), model = fit.problem, fit.posed, NOISE_MODELS[fit.noise]
+    rngs, minima = [np.random.default_rng(seed) for seed in seeds], fit.minima[: len(seeds)]
+    brief = Posed(posterior, search._replace(max_iter=BRIEF))
     with blas_threads(posterior.network.n_weights):
-        if from_prior:
-            starts = random_starts(posterior, rngs)
-        else:
-            starts = list(trained or trained_starts(*posed, rngs))
+        starts = list(trained or trained_starts(posterior, search, rngs))
         for i, minimum in enumerate(minima):
             theta = embedded(minimum, posterior.network)
             starts[i] = starts[i]._replace(theta=theta, hyper=minimum.hyper)
         starts = [start._replace(hyper=search.with_fixed(start.hyper)) for start in starts]
         joint = model.joint(problem, brief, settings.tuned)
-        theta, hyper = model.starts(problem, brief, joint, starts, minima, seeds, from_prior)
+        theta, hyper = model.starts(problem, brief, joint, starts, minima, seeds)
         # coordinates fitted to the data: the typical precision of a weight by the data alone
         information = model.information(problem, brief, joint, joint.position(theta, hyper))
         information, free = np.median(information, axis=0), joint.free

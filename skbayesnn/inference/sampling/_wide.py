@@ -12,9 +12,9 @@ from functools import cached_property
 
 import numpy as np
 
+from skbayesnn._progress import NEVER, OutOfTime
 from skbayesnn.inference.sampling._moves import tested
 from skbayesnn.inference.sampling._population import SPREAD, PathFromPrior, Tempered, annealed
-from skbayesnn.inference.task._progress import NEVER, OutOfTime
 from skbayesnn.posterior import JointPosterior, LogUniform
 from skbayesnn.samplers import Schedule, Stage
 

@@ -1,1 +1,1 @@
-"""Task: rows, settings, limits, time, and progress of a fit."""
+"""Task: rows, settings and limits of a fit."""

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skbayesnn.inference.task._progress import Deadline
+from skbayesnn._progress import Deadline
 from skbayesnn.network import Network, outputs
 from skbayesnn.posterior import (
     Gaussian,

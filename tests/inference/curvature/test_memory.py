@@ -8,8 +8,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from skbayesnn import EvidenceMLPRegressor, HMCMLPRegressor, Prior, Sampler
 from skbayesnn.estimators import BayesianMLP
+from skbayesnn.estimators.inputs._memory import machine_memory
 from skbayesnn.inference import Problem, memory_of_search
-from skbayesnn.inference.curvature._method import machine_memory
 from skbayesnn.posterior import Gaussian
 from tests.tools import BRIEF, result_of, set_limits
 
@@ -60,7 +60,7 @@ def test_warning_only_where_memory_is_short(monkeypatch):
     X, y = make_rows(40, 2, 2)
     model = EvidenceMLPRegressor((2,), n_restarts=1, random_state=0)
     model.fit(X, y)  # warnings are errors
-    monkeypatch.setattr("skbayesnn.inference.curvature._method.machine_memory", lambda: 2.0**20)
+    monkeypatch.setattr("skbayesnn.estimators.inputs._memory.machine_memory", lambda: 2.0**20)
     with pytest.warns(UserWarning, match=r"needs about .* MiB .* machine has 1.0 MiB.*hidden"):
         model.fit(X, y)
 
@@ -70,7 +70,7 @@ def test_draws_that_do_not_fit(monkeypatch):
     X, y = make_rows(40, 2, 2)
     options = BRIEF | {"n_chains": 1, "n_draws": 60, "sampler": Sampler(thin=1)}
     model = HMCMLPRegressor((2,), noise="constant", **options).fit(X, y)
-    monkeypatch.setattr("skbayesnn.inference.curvature._method.machine_memory", lambda: 4000.0)
+    monkeypatch.setattr("skbayesnn.estimators.inputs._memory.machine_memory", lambda: 4000.0)
     monkeypatch.setattr(BayesianMLP, "_announce", lambda *given: None)
     with pytest.warns(UserWarning, match=r"Keeping the draws .*dtype='float32'"):
         model.fit(X, y)
@@ -82,7 +82,7 @@ def test_draws_that_do_not_fit(monkeypatch):
 def test_covariances_that_do_not_fit(monkeypatch):
     X, y = make_rows(40, 2, 2)
     model = EvidenceMLPRegressor(()).fit(X, y)
-    monkeypatch.setattr("skbayesnn.inference.curvature._method.machine_memory", lambda: 2.0**15)
+    monkeypatch.setattr("skbayesnn.estimators.inputs._memory.machine_memory", lambda: 2.0**15)
     with pytest.raises(MemoryError, match=r"covariance of 40 rows needs about .* return_std"):
         model.predict(X, return_cov=True)
     model.predict(X[:20], return_cov=True)

@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from skbayesnn._progress import Deadline
 from skbayesnn.inference.curvature._method import Point
 from skbayesnn.inference.optimise._batches import BatchSteps
 from skbayesnn.inference.optimise._damped import DampedSteps, Search
 from skbayesnn.inference.optimise._reestimation import Reestimation
 from skbayesnn.inference.optimise._steps import FixedPrecisions, compiled_loop, lower
-from skbayesnn.inference.task._progress import Deadline
 from skbayesnn.posterior import Gamma, Hyperparameters, Hyperpriors, WeightGroups, instructions
 from tests.inference.common import free_all, method_of
 from tests.tools import LIKELIHOODS, assert_same, make_problem, without_core

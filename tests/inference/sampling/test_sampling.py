@@ -13,7 +13,7 @@ from skbayesnn.inference import Problem
 from skbayesnn.inference.minima import _training
 from skbayesnn.inference.sampling import _sampling
 from skbayesnn.inference.sampling._sampling import SamplingSettings, run_chains, start_sampling
-from skbayesnn.inference.task._problem import Posed
+from skbayesnn.inference.task._problem import Fit, Posed
 from skbayesnn.network import Network, outputs
 from skbayesnn.posterior import Bernoulli, Gaussian, Posterior, weight_groups
 from skbayesnn.samplers import Plan, r_hat
@@ -30,8 +30,8 @@ def sampling(posterior, hyper=None, n_warmup=100, n_draws=100, tuned=True, **pla
 
 def started(posterior, settings, n_chains):
     given = posterior.X, posterior.y, posterior.sample_weight, posterior.likelihood
-    posed, seeds = Posed(posterior, settings.search), np.random.SeedSequence(0).spawn(n_chains)
-    return start_sampling(Problem(*given), posed, settings, seeds)
+    fit = Fit(problem=Problem(*given), posed=Posed(posterior, settings.search))
+    return start_sampling(fit, settings, np.random.SeedSequence(0).spawn(n_chains))
 
 
 @pytest.mark.parametrize("far", [20.0, np.inf])

@@ -8,6 +8,7 @@ from scipy.special import logsumexp
 from skbayesnn.inference import NOISE_MODELS, Problem
 from skbayesnn.inference.noise._student_t_noise import DEGREES_OF_FREEDOM
 from skbayesnn.inference.sampling._sampling import SamplingSettings, run_chains, start_sampling
+from skbayesnn.inference.task._problem import Fit
 from skbayesnn.posterior import Gaussian, LogUniform
 from skbayesnn.samplers import Plan
 from tests.inference.common import log_marginal, population_evidence
@@ -33,7 +34,8 @@ def sample(X, y, noise, tuned, beta=None, n_chains=16, n_warmup=150, n_draws=800
     plan = Plan() if tuned else Plan(n_steps=8)
     settings = SamplingSettings(posed.settings, plan, n_warmup, n_draws, tuned=tuned)
     seeds = np.random.SeedSequence(0).spawn(n_chains)
-    joint, chains = start_sampling(problem, posed, settings, seeds, noise)
+    fit = Fit(problem=problem, posed=posed, noise=noise)
+    joint, chains = start_sampling(fit, settings, seeds)
     return run_chains(joint, chains, settings)
 
 

@@ -29,7 +29,7 @@ class Clock:
 
     def __init__(self, monkeypatch):
         self.now = 100.0
-        monkeypatch.setattr("skbayesnn.inference.task._progress.monotonic", lambda: self.now)
+        monkeypatch.setattr("skbayesnn._progress.monotonic", lambda: self.now)
 
 
 def lines(capsys):
