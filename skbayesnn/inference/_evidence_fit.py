@@ -10,7 +10,14 @@ import numpy as np
 
 from skbayesnn.inference._drawn_fit import fit_by_drawing, sampled_sizes
 from skbayesnn.inference._short_chains import seconds_of_short_chains, short_chains
-from skbayesnn.inference.choice._growth import BY_EVIDENCE, OF_MANY_ROWS, HeldOut, best_of, grown
+from skbayesnn.inference.choice._growth import (
+    BY_EVIDENCE,
+    OF_MANY_ROWS,
+    HeldOut,
+    best_of,
+    grown,
+    ranked,
+)
 from skbayesnn.inference.choice._noise_choice import (
     SECONDS_OF_NOISE,
     continuing,
@@ -111,30 +118,14 @@ def fit_evidence(
         if drawn is not None:
             return replace(drawn, problem=problem)
     unmeasured = "" if sizes is None else NO_TIME if limit.passed else MISSED
-    growth, tried, on_part = (), {}, None
-    many_rows = _has_many_rows(problem, hidden_layer_sizes, noise)
+    if _has_many_rows(problem, hidden_layer_sizes, noise):
+        model = hidden_layer_sizes, noise
+        fit = fit_to_many_rows(problem, *model, entropy, n_restarts, previous, workers)
+        return replace(fit, unmeasured=unmeasured)
+    growth, tried = (), {}
     # no chains for classes, or where populations were drawn, and have missed what training finds
     with_chains = hidden_layer_sizes == "auto" and measured and sizes is None
-    with_chains = with_chains and problem.likelihood.n_levels > 0 and not many_rows
-    if many_rows:  # choices are made on a part of the rows; the fit to it starts that to all rows
-        problem = replace(problem, limits=problem.limits._replace(compared=True))
-        problem = with_affordable_noise_network(problem) if noise == "auto" else problem
-        on_part = chosen_with_many_rows(
-            problem, hidden_layer_sizes, noise, entropy, n_restarts, workers
-        )
-        hidden_layer_sizes = on_part.posed.hidden_layer_sizes
-        # a network whose starts do not take long has an evidence
-        n_weights, limits = problem.network(hidden_layer_sizes).n_weights, problem.limits
-        limits = limits._replace(compared=limits.takes_long(len(problem.X), n_weights))
-        problem = replace(problem, prior=on_part.problem.prior, limits=limits)
-        noise, growth, previous = on_part.noise, on_part.growth, previous or on_part
-        if not NOISE_MODELS[noise].plain:
-            n_restarts = min(n_restarts, NOISE_MINIMA)
-        if Method.choose(*problem.posed(hidden_layer_sizes)).early:
-            # without evidence training ends at twice the step that fitted held-out rows best, as
-            # averages of several networks overfit less than each of them
-            n_steps = 2 * max(1, on_part.best.n_iter)
-            problem = replace(problem, max_iter=min(problem.max_iter, n_steps))
+    with_chains = with_chains and problem.likelihood.n_levels > 0
 
     def later(sizes, minima):
         """Predict the seconds of noise models and chains, from minima under constant noise."""
@@ -163,11 +154,45 @@ def fit_evidence(
         # minima of the smaller network under other noise still take part in predictions
         others = [*fit.others, *(pair for pair in smaller.pool if pair[1].noise is not None)]
         fit = replace(fit, others=others, noise_p_values=smaller.noise_p_values)
-    p_values = (on_part and on_part.noise_p_values) or fit.noise_p_values
-    fit = replace(fit, noise_p_values=p_values)
     if with_chains:
         fit = replace(fit, chained=short_chains(fit, entropy, workers))
     return replace(fit, unmeasured=unmeasured)
+
+
+def fit_to_many_rows(problem, hidden_layer_sizes, noise, entropy, n_restarts, previous, workers):
+    """Choose a model by held-out rows, and fit its network and the second best one to all rows.
+
+    Held-out rows tell sizes apart only roughly, and a mixture of the two predicts better.
+    """
+    problem = replace(problem, limits=problem.limits._replace(compared=True))
+    problem = with_affordable_noise_network(problem) if noise == "auto" else problem
+    model = hidden_layer_sizes, noise
+    best, *rest = chosen_with_many_rows(problem, *model, entropy, n_restarts, workers)
+    noise = best.noise
+    if not NOISE_MODELS[noise].plain:
+        n_restarts = min(n_restarts, NOISE_MINIMA)
+    fit = _of_all_rows(problem, best, noise, entropy, n_restarts, previous or best, workers)
+    others = [*fit.others]
+    for second in () if problem.deadline.passed else rest:
+        others += _of_all_rows(problem, second, noise, entropy, 1, second, workers).pool
+    p_values = best.noise_p_values or fit.noise_p_values
+    return replace(fit, others=others, growth=best.growth, noise_p_values=p_values)
+
+
+def _of_all_rows(problem, part, noise, entropy, n_restarts, previous, workers):
+    """Fit the network of a fit to a ``part`` of the rows to all of them."""
+    sizes = part.posed.hidden_layer_sizes
+    # a network whose starts do not take long has an evidence
+    takes_long = problem.limits.takes_long(len(problem.X), problem.network(sizes).n_weights)
+    limits = problem.limits._replace(compared=takes_long)
+    problem = replace(problem, prior=part.problem.prior, limits=limits)
+    if Method.choose(*problem.posed(sizes)).early:
+        # without evidence training ends at twice the step that fitted held-out rows best, as
+        # averages of several networks overfit less than each of them
+        n_steps = 2 * max(1, part.best.n_iter)
+        problem = replace(problem, max_iter=min(problem.max_iter, n_steps))
+    fit = _under_constant_noise(problem, sizes, {}, entropy, n_restarts, previous, workers)
+    return _with_noise(fit, noise, previous, workers)
 
 
 def _under_constant_noise(problem, sizes, tried, entropy, n_restarts, previous, workers):
@@ -280,24 +305,33 @@ def with_chosen_prior(problem, hidden_layer_sizes, seeds, workers):
 def chosen_with_many_rows(problem, hidden_layer_sizes, noise, entropy, n_restarts, workers=ALONE):
     """Choose hidden layers and noise by the held-out log density.
 
-    Returns the `EvidenceFit` of the network to the training rows under constant noise, with the
-    chosen ``noise``.
+    Returns `EvidenceFit` of networks to the training rows under constant noise: that of the chosen
+    one, with the chosen ``noise``, and in regression that of the second best hidden layers.
     """
     growth, seeds = (), seeds_of(entropy, "auto", n_restarts)
     held = HeldOut.of(with_chosen_prior(problem, hidden_layer_sizes, seeds, workers))
     if hidden_layer_sizes == "auto":
         growth, tried = grown(held.kept, seeds, workers, held, held.seconds_after)
-        hidden_layer_sizes = best_of(growth).hidden_layer_sizes
-        minima = tried[hidden_layer_sizes]
+        n_networks = 2 if problem.likelihood.n_levels else 1  # classes gain nothing by a second
+        chosen = [candidate.hidden_layer_sizes for candidate in ranked(growth)[:n_networks]]
     else:
-        minima = [held.trained(hidden_layer_sizes, seeds, workers)]
-    posed = held.kept.posed(hidden_layer_sizes)
-    fit = EvidenceFit(problem=held.kept, posed=posed, minima=minima, noise=noise, growth=growth)
+        tried = {hidden_layer_sizes: [held.trained(hidden_layer_sizes, seeds, workers)]}
+        chosen = [hidden_layer_sizes]
+    fit, *rest = (
+        EvidenceFit(
+            problem=held.kept,
+            posed=held.kept.posed(sizes),
+            minima=tried[sizes],
+            noise=noise,
+            growth=growth,
+        )
+        for sizes in chosen
+    )
     if noise != "auto":
-        return fit
-    p_values, densities = p_values_of(fit), {"constant": held.log_density(minima)}
+        return fit, *rest
+    p_values, densities = p_values_of(fit), {"constant": held.log_density(fit.minima)}
     names = suspected(problem, p_values)
-    later = workers.progress.before(partial(held.seconds_after, hidden_layer_sizes))
+    later = workers.progress.before(partial(held.seconds_after, chosen[0]))
     with later, workers.progress.stage("noise models", np.ones(len(names)), seconds=0.0) as step:
         for name in names:
             if problem.deadline.passed:
@@ -308,4 +342,5 @@ def chosen_with_many_rows(problem, hidden_layer_sizes, noise, entropy, n_restart
                 f"(constant noise {densities['constant']:.4f})"
             )
     densities["constant"] += OF_MANY_ROWS.least_gain  # the simpler one where they agree
-    return replace(fit, noise=max(densities, key=densities.get), noise_p_values=p_values)
+    best_noise = max(densities, key=densities.get)
+    return replace(fit, noise=best_noise, noise_p_values=p_values), *rest

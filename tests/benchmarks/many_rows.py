@@ -49,10 +49,17 @@ def classes():
     return X[:20_000], y[:20_000], X[20_000:], y[20_000:]
 
 
-def friedman(n):
-    """Friedman's function of five of 20 inputs (Friedman 1991)."""
-    X, y = make_friedman1(n + 5000, 20, noise=1.0, random_state=0)
+def friedman(n, n_features=20, seed=0, n_test=5000):
+    """Friedman's function of five of many inputs (Friedman 1991)."""
+    X, y = make_friedman1(n + n_test, n_features, noise=1.0, random_state=seed)
     return X[:n], y[:n], X[n:], y[n:]
+
+
+def part(name, n, index, seed):
+    """Training rows of a split, ``n`` of them at random, and all its test rows."""
+    X, y, X_test, y_test = _data.split(name, index)
+    chosen = np.random.default_rng(seed).permutation(len(X))[:n]
+    return X[chosen], y[chosen], X_test, y_test
 
 
 def made_classes(n, n_features, n_classes):
@@ -132,10 +139,8 @@ class Case(NamedTuple):
         return kind(random_state=0)
 
 
-CASES = {
-    "power": Case(partial(_data.split, "power")),
-    "kin8nm": Case(partial(_data.split, "kin8nm")),
-    "elevators": Case(partial(_data.split, "elevators")),
+PUBLIC = "power", "kin8nm", "elevators"
+CASES = {name: Case(partial(_data.split, name)) for name in PUBLIC} | {
     "sines": Case(sines),
     "classes": Case(classes, classes=True),
     "5,000 rows": Case(partial(sines, 5000)),
@@ -155,7 +160,17 @@ CASES = {
     "over_3000": Case(partial(ridges, 20_000, 20), hidden=(200,), one_start=True),
     "over_8000": Case(partial(ridges, 20_000, 20), hidden=(500,), one_start=True),
     "dual_4401": Case(partial(ridges, 1000, 20), hidden=(200,), one_start=True),
-} | {f"digits_{n}": Case(digits, True, (n,), one_start=True) for n in (16, 32, 64, 128)}
+}
+PARTS = [("kin8nm", 2500, 0, 1), ("power", 4000, 0, 1), ("elevators", 9000, 0, 1)]
+PARTS += [("elevators", 5500, 2, 2), ("elevators", 5500, 3, 3), ("power", 5500, 2, 2)]
+PARTS += [("power", 5500, 3, 3), ("kin8nm", 6000, 2, 2)]
+CASES |= {
+    f"{n} of {name}, split {i}": Case(partial(part, name, n, i, k)) for name, n, i, k in PARTS
+}
+CASES |= {f"second split of {name}": Case(partial(_data.split, name, 1)) for name in PUBLIC}
+for n, d, seeds in (2000, 20, (1, 2, 3)), (3500, 15, (1, 2)), (5500, 10, (1, 2)):
+    CASES |= {f"friedman {n} x {d}, {k}": Case(partial(friedman, n, d, k, 3000)) for k in seeds}
+CASES |= {f"digits_{n}": Case(digits, True, (n,), one_start=True) for n in (16, 32, 64, 128)}
 
 
 def compare(name, case):

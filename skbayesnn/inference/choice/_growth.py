@@ -153,16 +153,21 @@ class Candidate(NamedTuple):
         return f"hidden layers {self.hidden_layer_sizes}: {found}"
 
     @property
-    def least_of_layers(self):
-        """Least improvement of the criterion that the hidden layers have to bring."""
-        ladder = BY_EVIDENCE if np.isnan(self.held_out_log_density) else OF_MANY_ROWS
-        return ladder.least_gain * len(self.hidden_layer_sizes)
-
-    @property
     def value(self):
         """Criterion by which networks are compared; minus infinity if not available."""
         values = self.held_out_log_density, self.log_evidence, self.laplace_log_evidence
         return next((value for value in values if not np.isnan(value)), -np.inf)
+
+    @property
+    def merit(self):
+        """Criterion less the least improvement that every hidden layer has to bring."""
+        ladder = BY_EVIDENCE if np.isnan(self.held_out_log_density) else OF_MANY_ROWS
+        return self.value - ladder.least_gain * len(self.hidden_layer_sizes)
+
+
+def doubled(hidden_layer_sizes):
+    """Hidden layers of twice the width."""
+    return tuple(2 * size for size in hidden_layer_sizes)
 
 
 def grow(attempt, allowed, ladder=BY_EVIDENCE, report=lambda text: None):
@@ -204,7 +209,7 @@ def grow(attempt, allowed, ladder=BY_EVIDENCE, report=lambda text: None):
     is_better = widen(deep, 2 * ladder.rivals[:1]) and rises([*rivals, *deep])
     tried = deep if is_better else shallow
     while tried and rises(tried):
-        if not widen(tried, tuple(2 * size for size in tried[-1].hidden_layer_sizes)):
+        if not widen(tried, doubled(tried[-1].hidden_layer_sizes)):
             break
     for depth in range(3, ladder.deepest + 1):
         best = best_of(path)
@@ -216,12 +221,14 @@ def grow(attempt, allowed, ladder=BY_EVIDENCE, report=lambda text: None):
     return path
 
 
-def best_of(path):
-    """Candidate of highest evidence or held-out density; the first one if none has any.
+def ranked(path):
+    """Candidates in descending order of `Candidate.merit`."""
+    return sorted(path, key=lambda candidate: candidate.merit, reverse=True)
 
-    Every layer has to improve it, by ``least_gain``.
-    """
-    return max(path, key=lambda candidate: candidate.value - candidate.least_of_layers)
+
+def best_of(path):
+    """Candidate of highest `Candidate.merit`; the first one if none has any."""
+    return ranked(path)[0]
 
 
 def grown(problem, seeds, workers=ALONE, held=None, seconds_after=lambda sizes, minima: 0.0):
@@ -263,13 +270,24 @@ def grown(problem, seeds, workers=ALONE, held=None, seconds_after=lambda sizes, 
         return is_small and n_targets * k**2 <= most_work and not problem.deadline.passed
 
     def later():
-        """Predict the seconds after growth, if no further network is better."""
-        sizes = best_of(found).hidden_layer_sizes if found else None
-        return seconds_after(sizes, tried[sizes]) if found else 0.0
+        """Predict the seconds of wider networks and after growth.
 
-    works = []
+        While the last network is the best by held-out rows, the gain is expected to halve with
+        every doubling of the units.
+        """
+        if not found:
+            return 0.0
+        best, seconds = best_of(found), 0.0
+        if held is None or len(found) < 2 or best is not found[-1]:
+            return seconds_after(best.hidden_layer_sizes, tried[best.hidden_layer_sizes])
+        gain, sizes = best.value - found[-2].value, best.hidden_layer_sizes
+        while (gain := 0.5 * gain) > ladder.least_gain and allowed(wider := doubled(sizes)):
+            sizes = wider
+            seconds += seconds_of_start(*posed(sizes)) if sizes not in first else 0.0
+        return seconds + seconds_after(sizes, ())
+
+    works, first = [], [*((width,) for width in ladder.widths), 2 * ladder.rivals[:1]]
     if workers.progress.listens:
-        first = [*((width,) for width in ladder.widths), 2 * ladder.rivals[:1]]
         for sizes in [(), *filter(allowed, first)]:
             posterior, settings = posed(sizes)
             widened = held is None and sizes in first[1:-1]

@@ -142,6 +142,9 @@ class TestEstimators:
         assert "input_dependent noise: log density of rows held out" in out
         assert model.noise_model_ == "input_dependent"
         assert all(np.isfinite(c.held_out_log_density) for c in model.candidates_)
+        # one start of the best network, and the second-best one
+        sizes = {len(network.intercepts[0]) for network in model.networks_}
+        assert len(model.networks_) == len(sizes) == 2
         std = model.predict_std(np.array([[-1.0, 0.0], [1.0, 0.0]]))
         assert std[0] < 0.12
         assert 0.3 < std[1] < 0.5
@@ -165,7 +168,9 @@ class TestEstimators:
         labels = np.digitize(y[:, 0], [-0.5, 0.5])
         model = EvidenceMLPClassifier(n_restarts=1, random_state=0).fit(X, labels)
         assert model.score(X, labels) > 0.8
-        assert model.hidden_layer_sizes_ == best_of(model.candidates_).hidden_layer_sizes
+        best = best_of(model.candidates_).hidden_layer_sizes
+        assert model.hidden_layer_sizes_ == best
+        assert {len(network.intercepts[0]) for network in model.networks_} == {best[0]}
 
     @pytest.mark.parametrize("n_relevant", [2, 20])
     def test_inputs_get_precisions_where_they_differ_in_relevance(self, n_relevant):
