@@ -168,9 +168,8 @@ class TestEstimators:
         labels = np.digitize(y[:, 0], [-0.5, 0.5])
         model = EvidenceMLPClassifier(n_restarts=1, random_state=0).fit(X, labels)
         assert model.score(X, labels) > 0.8
-        best = best_of(model.candidates_).hidden_layer_sizes
-        assert model.hidden_layer_sizes_ == best
-        assert {len(network.intercepts[0]) for network in model.networks_} == {best[0]}
+        assert model.hidden_layer_sizes_ == best_of(model.candidates_).hidden_layer_sizes
+        assert len(model.networks_) == 1
 
     @pytest.mark.parametrize("n_relevant", [2, 20])
     def test_inputs_get_precisions_where_they_differ_in_relevance(self, n_relevant):
