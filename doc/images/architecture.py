@@ -13,7 +13,7 @@ from pathlib import Path
 from textwrap import wrap
 
 TOP = Path(__file__).parents[2]
-WIDTH, MARGIN, GAP, ROW_GAP = 660, 8, 10, 32
+WIDTH, MARGIN, GAP, ROW_GAP = 860, 8, 10, 32
 FONT = "font-family='sans-serif'"
 COLOURS = ["#dbe9f6", "#e3f0de", "#fdf0d0", "#f7e1d3", "#ead9e9", "#e4e4e4", "#d6eef0"]
 CAPTION = "Each row may import all rows below it; parts side by side do not know each other."
@@ -66,7 +66,7 @@ def draw(rows):
     shapes, y = [], MARGIN
     for row, colour in zip(rows[::-1], COLOURS[len(rows) - 1 :: -1], strict=True):
         width = (WIDTH - 2 * MARGIN - (len(row) - 1) * GAP) / len(row)
-        lines = [wrap(description(part), int(width / 7.8)) for part in row]
+        lines = [wrap(description(part), int(width / 7.8), break_long_words=False) for part in row]
         height = 36 + 17 * max(map(len, lines))
         for i, part in enumerate(row):
             x = MARGIN + i * (width + GAP)

@@ -90,8 +90,8 @@ hidden_layer_sizes : tuple of int or "auto", default="auto"
     layer of 128 units. On larger data ``"auto"`` tries no hidden layer, one layer of 2, 4, 8 and 16
     units, and two layers of 4, and doubles widths while the evidence rises by more than 1 nat; no
     network has more weights than there are targets. From 5,000 rows on, or from 1,000 with many
-    inputs, the log density of held-out rows decides, of which every layer must gain 0.01 nats per
-    row.
+    inputs, the log density of held-out rows decides, which every layer must raise by 0.01 nats per
+    row; in regression the best two networks then predict together.
 n_restarts : int, default=5
     Number of random starts of searches for minima.
 combine : str, default="posterior"
@@ -100,10 +100,13 @@ combine : str, default="posterior"
     * ``"posterior"``: networks drawn from the posterior, if there are any (``measure_evidence``).
       Otherwise as ``"tempered"``; in regression, where the size was chosen and short chains take
       seconds, their networks, stacked over noise models, have up to 65 % of the weight.
-    * ``"tempered"``: all minima, also those of the networks and noise models that ``"auto"`` has
-      tried. Their shares fall by a factor ``e`` for every 0.05 nats of log evidence per row, for
-      regressors of the mean of this and the leave-one-out log density per row. Noise models that
-      have a share divide 30 % of the weight equally.
+    * ``"tempered"``: all minima, also those of the networks that ``hidden_layer_sizes="auto"`` has
+      tried (under ``"input_dependent"`` or ``"student_t"`` noise: none of these; where held-out
+      rows decide: the second-best one, in regression) and of the noise models that
+      ``noise="auto"`` has tried. Their shares fall by a factor ``e`` for every 0.05 nats of log
+      evidence per row; for regressors of the mean of this and the leave-one-out log density per
+      row, or of the latter alone where training ends before the minimum (classifiers: equal
+      shares). Noise models that have a share divide 30 % of the weight equally.
     * ``"best"``: the minimum of highest evidence.
     * ``"evidence"``: the minima of the chosen network and noise model, weighted by their evidence.
     * ``"equal"``: these minima with equal weights.

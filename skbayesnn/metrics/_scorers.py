@@ -80,6 +80,8 @@ def interval_coverage(
 
 def finite(values: ArrayLike, name: str) -> Array:
     """Convert to a finite array of doubles, of one axis or more."""
+    if np.ndim(values) == 0:
+        raise ValueError(f"{name} must be an array with one entry per row, got {values!r}.")
     return check_array(values, dtype=np.float64, ensure_2d=False, allow_nd=True, input_name=name)
 
 

@@ -44,7 +44,7 @@ CASES = {
     "noisy 8,000 x 8": partial(made, 8000, 8, 1.0),
     "wide 1,500 x 60": partial(made, 1500, 60, 0.3),
     "wide 6,000 x 60": partial(made, 6000, 60, 0.3),
-    "sines 5,000": partial(many_rows.sines, 5000),
+    **{f"sines {n:,}": partial(many_rows.sines, n) for n in (5000, 10_000, 100_000)},
     "classes 1,500 x 8": partial(many_rows.made_classes, 1500, 8, 2),
     "classes 6,000 x 12": partial(many_rows.made_classes, 6000, 12, 3),
     "classes 12,000 x 15": partial(many_rows.made_classes, 12_000, 15, 5),

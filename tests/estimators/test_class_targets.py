@@ -137,11 +137,12 @@ class TestClassWeight:
     @pytest.mark.parametrize(
         ("given", "message"),
         [
-            ("equal", "'class_weight' parameter of compute_class_weight must be"),
-            ([1, 2], "'class_weight' parameter of compute_class_weight must be"),
-            ({"a": 0.0}, "must be positive and finite, got {'a': 0.0}"),
+            ("equal", "class_weight must be None, 'balanced' or a dict"),
+            ([1, 2], "class_weight must be None, 'balanced' or a dict"),
+            ({"a": 0.0}, "must be positive and finite, got 0.0 for 'a'"),
+            ({"a": "1"}, "must be positive and finite"),
             ({"a": np.inf}, "must be positive and finite"),
-            ({"d": 1.0}, "classes, .*, are not in class_weight"),
+            ({"d": 1.0}, r"class_weight has weights for \['d'\], which are no classes"),
         ],
     )
     def test_what_is_refused(self, model, given, message):

@@ -34,6 +34,7 @@ def test_coverage():
         (lambda: interval_coverage([1.0], [[0, 2]], sample_weight=[0]), "must not be negative"),
         (lambda: interval_coverage([1.0], [[0, 2]], sample_weight=[1, 1]), r"shape \(1,\)"),
         (lambda: interval_coverage([np.nan], [[1.0, 2.0]]), "y_true contains NaN"),
+        (lambda: interval_coverage(1.0, [[1.0, 2.0]]), "y_true must be an array"),
         (lambda: interval_coverage([1.0], [[2.0, 1.0]]), "lies above its upper end"),
         (lambda: interval_coverage([1.0], [[1.0, 2.0, 3.0]]), r"interval must have shape \(1, 2\)"),
     ],

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import numbers
+
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin
-from sklearn.utils import check_array, compute_class_weight
+from sklearn.utils import check_array
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
@@ -196,17 +198,30 @@ class Classification(ClassifierMixin):
     def _class_factors(self, rows):
         """Factors of the weights of all rows by ``class_weight``."""
         given, codes = self.class_weight, rows.y[:, 0].astype(int)
+        if given is None:
+            return 1.0
         if isinstance(given, str) and given == "balanced":
             counts = np.bincount(codes, rows.weight, len(self.classes_))
             with np.errstate(divide="ignore"):
                 return (np.sum(counts) / (np.count_nonzero(counts) * counts))[codes]
-        weights = compute_class_weight(given, classes=self.classes_, y=self.classes_)
-        if not np.all(np.isfinite(weights) & (weights > 0)):
+        if not isinstance(given, dict):
             raise ValueError(
-                f"class_weight must be positive and finite, got {given!r}. To exclude a class, "
-                "leave out its rows."
+                f"class_weight must be None, 'balanced' or a dict of weights, got {given!r}."
             )
-        return weights[codes]
+        labels = self.classes_.tolist()
+        unknown = set(given) - set(labels)
+        if unknown:
+            raise ValueError(
+                f"class_weight has weights for {sorted(unknown, key=repr)}, which are no classes "
+                f"of y: {labels}."
+            )
+        for label, weight in given.items():
+            if not (isinstance(weight, numbers.Real) and np.isfinite(weight) and weight > 0):
+                raise ValueError(
+                    f"class_weight must be positive and finite, got {weight!r} for {label!r}. "
+                    "To exclude a class, leave out its rows."
+                )
+        return np.array([given.get(label, 1.0) for label in labels])[codes]
 
     def _encode(self, y):
         y = column_or_1d(y, warn=True)
