@@ -4,6 +4,7 @@ from skbayesnn.posterior._posterior import Energies, Hyperparameters, Posterior
 from skbayesnn.posterior.joint._joint import JointPosterior
 from skbayesnn.posterior.joint._joint_factors import (
     InputDependentJoint,
+    InputDependentStudentTJoint,
     MeasuredJoint,
     StudentTJoint,
 )

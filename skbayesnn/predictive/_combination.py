@@ -23,7 +23,7 @@ from skbayesnn.predictive._leave_one_out import LeftOut, left_out
 from skbayesnn.predictive._limits import CensoredNoise, CensoredStudentTNoise
 from skbayesnn.predictive._members import Member
 from skbayesnn.predictive._noise import CorrelatedNoise, GaussianNoise, NoiseNetworks
-from skbayesnn.predictive._student_t import StudentTNoise
+from skbayesnn.predictive._student_t import StudentTNoise, StudentTNoiseNetworks
 from skbayesnn.predictive._variational import closest_gaussian, seconds_of_classes
 
 NEGLIGIBLE_MODEL = 0.002  # share of a sampled model below which it is left out
@@ -255,6 +255,11 @@ def noise_of(likelihood, beta, state=None, network=None, log_range=None, precisi
         return None
     if network is not None:
         variances = 1.0 / likelihood.precisions(beta)
+        if isinstance(likelihood, StudentT):
+            degrees = state[:, -1]
+            return StudentTNoiseNetworks(
+                variances, network, state[:, :-1], log_range, None, degrees
+            )
         return NoiseNetworks(variances, network, state, log_range, precision)
     return NOISE.get(type(likelihood), GaussianNoise).of_networks(likelihood, beta, state)
 

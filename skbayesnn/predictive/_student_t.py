@@ -9,7 +9,7 @@ from scipy.optimize import brentq
 from scipy.special import gammaln, logsumexp, stdtr, stdtrit
 
 from skbayesnn.posterior import FARTHEST, squared_scales
-from skbayesnn.predictive._noise import GaussianNoise
+from skbayesnn.predictive._noise import GaussianNoise, NoiseNetworks
 
 RANGE, PER_UNIT = 12.0, 128  # of the table of the distribution function, in normal units
 N_SCALES = 80  # Gaussians that make Student-t noise
@@ -114,3 +114,12 @@ class StudentTNoise(GaussianNoise):
         constant = gammaln(0.5 * (nu + p)) - gammaln(0.5 * nu) - 0.5 * p * np.log(nu * np.pi)
         delta = np.sum(z**2, axis=-1)
         return constant - 0.5 * (nu + p) * np.log1p(delta / nu) - np.sum(log_scales, axis=-1)
+
+
+@dataclass(frozen=True)
+class StudentTNoiseNetworks(StudentTNoise, NoiseNetworks):
+    """Student-t noise whose log precision is the output of a network, see `NoiseNetworks`."""
+
+    def variances(self, X):
+        factors = np.array([squared_scales(float(nu)) for nu in self.degrees_of_freedom])
+        return factors[:, None, None] * self.scales(X) ** 2

@@ -11,9 +11,11 @@ from skbayesnn.posterior import (
     Gaussian,
     Hyperpriors,
     InputDependentJoint,
+    InputDependentStudentTJoint,
     JointPosterior,
     LogUniform,
     MeasuredJoint,
+    StudentT,
     StudentTJoint,
 )
 from tests.tools import LIKELIHOODS, make_problem
@@ -22,7 +24,14 @@ RANGE = LogUniform(0.05, 20.0)
 MIXED = RANGE, Gamma(1.5, 0.7, 0.02, 30.0)  # hyperpriors of both kinds
 DEGREES = (2.5, 5.0, 20.0)
 MEASURED = ["measured", "measured_shared"]
-INDEPENDENT = ["student_t", "student_t_shared", "input_dependent", "input_dependent_two", *MEASURED]
+INDEPENDENT = [
+    "student_t",
+    "student_t_shared",
+    "input_dependent",
+    "input_dependent_two",
+    "input_dependent_student_t",
+    *MEASURED,
+]
 ALL_JOINTS = [*LIKELIHOODS, *INDEPENDENT]
 
 
@@ -40,7 +49,8 @@ def make_joint(
     **options,
 ):
     """A joint posterior and some positions ``(size, dimension + n_conditions)``."""
-    source = {"input_dependent": "student_t", "input_dependent_two": "gaussian"}.get(name, name)
+    sources = {"input_dependent": "student_t", "input_dependent_two": "gaussian"}
+    source = (sources | {"input_dependent_student_t": "student_t"}).get(name, name)
     posterior, _, hyper = make_problem(source, hidden, prior=prior, n=n, seed=seed, **options)
     rng = np.random.default_rng(seed + 1)
     alpha, beta = (np.ones(len(values), dtype=bool) for values in hyper)
@@ -52,8 +62,11 @@ def make_joint(
     if name.startswith("input_dependent"):
         noise = Gaussian.per_output(posterior.network.n_outputs)
         network, groups = NoisePlan.build(posterior.network, (2,), "layer")
-        posterior, kind = replace(posterior, likelihood=noise), InputDependentJoint
-        own = {"noise_network": network, "noise_groups": groups}
+        kind, own = InputDependentJoint, {"noise_network": network, "noise_groups": groups}
+        if name.endswith("student_t"):
+            kind, own = InputDependentStudentTJoint, own | {"degrees_of_freedom": DEGREES}
+            noise = StudentT.per_output(posterior.network.n_outputs)
+        posterior = replace(posterior, likelihood=noise)
         further = np.ones(len(groups.names) - 1)
         alpha = np.append(alpha, further > 0)
         hyper = hyper._replace(alpha=np.append(hyper.alpha, further))

@@ -20,14 +20,16 @@ def row_precisions(joint, place):
     """Noise precision of every row and output at one position, ``(n, n_outputs)``."""
     posterior = joint.posterior
     tau = posterior.likelihood.precisions(place.hyper.beta)
-    if joint.n_conditions:
-        return place.conditions[: len(posterior.X), None] * tau
     if posterior.known is not None:
         return 1.0 / (1.0 / tau + posterior.known)
+    factors = np.ones((len(posterior.X), 1))
+    if joint.n_conditions:
+        factors = place.conditions[: len(posterior.X), None]
     if joint.noise_network is None:
-        return np.tile(tau, (len(posterior.X), 1))
+        return factors * tau
     v = np.append(place.theta[joint.n_mean :], np.log(tau))
-    return np.exp(np.clip(outputs(joint.noise_network, v, posterior.X), *RANGE.log_range))
+    h = np.clip(outputs(joint.noise_network, v, posterior.X), *RANGE.log_range)
+    return factors * np.exp(h)
 
 
 @pytest.mark.parametrize("name", [*GAUSSIAN, *INDEPENDENT])
@@ -126,9 +128,20 @@ def test_misfit_of_student_t(fixed):
         assert joint.misfit(q) == pytest.approx(-posterior.sample_weight @ rows)
 
 
-def test_factors_and_degrees_of_freedom_given_the_weights():
+def test_misfit_of_student_t_noise_that_depends_on_the_inputs():
+    joint, positions = make_joint("input_dependent_student_t")
+    posterior = joint.posterior
+    for q, nu in zip(positions, DEGREES, strict=True):
+        f = outputs(posterior.network, joint.complete_weights(q), posterior.X)
+        scale = np.exp(-0.5 * joint.noise_functions(joint.noise_state(q), posterior.X))
+        rows = t.logpdf(posterior.y, nu, f, scale)[:, 0]
+        assert joint.misfit(q) == pytest.approx(-posterior.sample_weight @ rows)
+
+
+@pytest.mark.parametrize("name", ["student_t", "input_dependent_student_t"])
+def test_factors_and_degrees_of_freedom_given_the_weights(name):
     """Weight 3 is three rows, each with a factor of its own; the degrees follow the likelihood."""
-    joint, positions = make_joint("student_t", n=4)
+    joint, positions = make_joint(name, n=4)
     times, m = np.array([1, 3, 1, 2]), 4000
     rows = np.repeat(np.arange(4), times)
     f = outputs(joint.posterior.network, joint.complete_weights(positions[0]), joint.posterior.X)

@@ -21,6 +21,7 @@ from skbayesnn.posterior import (
     Gaussian,
     Hyperparameters,
     InputDependentJoint,
+    InputDependentStudentTJoint,
     JointPosterior,
     LogUniform,
     MeasuredGaussian,
@@ -87,8 +88,7 @@ class ManyPosteriors:
             beta = joint.place(position).hyper.beta
             sd = joint.posterior.likelihood.precisions(beta)[:, None] ** -0.5
             if isinstance(joint, InputDependentJoint):
-                h = outputs(joint.noise_network, joint.noise_state(position), X)
-                sd = np.exp(-0.5 * np.clip(h, *RANGE.log_range))
+                sd = np.exp(-0.5 * joint.noise_functions(joint.noise_state(position), X))
             if joint.posterior.known is not None:
                 sd = np.hypot(sd, joint.posterior.known**0.5)
             if joint.n_conditions:
@@ -124,6 +124,8 @@ CASES = {
     "measured": (MeasuredGaussian(np.zeros(1, int), np.ones(1), np.ones(1)), 1, "layer", True),
     "student_t": (StudentT.per_output(1), 1, "layer", True),
     "student_t_all": (StudentT.per_output(1), 1, "layer", False),
+    "input_dependent_student_t": (StudentT.per_output(1), 1, "layer", True),
+    "input_dependent_student_t_two_outputs": (StudentT.per_output(2), 2, "single", True),
     "student_t_two_outputs": (StudentT(np.array([0, 0]), np.array([1.0, 4.0])), 2, "single", True),
 }
 
@@ -156,9 +158,10 @@ def make_case(name):
         free = free.with_groups(own > 0, RANGE)
         fixed = fixed._replace(alpha=np.ones(len(free.alpha)))
         information = np.append(information, 0.5 * own)
-        return ManyPosteriors(
-            InputDependentJoint(posterior, free, fixed, information, integrate, *plan)
-        )
+        given = posterior, free, fixed, information, integrate, *plan
+        if "student_t" in name:
+            return ManyPosteriors(InputDependentStudentTJoint(*given, DEGREES))
+        return ManyPosteriors(InputDependentJoint(*given))
     if name == "measured":
         variances = np.array([[0.0], [0.3], [1.0], [4.0], [0.1]])
         return ManyPosteriors(MeasuredJoint(replace(posterior, known=variances), *given[1:]))

@@ -351,7 +351,7 @@ class InputDependentNoise(ConstantNoise):
         means, own = typical.alpha[:, :n_means], typical.alpha[:, n_means:]
         hyper, ones = Hyperparameters(means, typical.beta), np.ones((len(own), 1))
         noise = Hyperparameters(np.hstack([own, ones]), ones[:, :0])
-        (posterior, settings), v = posed, joint.noise_state(q)
+        (posterior, settings), v = posed, joint.noise_weights(q)
         expected = expected_noise_posterior(posterior, *self.plan(problem))
         means = information_of_data(posterior, settings, joint.n_mean, joint.mean_weights(q), hyper)
         own = information_of_data(expected, settings, joint.n_noise, v, noise)[:, :-1]

@@ -60,11 +60,12 @@ def tuned_plan(fit):
     metric is then diagonal, from the draws where chains start, or the identity.
     """
     posed, noise = fit.posed, fit.noise
-    of_noise = noise == "input_dependent" and fit.problem.noise_hidden_layer_sizes
+    varies = noise.startswith("input_dependent")
+    of_noise = varies and fit.problem.noise_hidden_layer_sizes
     if not (posed.hidden_layer_sizes or of_noise):
         return Plan(), 1
     n_rows = len(posed.posterior.X)  # distinct ones, which set the time
-    most_rows = NOISE_NETWORK_ROWS if noise == "input_dependent" else TRAJECTORY_ROWS
+    most_rows = NOISE_NETWORK_ROWS if varies else TRAJECTORY_ROWS
     max_steps = max(LEAST_LIMIT, min(n_rows, most_rows // n_rows))
     likelihood, centred = posed.posterior.likelihood, posed.posterior.groups.centred
     integrated = bool(likelihood.n_levels and likelihood.conjugate and centred)

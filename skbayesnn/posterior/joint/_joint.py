@@ -126,16 +126,19 @@ class JointPosterior(Coordinates):
         scale[..., :m] = place.scales
         rho = np.ones_like(scale)  # prior precisions of v
         rho[..., :m] = share[..., self._labels]
-        to_weights = np.zeros((*q.shape[:-1], k, k + n_alpha))  # d u / d (v, eta)
-        weights, alphas = np.arange(k), np.arange(k, k + n_alpha)
-        to_weights[..., weights, weights] = scale
-        member = groups.membership[:, self.free.alpha]
-        pull = -0.5 * (rho * white)[..., None] * stretch[..., None, :n_alpha]
-        to_weights[..., k:] = member * pull
         matrix, prior = self._data_hessian(theta, place), self.posterior.groups
         for _ in range(0 if prior.centred else 2):  # in white weights: rows, then columns
             matrix = self._of_means_alone(np.swapaxes(matrix, -1, -2), prior.white_gradient)
-        matrix = np.swapaxes(to_weights, -1, -2) @ (matrix @ to_weights)
+        # the chain rule with d u / d v = diag(scale) and d u / d eta = pull
+        member = groups.membership[:, self.free.alpha]
+        pull = member * (-0.5 * (rho * white)[..., None] * stretch[..., None, :n_alpha])
+        pulled, of_weights = matrix @ pull, matrix
+        weights, alphas = np.arange(k), np.arange(k, k + n_alpha)
+        matrix = np.empty((*q.shape[:-1], k + n_alpha, k + n_alpha))
+        matrix[..., :k, :k] = scale[..., :, None] * of_weights * scale[..., None, :]
+        matrix[..., :k, k:] = scale[..., None] * pulled
+        matrix[..., k:, :k] = np.swapaxes(matrix[..., :k, k:], -1, -2)
+        matrix[..., k:, k:] = np.swapaxes(pull, -1, -2) @ pulled
         matrix[..., weights, weights] += rho
         # expected second derivatives of minus the log prior of v by ln alpha
         by_alpha = (0.5 * self.sizes * (1.0 - share) ** 2)[..., self.free.alpha]

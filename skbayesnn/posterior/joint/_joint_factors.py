@@ -92,9 +92,11 @@ class InputDependentJoint(JointPosterior):
 
     # --- the noise network -----------------------------------------------------------------------
 
-    def noise_state(self, q):
+    def noise_weights(self, q):
         """Weights of the noise network with output biases ``ln beta``, ``(..., k)``."""
         return self._noise_weights(self.place(q))
+
+    noise_state = noise_weights
 
     def noise_functions(self, state, X):
         """Log noise precisions of networks at inputs, ``(..., n, n_outputs)``."""
@@ -113,9 +115,17 @@ class InputDependentJoint(JointPosterior):
         bias = np.log(self.posterior.likelihood.precisions(place.hyper.beta))
         return np.concatenate([v, bias], axis=-1)
 
-    def _rows(self, place):
-        h = self.noise_functions(self._noise_weights(place), self.posterior.X)
+    def _log_precisions(self, place):
+        """Log precision of the noise of every row and output, ``(..., n, n_outputs)``."""
+        h = outputs(self.noise_network, self._noise_weights(place), self.posterior.X)
+        return np.clip(h, *self.free.beta_prior.log_range)
+
+    def _rows_of_log_precision(self, place, h):
+        """Targets with the precisions of their noise, given those that the network makes."""
         return _rows_of(self.posterior, np.exp(h))
+
+    def _rows(self, place):
+        return self._rows_of_log_precision(place, self._log_precisions(place))
 
     # --- energy and curvature --------------------------------------------------------------------
 
@@ -123,7 +133,7 @@ class InputDependentJoint(JointPosterior):
         posterior, s = self.posterior, self.posterior.sample_weight
         trace = forward(self.noise_network, self._noise_weights(place), posterior.X, 1)
         h = np.clip(trace.outputs, *self.free.beta_prior.log_range)
-        means, rows = self._of_rows(place, _rows_of(posterior, np.exp(h)))
+        means, rows = self._of_rows(place, self._rows_of_log_precision(place, h))
         value = means.value - 0.5 * np.sum(s @ h, axis=-1)
         slope = (rows.log_factors - 0.5 * s[:, None]) * (h == trace.outputs)
         by_noise = vector_jacobian(trace, slope)
@@ -207,7 +217,7 @@ class StudentTJoint(JointPosterior):
         factors = np.ones((*lead, self.n_factors))
         nu = np.full((*lead, 1), self.posterior.likelihood.degrees_of_freedom)
         moving = super().position(theta, hyper)
-        return np.concatenate([moving, factors, nu, theta[..., self.n_mean :]], axis=-1)
+        return np.concatenate([moving, factors, nu, theta[..., self.n_sampled :]], axis=-1)
 
     def draw_weights(self, eta, rng):
         """Draw weights from the prior as the base class; the conditions are still to be renewed."""
@@ -216,16 +226,20 @@ class StudentTJoint(JointPosterior):
         factors = np.ones((*lead, self.n_factors))
         nu = rng.choice(self.degrees_of_freedom, (*lead, 1))
         alpha = Coordinates.place(self, q).hyper.alpha  # without conditions
-        sd = self.groups.expand(alpha)[..., self.n_mean :] ** -0.5
+        sd = self.groups.expand(alpha)[..., self.n_sampled :] ** -0.5
         return np.concatenate([q, factors, nu, sd * rng.standard_normal(sd.shape)], axis=-1)
 
     def complete_weights(self, q, rngs=None):
         """All weights ``(..., k)``, including those of the output layer in the position."""
         place = self.place(q)
-        return np.concatenate([place.theta, place.conditions[..., self.n_factors + 1 :]], -1)
+        outer = place.conditions[..., self.n_factors + 1 :]
+        return self._of_means(np.concatenate([place.theta, outer], axis=-1))
 
     def noise_state(self, q):
         """Degrees of freedom ``(..., 1)``."""
+        return self._degrees_of_freedom(q)
+
+    def _degrees_of_freedom(self, q):
         place = self.dimension + self.n_factors
         return q[..., place : place + 1]
 
@@ -247,20 +261,30 @@ class StudentTJoint(JointPosterior):
 
     def misfit(self, q):
         """Minus log likelihood given all weights, precisions and degrees of freedom, ``(...)``."""
-        f = outputs(self.posterior.network, self.complete_weights(q), self.posterior.X)
-        return self._misfit(f, self.place(q).hyper.beta, self.noise_state(q)[..., 0])
+        f, place = self._outputs(q), self.place(q)
+        return self._misfit(f, place, place.hyper.beta, self._degrees_of_freedom(q)[..., 0])
 
-    def _misfit(self, f, beta, nu):
+    def _outputs(self, q):
+        """Outputs of the network of the means at all rows, ``(..., n, n_outputs)``."""
+        return outputs(self.posterior.network, self.complete_weights(q), self.posterior.X)
+
+    def _misfit(self, f, place, beta, nu):
+        """Minus log likelihood of outputs; ``beta`` and ``nu`` may have more leading axes."""
         posterior = self.posterior
         likelihood = replace(posterior.likelihood, degrees_of_freedom=nu)
         value = likelihood.misfit(f, posterior.targets(), beta).value
         return value - likelihood.log_normaliser(beta, posterior.n_rows)
 
+    def _squared_distances(self, f, place, beta):
+        """Squared residuals in squared scales of the noise, summed over outputs, ``(..., n)``."""
+        precision = self.posterior.likelihood.precisions(beta)[..., None, :]
+        return np.sum(precision * (f - self.posterior.y) ** 2, axis=-1)
+
     def density(self, phase):
         """Minus log posterior density of all weights, the factors integrated out, ``(...)``."""
         place = self.place(phase.position)
         outer = place.conditions[..., self.n_factors + 1 :]
-        alpha = self.groups.expand(place.hyper.alpha)[..., self.n_mean :]
+        alpha = self.groups.expand(place.hyper.alpha)[..., self.n_sampled :]
         prior = 0.5 * np.sum(alpha * outer**2 - np.log(alpha / (2.0 * np.pi)), axis=-1)
         rest = self._prior(place, self.precision_map.derivatives(place.eta)[0])[0]
         return rest + prior + self.misfit(phase.position)
@@ -275,11 +299,10 @@ class StudentTJoint(JointPosterior):
         if self.integrated and not keep_outputs:
             drawn = super().complete_weights(q, rngs)
             q[:, self.dimension + n_rows + 1 :] = drawn[:, self.n_mean :]
-        f = outputs(posterior.network, self.complete_weights(q), posterior.X)
-        beta = self.place(q).hyper.beta
-        grid = np.array(self.degrees_of_freedom)
+        f, place = self._outputs(q), self.place(q)
+        beta, grid = place.hyper.beta, np.array(self.degrees_of_freedom)
         scales = self._scale_precisions(beta, grid[:, None, None])
-        values = self._misfit(f, scales, grid[:, None]).T
+        values = self._misfit(f, place, scales, grid[:, None]).T
         shares = np.exp(np.min(values, axis=-1, keepdims=True) - values)
         levels = np.cumsum(shares, axis=-1)
         uniform = np.array([rng.random() for rng in rngs])
@@ -287,10 +310,62 @@ class StudentTJoint(JointPosterior):
         q[:, self.dimension + n_rows] = nu
         if not n_rows:
             return q
-        precision = posterior.likelihood.precisions(self._scale_precisions(beta, nu[:, None]))
-        delta = np.sum(precision[:, None, :] * (f - posterior.y) ** 2, axis=-1)
+        delta = self._squared_distances(f, place, self._scale_precisions(beta, nu[:, None]))
         s = posterior.sample_weight
         shape = 0.5 * s * (nu[:, None] + posterior.network.n_outputs)
         gamma = np.stack([rng.standard_gamma(a) for rng, a in zip(rngs, shape, strict=True)])
         q[:, self.dimension : self.dimension + n_rows] = 2.0 * gamma / (nu[:, None] + delta) / s
         return q
+
+
+@dataclass(frozen=True)
+class InputDependentStudentTJoint(StudentTJoint, InputDependentJoint):
+    """Joint posterior with Student-t noise whose scale is a function of the inputs.
+
+    The noise of a target is ``e / (exp(h) F)^(1/2)`` with a standard normal ``e``, the output ``h``
+    of the noise network (`InputDependentJoint`) and a factor ``F`` of the row with a Gamma
+    distribution (`StudentTJoint`). Constant noise is the limit of a noise network without weights,
+    Gaussian noise that of many degrees of freedom. Noise levels, one for every output, are those of
+    the scale, also where they are fixed.
+    """
+
+    compiled = JointPosterior.compiled
+    state_names = ()
+
+    def noise_state(self, q):
+        """Weights of the noise network, and degrees of freedom, ``(..., k + 1)``."""
+        return np.concatenate([self.noise_weights(q), self._degrees_of_freedom(q)], axis=-1)
+
+    def _scale_precisions(self, beta, nu):
+        return beta
+
+    def noise_functions(self, state, X):
+        """Log precisions as in `InputDependentJoint`."""
+        return InputDependentJoint.noise_functions(self, state[..., :-1], X)
+
+    def drawn_coordinates(self, draws):
+        """Coordinates ``eta`` as in `InputDependentJoint`."""
+        return self.coordinates(draws.alpha, np.exp(draws.noise[..., self.n_noise : -1]))
+
+    def _rows_of_log_precision(self, place, h):
+        factors = place.conditions[..., : self.n_factors, None]
+        return _rows_of(self.posterior, factors * np.exp(h))
+
+    def _rows(self, place):
+        return InputDependentJoint._rows(self, place)
+
+    def _likelihood(self, place):
+        return InputDependentJoint._likelihood(self, place)
+
+    def _misfit(self, f, place, beta, nu):
+        h, ones = self._log_precisions(place), np.ones_like(beta)
+        scaled = (f - self.posterior.y) * np.exp(0.5 * h)
+        targets = self.posterior.targets()
+        targets = targets._replace(y=np.zeros_like(targets.y))
+        likelihood = replace(self.posterior.likelihood, degrees_of_freedom=nu)
+        value = likelihood.misfit(scaled, targets, ones).value
+        value -= likelihood.log_normaliser(ones, self.posterior.n_rows)
+        return value - 0.5 * np.sum(targets.weight @ h, axis=-1)
+
+    def _squared_distances(self, f, place, beta):
+        return np.sum(np.exp(self._log_precisions(place)) * (f - self.posterior.y) ** 2, axis=-1)

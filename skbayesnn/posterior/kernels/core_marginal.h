@@ -138,6 +138,13 @@ static Rows NAME(noise_network)(const Joint *joint, const double *theta, const d
     return rows;
 }
 
+/* Observations that every row stands for: the counts of the model may have further factors (`given`), those
+   of the noise network have none. */
+static const V *NAME(observations)(const Joint *joint)
+{
+    return (const V *)DATA(joint->noise ? joint->noise : joint->model, counts);
+}
+
 /* Counts s_n F_no of all rows (K, n) and d ln F_no / d ln tau_o. Returns the sum of s ln F, which is not to
    be had of known variances in single precision.
 
@@ -149,6 +156,7 @@ static double NAME(factors)(const Joint *joint, const double *beta, const Rows *
     const Model *model = joint->model;
     int nv = (int)(model->n / LANES);
     const V *s = (const V *)DATA(model, counts), *variances = (const V *)DATA(joint, variances);
+    const V *observed = NAME(observations)(joint);
     V *F = (V *)counts, *slope = (V *)follow;
     double total = 0.0;
     for (int o = 0; o < model->size[model->n_layers]; o++, F += nv, slope += nv) {
@@ -162,7 +170,7 @@ static double NAME(factors)(const Joint *joint, const double *beta, const Rows *
             inside = NAME(chosen)(inside > high, high, inside);
             slope[v] = NAME(chosen)(inside == h, NAME(all)(0), NAME(all)(-1));
             F[v] = s[v] * NAME(exp)(inside - level);
-            sum += s[v] * (inside - level);
+            sum += observed[v] * (inside - level);
         }
         for (int v = 0; v < nv && !joint->noise; v++) {
             V share = (REAL)1 / ((REAL)1 + (REAL)tau * variances[o * nv + v]);
@@ -207,12 +215,12 @@ static int NAME(regression)(const Joint *joint, const double *theta, const doubl
     *value -= 0.5 * log_factors;
     if (!gradient)
         return 1;
-    const V *s = (const V *)DATA(model, counts), *slope = (const V *)follow;
+    const V *observed = NAME(observations)(joint), *slope = (const V *)follow;
     V *by = (V *)by_factors;
     for (int o = 0; o < K; o++, by += nv, slope += nv) {
         V sum = (V){0};
         for (int v = 0; v < nv; v++) {
-            by[v] -= (REAL)0.5 * s[v];
+            by[v] -= (REAL)0.5 * observed[v];
             sum += by[v] * slope[v];
             if (noise)
                 network.delta[noise->n_layers - 1][o * network.stride + v] = by[v] + by[v] * slope[v];
