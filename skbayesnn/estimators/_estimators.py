@@ -66,7 +66,7 @@ class EvidenceMLPRegressor(RegressionFit, EvidenceMLP):
     standardize: bool = True
     n_restarts: int = 5
     combine: str = "posterior"
-    measure_evidence: bool | str = "auto"
+    method: str = "auto"
     solver: str | Solver = "auto"
     n_jobs: int | None = None
     verbose: int = 0
@@ -167,7 +167,7 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
     standardize: bool = True
     n_restarts: int = 5
     combine: str = "posterior"
-    measure_evidence: bool | str = "auto"
+    method: str = "auto"
     solver: str | Solver = "auto"
     n_jobs: int | None = None
     verbose: int = 0

@@ -21,8 +21,16 @@ from skbayesnn.estimators.inputs._settings import Solver
 from skbayesnn.estimators.reports._minimum import REMEDIES, n_targets_of, overall, report_minima
 from skbayesnn.estimators.reports._predictions import LeftOutScores
 from skbayesnn.estimators.reports._report import EvidenceReport, lines_on_model
-from skbayesnn.inference import NEVER, Trouble, fit_evidence, gaussian_around, own_posterior
-from skbayesnn.predictive import combined, ensemble_of_models, with_chains
+from skbayesnn.inference import (
+    METHODS,
+    NEVER,
+    NOISE_MODELS,
+    Trouble,
+    fit_evidence,
+    gaussian_around,
+    own_posterior,
+)
+from skbayesnn.predictive import combined, ensemble_of_models
 
 COMBINATIONS = ("posterior", "best", "evidence", "equal", "stacking", "tempered")
 
@@ -41,7 +49,7 @@ class EvidenceMLP(BayesianMLP):
     _typical_noise = staticmethod(np.median)
 
     def _check_engine_parameters(self):
-        check(self, combine=COMBINATIONS, n_restarts=1, measure_evidence=("auto", True, False))
+        check(self, combine=COMBINATIONS, n_restarts=1, method=METHODS)
         check(self._solver, hessian=("auto", "exact", "gauss_newton"), max_iter=1, tol=float)
 
     @property
@@ -71,7 +79,7 @@ class EvidenceMLP(BayesianMLP):
             noise,
             previous,
             workers,
-            measured=False if in_batches else self.measure_evidence,
+            method="laplace" if in_batches else self.method,
         )
         # run by `_laplace`, which after a `DrawnFit` may never be needed
         search = _combined_minima, result, entropy, self.n_restarts, self.combine
@@ -112,8 +120,6 @@ class EvidenceMLP(BayesianMLP):
             self.weight_precisions_ = np.exp(np.mean(logs, axis=0))
         else:
             predictions = self._gaussians, self._laplace.left_out
-            if result.chained and self.combine == "posterior":
-                predictions = with_chains(*predictions, result)
             self.weight_group_names_ = list(self._best.groups.names)
             self.weight_precisions_ = self._best.hyper.alpha.copy()
         self._ensemble, self._left_out = predictions
@@ -290,7 +296,8 @@ def _combined_minima(fit, entropy, n_restarts, combine, progress):
     if fit.drawn:
         sizes = fit.posed.posterior.network.hidden_layer_sizes
         problem = replace(fit.problem, deadline=NEVER)  # that of `fit` may have passed by now
-        fit = fit_evidence(problem, sizes, entropy, n_restarts, fit.noise)
+        noise = fit.noise if NOISE_MODELS[fit.noise].has_minima else "constant"
+        fit = fit_evidence(problem, sizes, entropy, n_restarts, noise)
     if any(minimum.precision is None for _, minimum in fit.pool):
         raise ValueError(
             "The posterior is numerically singular: neither the prior nor the data determine "

@@ -2,7 +2,7 @@
 
 from skbayesnn._progress import NEVER, Deadline, Progress
 from skbayesnn.inference._drawn_fit import sampled_sizes
-from skbayesnn.inference._evidence_fit import fit_evidence
+from skbayesnn.inference._evidence_fit import METHODS, fit_evidence
 from skbayesnn.inference._sampled_fit import Recipe, fit_by_sampling
 from skbayesnn.inference._sequential import learnt
 from skbayesnn.inference.choice._noise_choice import SIGNIFICANT

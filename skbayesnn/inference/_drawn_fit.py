@@ -45,10 +45,12 @@ class DrawnFit(Fit):
     """Networks drawn from the posteriors of one or several models."""
 
     drawn: tuple  # `Drawn` of every model, most probable first
+    # of independent chains: Monte Carlo error of their predictive means, see `monte_carlo_error`
+    error: float = np.nan
 
     @property
     def log_evidence(self):
-        """Highest log evidence of a model, in the user's units."""
+        """Highest log evidence of a model, in the user's units; ``nan`` if it was not measured."""
         return self.drawn[0].log_evidence + self.problem.log_scale
 
     @property

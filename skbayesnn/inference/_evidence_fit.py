@@ -8,8 +8,8 @@ from functools import partial
 
 import numpy as np
 
+from skbayesnn.inference._chains_fit import fit_by_chains, is_drawn_by_chains
 from skbayesnn.inference._drawn_fit import fit_by_drawing, sampled_sizes
-from skbayesnn.inference._short_chains import seconds_of_short_chains, short_chains
 from skbayesnn.inference.choice._growth import (
     BY_EVIDENCE,
     OF_MANY_ROWS,
@@ -33,6 +33,7 @@ from skbayesnn.inference.noise._constant_noise import NOISE_MINIMA
 from skbayesnn.inference.noise._noise_models import NOISE_MODELS
 from skbayesnn.inference.task._problem import Fit
 
+METHODS = "auto", "population", "chains", "early_stopping", "laplace"
 # share of the time limit in which networks are drawn; without success, they are trained then
 MOST_BY_SAMPLING = 0.7
 NO_TIME = "There was no time to measure it."
@@ -48,8 +49,6 @@ class EvidenceFit(Fit):
 
     minima: list  # in descending order of evidence
     others: list = field(default_factory=list)  # pairs as in `pool`, of other models
-    # `Sampled` networks by noise model, which predict together with the minima
-    chained: dict = field(default_factory=dict)
     unmeasured: str = ""  # why networks were drawn and do not predict
 
     log_evidence_std = np.nan  # not estimated
@@ -75,10 +74,10 @@ class EvidenceFit(Fit):
         return self.best.network, self.best.groups, self.best.hyper.alpha[None]
 
     def without_matrices(self):
-        """Copy of the fit without the precision matrices of its minima and without chains."""
+        """Copy of the fit without the precision matrices of its minima."""
         others = [(posterior, without_matrices(minimum)) for posterior, minimum in self.others]
         minima = [without_matrices(m) for m in self.minima]
-        return replace(self, minima=minima, others=others, chained={})
+        return replace(self, minima=minima, others=others)
 
 
 def without_matrices(minimum):
@@ -100,17 +99,18 @@ def fit_evidence(
     noise="constant",
     previous=None,
     workers=ALONE,
-    measured=False,
+    method="laplace",
 ):
-    """Find the minima of a problem, and choose network size and noise model if asked for.
+    """Draw networks from the posterior of a problem, or find its minima.
 
     ``hidden_layer_sizes`` and ``noise``, one of `NOISE_MODELS`, may be ``"auto"``. ``entropy`` is
-    that of the seeds of random starts, which minima of the fit ``previous`` replace. If
-    ``measured``, networks are drawn from the posterior instead, which also estimates the evidence;
-    ``"auto"`` draws them where this takes seconds, see `Limits`. Returns an `EvidenceFit` or a
-    `DrawnFit`.
+    that of the seeds of random numbers. The ``method`` is one of `METHODS`; ``"auto"`` is the first
+    of these that is possible and takes seconds to minutes: a population, which also measures the
+    evidence; independent chains; early stopping; Laplace's approximation around minima. Minima of
+    the fit ``previous`` replace random starts. Returns a `DrawnFit` or an `EvidenceFit`.
     """
-    sizes = sampled_sizes(problem, hidden_layer_sizes, noise, measured)
+    wanted = {"auto": "auto", "population": True}.get(method, False)
+    sizes = sampled_sizes(problem, hidden_layer_sizes, noise, wanted)
     limit = problem.deadline.part(MOST_BY_SAMPLING)
     if sizes is not None:
         limited = replace(problem, deadline=limit)
@@ -118,18 +118,21 @@ def fit_evidence(
         if drawn is not None:
             return replace(drawn, problem=problem)
     unmeasured = "" if sizes is None else NO_TIME if limit.passed else MISSED
-    if _has_many_rows(problem, hidden_layer_sizes, noise):
+    if method == "chains" or (
+        method == "auto"
+        and not limit.passed
+        and is_drawn_by_chains(problem, hidden_layer_sizes, noise)
+    ):
+        return fit_by_chains(problem, hidden_layer_sizes, noise, entropy, workers)
+    if method == "early_stopping" or _has_many_rows(problem, hidden_layer_sizes, noise):
         model = hidden_layer_sizes, noise
         fit = fit_to_many_rows(problem, *model, entropy, n_restarts, previous, workers)
         return replace(fit, unmeasured=unmeasured)
     growth, tried = (), {}
-    # no chains for classes, or where populations were drawn, and have missed what training finds
-    with_chains = hidden_layer_sizes == "auto" and measured and sizes is None
-    with_chains = with_chains and problem.likelihood.n_levels > 0
 
     def later(sizes, minima):
-        """Predict the seconds of noise models and chains, from minima under constant noise."""
-        seconds = seconds_of_short_chains(problem) if with_chains else 0.0
+        """Predict the seconds of noise models from minima under constant noise."""
+        seconds = 0.0
         if noise == "auto" and minima:
             fit = EvidenceFit(problem=problem, posed=problem.posed(sizes), minima=minima)
             n_models = len(suspected(problem, p_values_of(fit)))
@@ -154,8 +157,6 @@ def fit_evidence(
         # minima of the smaller network under other noise still take part in predictions
         others = [*fit.others, *(pair for pair in smaller.pool if pair[1].noise is not None)]
         fit = replace(fit, others=others, noise_p_values=smaller.noise_p_values)
-    if with_chains:
-        fit = replace(fit, chained=short_chains(fit, entropy, workers))
     return replace(fit, unmeasured=unmeasured)
 
 

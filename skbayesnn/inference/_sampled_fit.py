@@ -33,6 +33,7 @@ from skbayesnn.samplers import Plan, length_scales
 # factor of `Limits.sampled_seconds` up to which chains start from a population, whatever the number
 # of targets per weight. Without one, R-hat of diabetes with 8 units is 1.44 instead of 1.05
 MORE_SECONDS = 3.0
+SWEEPS = 3  # of scale moves after every trajectory of the tuned sampler
 N_PARTS = 16  # short chains of each chain that starts from draws of a population
 
 
@@ -70,7 +71,8 @@ class Recipe:
         tuned = self.plan is None
         plan, thin = tuned_plan(fit) if tuned else (self.plan, 1)
         counts = self.n_warmup, self.n_draws, self.thin or thin
-        return SamplingSettings(fit.posed.settings, plan, *counts, tuned, np.dtype(self.dtype))
+        dtype, sweeps = np.dtype(self.dtype), SWEEPS if tuned else 0
+        return SamplingSettings(fit.posed.settings, plan, *counts, tuned, dtype, sweeps)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -35,4 +35,9 @@ from skbayesnn.posterior.likelihoods._student_t import FARTHEST, StudentT, squar
 from skbayesnn.posterior.priors._hyperpriors import Gamma as Gamma  # for users: explicit exports
 from skbayesnn.posterior.priors._hyperpriors import Hyperprior, Hyperpriors
 from skbayesnn.posterior.priors._hyperpriors import LogUniform as LogUniform
-from skbayesnn.posterior.priors._weight_groups import INTERCEPT, WeightGroups, weight_groups
+from skbayesnn.posterior.priors._weight_groups import (
+    INTERCEPT,
+    WeightGroups,
+    fan_ins,
+    weight_groups,
+)

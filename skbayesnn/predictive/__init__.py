@@ -7,7 +7,6 @@ from skbayesnn.predictive._combination import (
     ensemble_of_models,
     noise_of,
     noise_of_drawn,
-    with_chains,
 )
 from skbayesnn.predictive._counts import CountEnsemble
 from skbayesnn.predictive._draws import Draws, GivenHidden

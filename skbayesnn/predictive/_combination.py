@@ -28,8 +28,6 @@ from skbayesnn.predictive._variational import closest_gaussian, seconds_of_class
 
 NEGLIGIBLE_MODEL = 0.002  # share of a sampled model below which it is left out
 PSEUDO_COUNT = 0.5  # rows of a Dirichlet prior of the shares of sampled models
-SHARE_OF_CHAINS = 0.65  # largest share of short chains beside minima; .6 to .75 hardly differ
-FALL_OF_CHAINS = 0.25  # nats per row by which chains predict worse that divide this share by e
 EQUAL_SHARE = 0.3  # part of the predictions of minima that noise models share equally
 HOPELESS = 20.0  # nats below the best evidence at which a sampled model has no share
 STEP = 1e-5  # of standardised inputs, near the best step of central differences
@@ -278,14 +276,13 @@ def ensemble_of_models(fit):
     Returns the `Ensemble` of a `DrawnFit` and its leave-one-out predictions.
     """
     problem = fit.problem
+    if len(fit.drawn) == 1:
+        (part,) = map(_networks_of, fit.drawn)
+        return mixture_of_draws([part]), _left_out_of(fit.drawn[0], part, problem)
     least = -np.inf if problem.linear_share else fit.drawn[0].log_evidence - HOPELESS
     drawn = [model for model in fit.drawn if model.log_evidence >= least]
     parts = [_networks_of(model) for model in drawn]
-    rows = problem.X, problem.y, problem.known
-    left = [
-        LeftOut.of_draws(part, *rows, model.joint.left_out_outputs(model.position))
-        for part, model in zip(parts, drawn, strict=True)
-    ]
+    left = [_left_out_of(model, part, problem) for part, model in zip(parts, drawn, strict=True)]
     log_densities = np.stack([predictions.log_density for predictions in left])
     stacked = np.array([model.by_stacking for model in drawn])
     log_odds = np.array([model.log_odds for model in drawn])
@@ -308,29 +305,12 @@ def ensemble_of_models(fit):
     return mixture_of_draws(kept_parts, shares), LeftOut.mixed([left[i] for i in kept], shares)
 
 
-def with_chains(gaussians, left_out, fit):
-    """Mix the predictions of minima with those of the networks that short chains have drawn.
-
-    Chains have `SHARE_OF_CHAINS`, but a smaller one if left-out rows are less probable under them:
-    they may have missed what longer training finds. Among the noise models of the chains the
-    weights are those of stacking. Leave-one-out densities do not raise the share of the chains, as
-    they are too high for overfitted noise networks.
-
-    Returns the `Ensemble` and its leave-one-out predictions.
-    """
-    problem = fit.problem
-    parts = [_draws_of_chains(each.joint, each.draws) for each in fit.chained.values()]
-    left = [LeftOut.of_draws(part, problem.X, problem.y, problem.known) for part in parts]
-    log_densities = np.stack([predictions.log_density for predictions in left])
-    shares = stacking_weights(log_densities, problem.sample_weight, PSEUDO_COUNT)
-    chains = LeftOut.mixed(left, shares)
-    lead = np.average(chains.log_density - left_out.log_density, weights=problem.sample_weight)
-    share = SHARE_OF_CHAINS * np.exp(min(lead, 0.0) / FALL_OF_CHAINS)
-    drawn = mixture_of_draws(parts, share * shares)
-    of_minima = [(1.0 - share) * weights for weights in gaussians.weights]
-    weights = (*of_minima, *drawn.weights)
-    ensemble = Ensemble((*gaussians.parts, *parts), weights)
-    return ensemble, LeftOut.mixed([left_out, chains], np.array([1.0 - share, share]))
+def _left_out_of(drawn, part, problem):
+    """Leave-one-out predictions of the networks of a `Drawn`."""
+    given = None
+    if drawn.position is not None:
+        given = drawn.joint.left_out_outputs(drawn.position)
+    return LeftOut.of_draws(part, problem.X, problem.y, problem.known, given)
 
 
 def mixture_of_draws(parts, shares=(1.0,)):

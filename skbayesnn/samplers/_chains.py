@@ -7,10 +7,10 @@ import numpy as np
 from skbayesnn.samplers._dynamics import Metric, Phase, RandomNumbers, start, transition
 
 STAGES = (0.08, 0.2, 0.4, 0.7)  # shares of the warm-up after which the metric is updated
+LONGEST_STAGE = 0.3  # the longest one between two of these
 FIRST_STEP = 0.1
 WARM_UP_STEPS = 50  # most steps of a trajectory, as step sizes are often far too small at first
 CAREFUL = 5.0  # factor by which the steps of every fifth transition are smaller
-CURVATURES = 40  # most positions per stage whose curvature is averaged
 
 
 class StepSize(NamedTuple):
@@ -67,6 +67,7 @@ class Plan(NamedTuple):
     # `Metric.from_precisions`
     dense: bool = True
     metric_power: float = 0.5
+    n_curvatures: int = 40  # most positions per stage of the warm-up whose curvature is averaged
     # transition kernel: `transition`, or another one with its arguments
     kernel: object = transition
     # number of consecutive chains that adapt together: they share step sizes and metric
@@ -166,7 +167,7 @@ def warm_up(
     brief = plan._replace(max_steps=min(plan.max_steps, WARM_UP_STEPS))
     ends = [round(share * n_transitions) for share in STAGES]
     total, used, begin = 0.0, 0, 0
-    every = max(1, round(0.3 * n_transitions / CURVATURES))
+    every = max(1, round(LONGEST_STAGE * n_transitions / plan.n_curvatures))
     for i in range(n_transitions):
         chains, info = advance(energy, chains, brief, chains.steps.current, moves)
         if plan.step_size is None and not is_careful(plan, chains.count):

@@ -29,7 +29,7 @@ PRIOR_MEAN, PRIOR_PRECISION = {"prior.mean"}, {"prior.base_precision"}
 ARRAY, EARLIER = {"an array as prior"}, {"an estimator as prior"}
 INTERCEPT_GROUP = {f"prior={kind + INTERCEPT!r}" for kind in ("single", "layer", "ard")}
 OWN_GROUPS = {"prior='ard'"} | INTERCEPT_GROUP | ARRAY
-GROWN, MEASURED = {"hidden_layer_sizes='auto'"}, {"measure_evidence=True"}
+GROWN, DRAWN = {"hidden_layer_sizes='auto'"}, {"method='population'", "method='chains'"}
 NO_INTERCEPT = {"fit_intercept=False"}
 FIXED_NOISE, GAMMA_NOISE = {"noise.std"}, {"A Gamma prior of the noise level"}
 CORRELATED, COUNTED = noise_is("correlated"), noise_is(*COUNTS)
@@ -40,7 +40,7 @@ def choices_of(estimator):
     """Choices of an estimator that exclude others."""
     prior, noise, sizes = estimator._prior, estimator._noise, estimator.hidden_layer_sizes
     named, learnt = isinstance(prior.kind, str), isinstance(prior.kind, BaseEstimator)
-    made = {f"noise={noise.kind!r}"}
+    made = {f"noise={noise.kind!r}", f"method={getattr(estimator, 'method', None)!r}"}
     if named:
         made.add(f"prior={prior.kind!r}")
     for choice, is_made in (
@@ -50,7 +50,6 @@ def choices_of(estimator):
         (PRIOR_PRECISION, prior.base_precision is not None),
         (GROWN, isinstance(sizes, str) and sizes == "auto"),
         (NO_INTERCEPT, not estimator.fit_intercept),
-        (MEASURED, hasattr(estimator, "combine") and estimator.measure_evidence is True),
         (FIXED_NOISE, not (isinstance(noise.std, str) and noise.std == "auto")),
         (GAMMA_NOISE, Gamma in map(type, noise._hyperpriors)),
     ):
@@ -60,7 +59,7 @@ def choices_of(estimator):
 
 
 LEVELS = "Use noise='constant' or 'shared'"
-NOT_MEASURED = "Use measure_evidence='auto' or False"
+NOT_DRAWN = "Use method='auto' or 'laplace'"
 INFORMED = (PRIOR_MEAN, PRIOR_PRECISION, EARLIER)
 
 # Pairs of choices that cannot be combined, by the reason and what to do instead. Each is a set of
@@ -94,8 +93,8 @@ REFUSALS = {
         (GROWN, PRIOR_MEAN),
         (GROWN, PRIOR_PRECISION),
     ],
-    f"sampling begins at a prior of mean zero. {NOT_MEASURED}": [
-        (MEASURED, informed) for informed in INFORMED
+    f"sampling begins at a prior of mean zero. {NOT_DRAWN}": [
+        (DRAWN, informed) for informed in INFORMED
     ],
     "it is for priors of mean zero. Use noise='constant'": [
         (CORRELATED, informed) for informed in INFORMED
@@ -107,7 +106,7 @@ REFUSALS = {
         (noise_is("negative_binomial"), {PARTIAL_FIT})
     ],
     f"it needs constant noise levels. {LEVELS}": [(WITHOUT_LEVEL, {PARTIAL_FIT})],
-    f"sampling does not include earlier batches. {NOT_MEASURED}": [(MEASURED, {PARTIAL_FIT})],
+    f"sampling does not include earlier batches. {NOT_DRAWN}": [(DRAWN, {PARTIAL_FIT})],
 }
 
 

@@ -144,6 +144,8 @@ def with_prior(estimator, problem, hidden_layer_sizes, earlier):
     factor, hyperprior, settled = prior.precision, prior.hyperprior, ()
     n_rows, by_layer = problem.sample_weight.sum(), LogUniform()
     by_default = isinstance(problem.prior, str) and problem.prior in ("auto", "layer")
+    is_open = isinstance(prior.kind, str) and prior.kind == "auto" and not hyperprior
+    is_open = is_open and isinstance(factor, str) and factor == "auto" and estimator.standardize
     if by_default and (hyperprior or not (isinstance(factor, str) and factor == "auto")):
         problem = replace(problem, prior="layer")  # whose groups are named
     if not isinstance(problem.prior, str):
@@ -159,10 +161,11 @@ def with_prior(estimator, problem, hidden_layer_sizes, earlier):
         factor, hyperprior, n_rows = earlier.factor, earlier.hyperprior, np.inf
         noise = _noise_after(estimator, problem, earlier.noise)
         problem = replace(problem, groups=earlier.groups, noise_hyperprior=noise)
-        settled = tuple(problem.groups.names)
+        settled, is_open = tuple(problem.groups.names), False
     elif prior.mean is not None or prior.base_precision is not None:
         units = estimator._units(problem.network(hidden_layer_sizes))
         groups, settled = given_prior(prior, units, problem.feature_names)
+        is_open = False
         problem = replace(problem, groups=groups)
         with np.errstate(all="ignore"):
             usable = np.all(np.isfinite(groups.white(groups.mean + 1.0)))
@@ -173,7 +176,7 @@ def with_prior(estimator, problem, hidden_layer_sizes, earlier):
             )
     elif by_default and problem.likelihood.classes and estimator.standardize:
         # log odds of classes are of order 1, so that weights are of order n_inputs^(-1/2)
-        by_layer = Gamma(SHAPE_OF_CLASSES, SHAPE_OF_CLASSES / problem.X.shape[1])
+        by_layer, is_open = Gamma(SHAPE_OF_CLASSES, SHAPE_OF_CLASSES / problem.X.shape[1]), False
     groups, most = problem.groups, problem.limits.dense
     if groups is not None and groups.coupled and len(groups.labels) > most:
         raise ValueError(
@@ -185,6 +188,7 @@ def with_prior(estimator, problem, hidden_layer_sizes, earlier):
         problem,
         weight_precision=partial(precision_factors, factor, settled),
         hyperprior=partial(hyperpriors_of_groups, hyperprior or {}, by_layer, n_rows),
+        open_prior=is_open,
     )
 
 

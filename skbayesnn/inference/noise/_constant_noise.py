@@ -14,6 +14,7 @@ class ConstantNoise:
 
     plain = True  # whether modes under constant noise are modes of this model
     sampled = True  # whether the posterior under this noise can be sampled
+    has_minima = True  # whether there is a Laplace approximation around minima
 
     def pose(self, posed):
         """Convert posterior and settings under constant noise to those under this noise."""

@@ -17,6 +17,7 @@ from skbayesnn.posterior import (
     Hyperparameters,
     Hyperpriors,
     InputDependentStudentTJoint,
+    fan_ins,
 )
 
 DEGREES_OF_FREEDOM = (2.5, 5.0, 10.0, 20.0, 40.0, 80.0, 160.0)  # of equal prior probability
@@ -28,6 +29,7 @@ START = 0.1  # standard deviation of the weights of the noise network where chai
 class InputDependentStudentTNoise(InputDependentNoise):
     """Student-t noise whose log precision is the output of a second network."""
 
+    has_minima = False
     pose = StudentTNoise.pose
     for_outliers = StudentTNoise.for_outliers
 
@@ -67,11 +69,7 @@ class InputDependentStudentTNoise(InputDependentNoise):
     def _precisions(plan):
         """Typical prior precision of every weight group of the noise network but its level."""
         network, groups = plan
-        values = np.ones(len(groups.names) - 1)
-        for i, (layer, labels) in enumerate(
-            zip(network.shapes, network.layers(groups.labels), strict=True)
-        ):
-            is_last = i == len(network.shapes) - 1
-            fan_in = layer[0] - (network.output_bias or not is_last)
-            values[np.unique(labels[:fan_in])] = fan_in * (OUTPUTS_SMALLER if is_last else 1.0)
-        return values
+        of_outputs = np.unique(network.layers(groups.labels)[-1][: network.layer_sizes[-2]])
+        values = fan_ins(network, groups)
+        values[of_outputs] *= OUTPUTS_SMALLER
+        return values[:-1]

@@ -25,7 +25,6 @@ from skbayesnn.samplers import Chains, Plan, sample, warm_up
 FEWEST = 4  # fewest draws of each chain that are returned after an interruption
 LINES = 10  # lines of progress
 WARM_UP_SHARE = 0.5  # largest share of the remaining time for the warm-up
-SWEEPS = 3  # sweeps of scale moves after every trajectory
 # steps of a trajectory that are always allowed, and the most for chains that start from a
 # population and have its length scales, by which trajectories are as long in fewer steps
 LEAST_LIMIT = 64
@@ -91,11 +90,7 @@ class SamplingSettings(NamedTuple):
     thin: int = 1  # transitions per draw
     tuned: bool = True
     dtype: np.dtype = np.dtype(np.float64)  # of the stored draws
-
-    @property
-    def sweeps(self):
-        """Sweeps of scale moves after every trajectory."""
-        return SWEEPS if self.tuned else 0
+    sweeps: int = 1  # of scale moves after every trajectory
 
     def of_parts(self, n_transitions):
         """Number of transitions of each short chain if a chain consists of a group of them."""

@@ -12,6 +12,7 @@ import numpy as np
 from skbayesnn._progress import Deadline
 from skbayesnn.network import Network, outputs
 from skbayesnn.posterior import (
+    Gamma,
     Gaussian,
     Hyperparameters,
     Hyperpriors,
@@ -20,6 +21,7 @@ from skbayesnn.posterior import (
     Posterior,
     StudentT,
     WeightGroups,
+    fan_ins,
     weight_groups,
 )
 
@@ -225,6 +227,18 @@ def all_log_uniform(names, free):
     return [LogUniform()] * len(names)
 
 
+SHAPE = 0.5  # of weak priors: weights of a group have a Cauchy distribution, given their scale
+
+
+def weak_hyperpriors(network, groups):
+    """Gamma priors of the precision of every group, by the inputs of the units it leads to.
+
+    A weight has a Cauchy distribution of scale ``fan_in^(-1/2)`` a priori, so that outputs of
+    hidden units are of order one whatever the width of the layer below.
+    """
+    return [Gamma(SHAPE, SHAPE / fan_in) for fan_in in fan_ins(network, groups)]
+
+
 @dataclass(frozen=True)
 class Problem:
     """Inference problem in standardised units."""
@@ -249,6 +263,9 @@ class Problem:
     # function from names of weight groups, and a mask of those whose precision is free, to the
     # `Hyperprior` of each; by default all are `LogUniform`
     hyperprior: Callable = all_log_uniform
+    # True if the user leaves the prior open, and whether it is then that of `weak_hyperpriors`
+    open_prior: bool = False
+    weak_prior: bool = False
     # hyperpriors of the noise levels; by default all are `LogUniform`
     noise_hyperprior: tuple | None = None
     # (n, n_outputs), further number that belongs to every target, see `Targets`
@@ -322,6 +339,8 @@ class Problem:
         free_alpha, alpha = self.weight_precision(groups.names)
         free_beta, beta = self.noise_precision or all_free(range(self.likelihood.n_levels))
         weights = self.hyperprior(groups.names, free_alpha)
+        if self.weak_prior:
+            weights = weak_hyperpriors(network, groups)
         levels = self.noise_hyperprior or [LogUniform()] * self.likelihood.n_levels
         prior = Hyperpriors.of([*weights, *levels])
         free = FreeHyperparameters(free_alpha, free_beta, prior)
@@ -355,7 +374,7 @@ class Fit:
     noise_p_values: dict = field(default_factory=dict)
     noise_log_evidences: dict = field(default_factory=dict)
 
-    minima = drawn = chained = ()
+    minima = drawn = ()
 
     def draw_prior(self, X, size, rng):
         """Outputs ``(size, n, n_outputs)`` of networks drawn from the prior at typical precisions.

@@ -38,6 +38,10 @@ class Poisson(Likelihood):
         weight, mean = targets.weight[:, None], np.exp(_bounded(outputs, targets))
         return weight * (mean - targets.y), weight * mean
 
+    def moments(self, outputs, targets, beta):
+        mean = np.exp(_bounded(outputs, targets))
+        return mean, mean
+
     def compiled_targets(self, targets):
         """Convert counts to rates, with the exposures as factors."""
         if targets.known is None:
@@ -85,6 +89,10 @@ class NegativeBinomial(Gaussian):
         total = r + mean
         shrunk = weight * (r / total)
         return shrunk * (mean - targets.y), shrunk * (mean / total) * (r + targets.y)
+
+    def moments(self, outputs, targets, beta):
+        mean = np.exp(_bounded(outputs, targets))
+        return mean, mean + mean**2 / beta[..., None, :]
 
     def noise_counts(self, targets, beta):
         """Effective number of targets ``n_l`` that measure the dispersion, ``(..., 1)``."""

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import expit, logsumexp
+from scipy.special import expit, logsumexp, softmax
 
 from skbayesnn.posterior.priors._weight_groups import sums_by
 
@@ -53,6 +53,10 @@ class Likelihood:
         The curvature is ``(..., n, n_outputs)`` if diagonal, otherwise with one more axis. Unless
         ``exact`` it is positive, as required for Gauss-Newton steps, error bars and ``gamma``.
         """
+        raise NotImplementedError
+
+    def moments(self, outputs, targets, beta):
+        """Mean and variance of targets at given outputs, ``(..., n, n_outputs)`` each."""
         raise NotImplementedError
 
     def misfit_and_gradient(self, outputs, targets, beta):
@@ -150,6 +154,10 @@ class Gaussian(Likelihood):
         curvature = targets.counts * self.precisions(beta)[..., None, :]
         return curvature * (outputs - targets.y), curvature
 
+    def moments(self, outputs, targets, beta):
+        variance = self.variance_factor / self.precisions(beta)[..., None, :]
+        return outputs, np.broadcast_to(variance, outputs.shape)
+
     def log_normaliser(self, beta, n_rows):
         """Log normaliser ``N/2 log beta - N/2 log 2 pi`` (MacKay 1992, equation 3.8), ``(...)``."""
         precisions = self.precisions(beta)
@@ -176,6 +184,10 @@ class Bernoulli(Likelihood):
         """Gradient and (diagonal) curvature, both ``(..., n, 1)``."""
         p, weight = expit(outputs), targets.weight[:, None]
         return weight * (p - targets.y), weight * p * expit(-outputs)
+
+    def moments(self, outputs, targets, beta):
+        p = expit(outputs)
+        return p, p * (1.0 - p)
 
 
 @dataclass(frozen=True)
@@ -208,6 +220,10 @@ class Categorical(Likelihood):
         rows = np.log(total[..., 0]) - np.sum(targets.y * shifted, axis=-1)
         value = np.sum(rows * targets.weight, axis=-1)
         return _without_level(value), targets.weight[:, None] * (p - targets.y)
+
+    def moments(self, outputs, targets, beta):
+        p = softmax(outputs, axis=-1)
+        return p, p * (1.0 - p)
 
     def identified(self, outputs):
         """Remove the shift common to all classes, which changes no probability."""

@@ -155,6 +155,15 @@ class WeightGroups:
         return solved.reshape(gradient.shape)
 
 
+def fan_ins(network, groups):
+    """Number of inputs of the units that the weights of every group lead to; 1 for biases alone."""
+    found = np.ones(len(groups.names))
+    layers = zip(network.layer_sizes, network.layers(groups.labels), strict=False)
+    for width, labels in layers:
+        found[np.unique(labels[:width])] = max(width, 1)
+    return found
+
+
 def weight_groups(network, prior, feature_names=None):
     """Group the weights of a network (MacKay 1992, section 3.4; Neal 1996, section 1.2.3).
 

@@ -1,0 +1,170 @@
+"""Networks drawn by independent chains, where populations do not reach the posterior in time.
+
+With some hundred rows and weights the posterior has many modes, between which neither a population
+nor a chain moves within minutes; shares by evidences or leave-one-out densities would follow noise.
+Networks of chains from independent starts have equal weights instead. That is no exact average over
+the posterior (chains hardly mix in the weights, but agree in predictions: Izmailov et al. 2021),
+but its Monte Carlo error is known from the spread between chains, and decides how many are drawn.
+
+Nothing is chosen: there is one generous size, one weak prior, and one noise law that nests the
+others, unless the user gives them.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from skbayesnn._threads import blas_threads
+from skbayesnn.inference._drawn_fit import LEAST_ROWS, DrawnFit
+from skbayesnn.inference._trials import MOST_NETWORKS, Drawn
+from skbayesnn.inference.minima._training import BRIEF, random_starts, train
+from skbayesnn.inference.noise._noise_models import NOISE_MODELS
+from skbayesnn.inference.sampling._sampling import (
+    Draws,
+    SamplingSettings,
+    run_chains,
+    start_sampling,
+    tuned_plan,
+)
+from skbayesnn.inference.task._problem import Fit
+from skbayesnn.network import outputs
+from skbayesnn.posterior import StudentT
+
+# hidden layers for regression (True) and for classes
+SIZES = {True: (16, 16), False: (16,)}
+FLEXIBLE = "input_dependent_student_t"  # noise law that nests the others
+N_TOGETHER = 4  # chains that are drawn before their spread is looked at
+MAX_CHAINS = 16
+MOST_WORK = 3e6  # rows times weights up to which chains are drawn by default
+# rows times weights of all chains beyond the first ones: with more, fewer chains are drawn
+WORK_OF_CHAINS = 5e6
+N_WARM_UP, N_DRAWS = 150, 50  # transitions of a chain
+MAX_STEPS = 64  # of a trajectory
+MAX_ERROR = 0.1  # Monte Carlo error, in predictive standard deviations, at which no more are drawn
+COMPARED_ROWS = 500  # rows on which chains are compared
+
+
+def model_of(problem, hidden_layer_sizes, noise):
+    """Hidden layers, noise law and problem that are sampled, given those that the user has set."""
+    likelihood = problem.likelihood
+    if hidden_layer_sizes == "auto":
+        hidden_layer_sizes = SIZES[likelihood.n_levels > 0]
+    if noise == "auto":
+        may_vary = problem.laws is None and not problem.noise_is_given
+        noise = FLEXIBLE if may_vary else "constant"
+    if noise == "constant" and isinstance(likelihood, StudentT):
+        noise = "student_t"
+    return hidden_layer_sizes, noise
+
+
+def is_drawn_by_chains(problem, hidden_layer_sizes, noise):
+    """Return True if networks of these choices are drawn by chains, unless a user wants otherwise.
+
+    Not where Laplace's approximation is exact, where the compiled core lacks the model, so that
+    chains take minutes, or with so many rows and weights that training with early stopping predicts
+    better in the same time.
+    """
+    sizes, noise = model_of(problem, hidden_layer_sizes, noise)
+    posterior = problem.posed(sizes).posterior
+    if not NOISE_MODELS[noise].sampled or problem.sample_weight.sum() < LEAST_ROWS:
+        return False
+    if posterior.is_quadratic and NOISE_MODELS[noise].plain:
+        return False
+    work = len(posterior.X) * posterior.network.n_weights
+    return bool(posterior.is_compiled and posterior.groups.centred and work <= MOST_WORK)
+
+
+def chains_of(posterior):
+    """Most chains that are drawn, a multiple of `N_TOGETHER`: fewer for large data."""
+    affordable = WORK_OF_CHAINS / (len(posterior.X) * posterior.network.n_weights)
+    rounds = np.clip(affordable // N_TOGETHER, 1, MAX_CHAINS // N_TOGETHER)
+    return int(rounds) * N_TOGETHER
+
+
+def fit_by_chains(problem, hidden_layer_sizes, noise, entropy, workers):
+    """Draw networks by independent chains, each from a trained start of its own.
+
+    ``hidden_layer_sizes`` and ``noise``, one of `NOISE_MODELS`, may be ``"auto"``; ``entropy`` is
+    that of all random numbers. Rounds of chains follow until their Monte Carlo error is small
+    (`monte_carlo_error`), or the time is up. Returns a `DrawnFit` of one model.
+    """
+    sizes, noise = model_of(problem, hidden_layer_sizes, noise)
+    problem = replace(problem, weak_prior=problem.open_prior)
+    posed = NOISE_MODELS[noise].pose(problem.posed(sizes))
+    fit = Fit(problem=problem, posed=posed, noise=noise)
+    plan = tuned_plan(fit)[0]._replace(max_steps=MAX_STEPS, metric_power=1.0, n_curvatures=4)
+    settings = SamplingSettings(posed.settings, plan, N_WARM_UP, N_DRAWS)
+    seeds = np.random.SeedSequence([entropy, 2]).spawn(chains_of(posed.posterior))
+    found, error, rounds = [], np.inf, np.arange(0, len(seeds), N_TOGETHER)
+    with workers.progress.stage("chains", np.ones(len(rounds))) as step:
+        for first in rounds:
+            own = seeds[first : first + N_TOGETHER]
+            sampled = _run(fit, settings, own, workers)
+            if sampled.interrupted and not problem.deadline.passed:
+                raise KeyboardInterrupt
+            found.append(sampled.draws)
+            draws = joined(found)
+            error = monte_carlo_error(posed.posterior, sampled.joint, draws)
+            step(f"{len(draws.energy)} chains: predictions known to {error:.2f} predictive sd")
+            if error <= MAX_ERROR or problem.deadline.passed:
+                break
+    drawn = _drawn(fit, sampled.joint, draws)
+    return DrawnFit(problem=problem, posed=posed, noise=noise, drawn=(drawn,), error=error)
+
+
+def _run(fit, settings, seeds, workers):
+    """Train a start for every seed under constant noise, and run a chain from it."""
+    plain, search = fit.problem.posed(fit.posed.hidden_layer_sizes)
+    with blas_threads(plain.network.n_weights):
+        starts = random_starts(plain, [np.random.default_rng(seed) for seed in seeds])
+        brief = search._replace(max_iter=BRIEF)
+        trained = list(workers.results(train, [(plain, start, brief) for start in starts]))
+        started = start_sampling(fit, settings, seeds, n_jobs=workers.n_jobs, trained=trained)
+    return run_chains(*started, settings, workers=workers)
+
+
+def joined(found):
+    """Draws of all rounds; each round may have been cut short."""
+    n_draws = min(draws.energy.shape[1] for draws in found)
+    return Draws.join([draws.first(n_draws) for draws in found], axis=0)
+
+
+def monte_carlo_error(posterior, joint, draws):
+    """Standard error of predictive means, in predictive standard deviations, between two fits.
+
+    If the means of ``K`` chains vary with the standard deviation ``s``, those of two fits differ by
+    ``s (2 / K)^(1/2)``. The root mean square over training rows and outputs is returned.
+    """
+    some = np.unique(np.linspace(0, len(posterior.X) - 1, COMPARED_ROWS).astype(int))
+    theta, beta = draws.theta.astype(float), draws.beta
+    targets = posterior.targets(some)
+    f = outputs(posterior.network, theta, posterior.X[some])
+    mean, variance = posterior.likelihood.moments(f, targets, beta)
+    total = variance.mean(axis=(0, 1)) + mean.var(axis=(0, 1))
+    between = mean.mean(axis=1).var(axis=0, ddof=1)
+    return float(np.sqrt(np.mean(between / total) * 2.0 / len(f)))
+
+
+def _drawn(fit, joint, draws):
+    """`Drawn` networks of all chains, thinned along the chains."""
+    n_chains, n_draws = draws.energy.shape
+    kept = slice(None, None, -(-n_chains * n_draws // MOST_NETWORKS))
+
+    def flat(values):
+        return np.concatenate(values[:, ::-1][:, kept])
+
+    return Drawn(
+        fit.noise,
+        fit.posed,
+        joint,
+        np.nan,
+        np.nan,
+        starts=None,
+        position=None,
+        theta=flat(draws.theta),
+        alpha=flat(draws.alpha),
+        beta=flat(draws.beta),
+        state=flat(draws.noise),
+        by_stacking=True,
+        averaged=False,
+    )
