@@ -230,7 +230,8 @@ diagnostics_ : Diagnostics
 comparison_ : Comparison
     Predictions, noise and evidence of a fitted estimator given as ``init`` of the `Sampler`,
     compared with those of the samples at training rows, between them, and in a margin around their
-    range, with a verdict. `from_evidence` sets ``init``; without it there is no ``comparison_``.
+    range, with a verdict. `from_evidence` sets ``init``; without it there is no ``comparison_``. If
+    both were fitted to different data, evidences are not compared, and the fit warns.
 coefs_, intercepts_ : list of ndarray
     Weights of the draw of highest density in the units of X and y.
 networks_ : sequence of FittedNetwork
