@@ -1,5 +1,6 @@
 """Training rows in canonical form, and the standardisation of inputs and targets."""
 
+from hashlib import blake2b
 from typing import NamedTuple
 
 import numpy as np
@@ -27,6 +28,15 @@ class Rows(NamedTuple):
     shares: np.ndarray | None = None  # (n, k) of given rows in each of k rows that they became
     known: np.ndarray | None = None  # of every target: error, exposure or side of a limit
     look: object = None  # `FirstLook` at the targets of regressors
+
+    @property
+    def fingerprint(self):
+        """Digest of inputs, targets, weights and known numbers, equal for equal training data."""
+        arrays = self.X, self.y, self.weight, self.known
+        digest = blake2b(digest_size=16)
+        for array in arrays:
+            digest.update(b"" if array is None else np.ascontiguousarray(array))
+        return digest.hexdigest()
 
     def of_given(self, values):
         """Expand values of distinct rows to values of given rows, ``nan`` for dropped ones."""

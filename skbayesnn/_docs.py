@@ -32,6 +32,10 @@ measurement_std : float or array-like of shape (n_samples,), optional
     carry over to other rows. Densities need them if the model was fitted with ``noise=0``.
 exposure : float or array-like of shape (n_samples,), optional
     Exposures of counts, which multiply the predicted rates; by default 1.
+censored : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
+    Targets of which only a limit is known: -1 if the value lies below ``y``, 1 if it lies above, 0
+    where it was measured; the number 0 if all were. A limit has the probability of the values that
+    it allows in place of a density.
 n_samples : int, default=1
     Number of functions; each is drawn jointly over all rows.
 random_state : int, RandomState instance or None, default=0

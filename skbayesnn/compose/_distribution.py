@@ -100,10 +100,15 @@ class TransformedDistribution(Distribution):
         t, slopes = self._transformed(y)
         return self.inner.logpdf(self.map.shaped(t)) + self.map.shaped(slopes)
 
-    def joint_logpdf(self, y: ArrayLike) -> Array:
+    def joint_logpdf(self, y: ArrayLike, censored: ArrayLike | None = None) -> Array:
         """Compute the log density at targets, joint over the outputs, as `logpdf`."""
-        t, slopes = self._transformed(y)
-        return self.inner.joint_logpdf(self.map.shaped(t)) + slopes.sum(axis=1)
+        sides = self._sides(censored, (len(self), len(self.map.spread)))
+        t, slopes = self._transformed(y, sides)
+        density = self.inner.joint_logpdf(self.map.shaped(t), self.map.sides(sides))
+        return density + slopes.sum(axis=1)
+
+    def _sides(self, censored, shape):
+        return self.inner._sides(censored, shape)
 
     def cdf(self, y: ArrayLike) -> Array:
         """Compute the probability of a target no larger than ``y``, which may be any numbers."""
@@ -126,10 +131,10 @@ class TransformedDistribution(Distribution):
     def __len__(self):
         return len(self.inner)
 
-    def _transformed(self, y):
-        """Transform targets; return ``t`` and log slopes, both ``(n, n_outputs)``."""
+    def _transformed(self, y, sides=0.0):
+        """Transform targets; return ``t`` and log slopes, both ``(n, n_outputs)``; 0 of limits."""
         t = self.map.forward(targets_of_rows(y, len(self), len(self.map.spread)))
-        slopes = self.map.log_slope(t)
+        slopes = self.map.log_slope(t, sides)
         wrong = ~np.isfinite(slopes).all(axis=1)
         if np.any(wrong):
             raise ValueError(
@@ -212,8 +217,14 @@ class MonotoneMap:
         """Drop the axis of outputs of ``(n, n_outputs)`` if y had none."""
         return t[:, 0] if self.one_dimensional else t
 
-    def log_slope(self, t):
+    def sides(self, sides):
+        """Sides of limits ``(n, n_outputs)`` among the transformed targets."""
+        return np.where(self.increasing, sides, -sides)
+
+    def log_slope(self, t, sides=0.0):
         """Log slope ``ln |dt/dy|``, (n, n_outputs), ``nan`` where there is no finite slope.
+
+        Limits, whose ``sides`` are not 0, have 0: they have a probability, not a density.
 
         The slope is estimated from central differences of ``g`` of eighth order, with the step
         whose halving changes the result least.
@@ -234,7 +245,8 @@ class MonotoneMap:
             previous = slope
         with np.errstate(divide="ignore", invalid="ignore"):
             smooth = (best != 0.0) & (error <= NO_SLOPE * np.abs(best))
-            return np.where(smooth, -np.log(np.abs(best)), np.nan)
+            slopes = np.where(smooth, -np.log(np.abs(best)), np.nan)
+        return np.where(sides == 0.0, slopes, 0.0)
 
     def _check_inverse(self, y, t):
         """Raise unless ``g(T(y)) = y`` and ``T(g(t)) = t``, each output by itself."""

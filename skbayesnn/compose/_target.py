@@ -26,14 +26,19 @@ from skbayesnn.estimators._pipeline import (
     predictor,
 )
 from skbayesnn.estimators.inputs._parameters import check
-from skbayesnn.estimators.inputs._rows import checked_weights
-from skbayesnn.estimators.tasks._regression import Predictions
+from skbayesnn.estimators.inputs._rows import checked_sides, checked_weights
+from skbayesnn.estimators.predictions._limits import r2_with_limits
+from skbayesnn.estimators.tasks._regression import Predictions, Regression
+
+
+def passed(fit_params, name):
+    """Value of an argument of ``fit`` of the last step among ``step__name``, or ``None``."""
+    return next((v for key, v in fit_params.items() if key.split("__")[-1] == name), None)
 
 
 def passed_weights(fit_params, n_rows):
     """Row weights among the parameters of ``fit``; ones if there are none."""
-    weights = [v for name, v in fit_params.items() if name.split("__")[-1] == "sample_weight"]
-    return checked_weights(weights[0] if weights else None, n_rows)
+    return checked_weights(passed(fit_params, "sample_weight"), n_rows)
 
 
 def _functions(method):
@@ -91,8 +96,8 @@ class TransformedTargetRegressor(
     log_evidence_std_ : float
         Standard error of ``log_evidence_``.
     log_slopes_ : ndarray of shape (n_samples,)
-        Log slope ``ln |dt_n/dy_n|`` of every training row, summed over the outputs; ``nan`` where
-        the transformation has no finite slope, for which there is no evidence.
+        Log slope ``ln |dt_n/dy_n|`` of every training row, summed over the measured outputs;
+        ``nan`` where the transformation has no finite slope, for which there is no evidence.
     leave_one_out_log_density_ : ndarray of shape (n_samples,)
         Attribute of `EvidenceMLPRegressor`, as a density over y in its own units.
     evidence_report_ : EvidenceReport
@@ -139,7 +144,12 @@ class TransformedTargetRegressor(
     prediction: str = "median"
 
     def fit(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, **fit_params: Any
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        censored: ArrayLike | None = None,
+        **fit_params: Any,
     ) -> Self:
         """Transform the targets, and fit the regressor to them.
 
@@ -148,6 +158,9 @@ class TransformedTargetRegressor(
         sample_weight : array-like of shape (n_samples,), optional
             Weight of each row. A transformer whose ``fit`` has no ``sample_weight`` is
             fitted to the rows of positive weight.
+        censored : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
+            Targets of which only a limit is known: -1 if the value lies below ``y``, 1 if it lies
+            above, 0 where it was measured.
         **fit_params : dict
             Further arguments of ``fit`` of the regressor.
 
@@ -164,17 +177,21 @@ class TransformedTargetRegressor(
             raise ValueError("fit requires y to be passed, but the target y is None.")
         y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
         one_dimensional, y = y.ndim == 1, y[:, None] if y.ndim == 1 else y
+        path = path_to_final_step(regressor)
         if sample_weight is not None:
-            name = "__".join([*path_to_final_step(regressor), "sample_weight"])
-            fit_params = {**fit_params, name: sample_weight}
+            fit_params = {**fit_params, "__".join([*path, "sample_weight"]): sample_weight}
         weight = passed_weights(fit_params, len(y))
+        censored = passed(fit_params, "censored") if censored is None else censored
+        sides = checked_sides(0 if censored is None else censored, y.shape)
         transformer = self._fitted_transformer(y, weight)
         mapping = MonotoneMap(transformer, y[weight > 0], one_dimensional)
         t = mapping.forward(y)
+        if censored is not None:
+            fit_params = {**fit_params, "__".join([*path, "censored"]): mapping.sides(sides)}
         regressor.fit(X, mapping.shaped(t), **fit_params)
         self.regressor_, self.transformer_ = regressor, transformer
         self._map = mapping
-        self._keep(mapping.log_slope(t).sum(axis=1), weight)
+        self._keep(mapping.log_slope(t, sides).sum(axis=1), weight)
         return self
 
     def predict(self, X: ArrayLike, return_std: bool = False) -> Any:
@@ -218,6 +235,19 @@ class TransformedTargetRegressor(
             )
         check_is_fitted(self)
         return TransformedDistribution(predictive_distribution(self.regressor_, X), self._map)
+
+    @documented(Regression.score.__doc__ or "")
+    def score(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        censored: ArrayLike | None = None,
+    ) -> float:
+        """Compute R2 of `predict`, with limits as `EvidenceMLPRegressor.score` does."""
+        predicted, at = self.predict(X), self.predict_distribution(X)
+        sides = at._sides(censored, (len(at), len(self._map.spread)))
+        return r2_with_limits(y, predicted, sample_weight, sides)
 
     sample_y = _functions(EvidenceMLPRegressor.sample_y)
     sample_prior = _functions(EvidenceMLPRegressor.sample_prior)

@@ -16,7 +16,7 @@ from skbayesnn._typing import Array, Axes, Estimator
 from skbayesnn.displays._display import COLORS, NETWORKS, SKY, Display
 from skbayesnn.estimators._pipeline import predictor
 from skbayesnn.estimators.predictions._distribution import CountDistribution, Distribution
-from skbayesnn.metrics._scorers import distribution
+from skbayesnn.metrics._scorers import distribution, sides_of
 
 DIAGONAL = "calibrated"
 LEVELS = np.linspace(0.0, 1.0, 41)
@@ -74,6 +74,7 @@ class CalibrationDisplay(Display):
         y: ArrayLike | None = None,
         *,
         exposure: ArrayLike | None = None,
+        censored: ArrayLike | None = None,
         name: str | None = None,
         ax: Axes = None,
     ) -> Self:
@@ -89,6 +90,9 @@ class CalibrationDisplay(Display):
             Targets of ``X``.
         exposure : array-like of shape (n_samples,), optional
             Exposures of counts.
+        censored : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
+            Targets of which only a limit is known, as in `EvidenceMLPRegressor.score`. Each has a
+            random value among the probabilities of what it allows (randomised PIT).
         name : str, optional
             Name of the estimator in the legend.
         """
@@ -111,7 +115,8 @@ class CalibrationDisplay(Display):
                 raise TypeError("Pass X and y: leave-one-out predictions are not available.")
             pit = model._left_out.cdf
         else:
-            pit = probability_integral(distribution(model, rows, exposure), y).reshape(len(y), -1)
+            at = distribution(model, rows, exposure)
+            pit = probability_integral(at, y, sides_of(at, censored)).reshape(len(y), -1)
         names = None
         if pit.shape[1] > 1:
             names = [f"{name}, y{i}" if name else f"y{i}" for i in range(pit.shape[1])]
@@ -186,7 +191,13 @@ class CalibrationDisplay(Display):
             histogram.axhspan(*binom.ppf(TAILS, n, 1.0 / N_BINS), zorder=0, **band)
 
 
-def probability_integral(at, y):
-    """Distribution function at the targets; of counts less half of their probability."""
+def probability_integral(at, y, sides=0.0):
+    """Distribution function at the targets; of counts less half of their probability.
+
+    At limits, whose ``sides`` are not 0, it is drawn uniformly over the values that they allow.
+    """
     below = at.cdf(y if isinstance(at, Distribution) else np.reshape(y, at.mean().shape))
-    return below - 0.5 * at.pmf(y) if isinstance(at, CountDistribution) else below
+    below = below - 0.5 * at.pmf(y) if isinstance(at, CountDistribution) else below
+    drawn = np.random.default_rng(0).uniform(size=below.shape)
+    least, most = np.where(sides > 0.0, below, 0.0), np.where(sides < 0.0, below, 1.0)
+    return np.where(sides == 0.0, below, least + drawn * (most - least))

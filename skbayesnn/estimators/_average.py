@@ -140,6 +140,10 @@ class AveragedRegressor(Regression, _Average):
         return any(model._has_exposures for model in self._last)
 
     @property
+    def _has_limits(self):
+        return any(model._has_limits for model in self._last)
+
+    @property
     def _noise_is_measured(self):
         return any(model._noise_is_measured for model in self._last)
 

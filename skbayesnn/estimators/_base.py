@@ -195,6 +195,7 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
 
     def _infer_and_keep(self, problem, rows, hidden_layer_sizes, previous, is_batch):
         result = self._infer(problem, hidden_layer_sizes, previous, is_batch)
+        self._fingerprint = rows.fingerprint
         with blas_threads(result.posed.posterior.network.n_weights):
             self._keep(result, rows)
 

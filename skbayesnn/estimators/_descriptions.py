@@ -29,7 +29,8 @@ max_time : float or None, default=None
     Seconds after which the fit stops, uses the best it has found, and warns: ``max_time=60``. It
     may overrun by 50 % (at least 1 s). The warm-up of chains ends after half of the time that is
     left when it begins, and they keep at least four draws. Results then depend on the speed of the
-    machine.
+    machine. If networks were drawn, the first use of ``coefs_``, ``evidence_report_`` or another
+    attribute of minima searches for these, in at most as much time again.
 fit_intercept : bool, default=True
     Whether outputs have intercepts. Use ``False`` if the data are centred, or X has a constant
     column. X, and y of regressors, are then scaled, but not shifted. Hidden units keep their
@@ -159,7 +160,8 @@ n_effective_weights_ : float
     ``gamma``, the number of well-determined weights at the best minimum.
 coefs_, intercepts_ : list of ndarray
     Weights of the best minimum in the units of X and y. If networks were drawn, this attribute and
-    all others of minima are computed on first use, under the model of highest evidence.
+    all others of minima are computed on first use, under the model of highest evidence, which
+    trains networks by ``n_jobs`` processes within ``max_time``.
 coefs_std_, intercepts_std_ : list of ndarray
     Posterior standard deviations of these weights.
 candidates_ : tuple of Candidate
@@ -230,7 +232,8 @@ diagnostics_ : Diagnostics
 comparison_ : Comparison
     Predictions, noise and evidence of a fitted estimator given as ``init`` of the `Sampler`,
     compared with those of the samples at training rows, between them, and in a margin around their
-    range, with a verdict. `from_evidence` sets ``init``; without it there is no ``comparison_``.
+    range, with a verdict. `from_evidence` sets ``init``; without it there is no ``comparison_``. If
+    both were fitted to different data, evidences are not compared, and the fit warns.
 coefs_, intercepts_ : list of ndarray
     Weights of the draw of highest density in the units of X and y.
 networks_ : sequence of FittedNetwork

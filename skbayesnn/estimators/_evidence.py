@@ -2,17 +2,20 @@
 
 Small data are predicted by networks drawn from the posterior. The minima of its energy, with a
 Gaussian approximation around each, are then searched for only when something asks for them:
-``coefs_``, ``posterior_``, the terms of the evidence, or a later fit that continues.
+``coefs_``, ``posterior_``, the terms of the evidence, or a later fit that continues. That training
+has the ``max_time`` and the ``n_jobs`` of a fit.
 """
 
+import warnings
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 
 import numpy as np
 from sklearn.base import is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from skbayesnn._threads import blas_threads
 from skbayesnn.estimators._base import BayesianMLP
 from skbayesnn.estimators._weights import GaussianPosterior, OnDemand
 from skbayesnn.estimators.inputs._parameters import PARTIAL_FIT, check, refusal
@@ -23,15 +26,21 @@ from skbayesnn.estimators.reports._predictions import LeftOutScores
 from skbayesnn.estimators.reports._report import EvidenceReport, lines_on_model
 from skbayesnn.inference import (
     METHODS,
-    NEVER,
     NOISE_MODELS,
+    Deadline,
+    Progress,
     Trouble,
+    Workers,
     fit_evidence,
     gaussian_around,
     own_posterior,
 )
 from skbayesnn.predictive import combined, ensemble_of_models
 
+UNDETERMINED = (
+    "The posterior is numerically singular: neither the prior nor the data determine some weights. "
+    "Use a larger prior.base_precision, other units, or smaller weights."
+)
 COMBINATIONS = ("posterior", "best", "evidence", "equal", "stacking", "tempered")
 
 
@@ -81,10 +90,10 @@ class EvidenceMLP(BayesianMLP):
             workers,
             method="laplace" if in_batches else self.method,
         )
-        # run by `_laplace`, which after a `DrawnFit` may never be needed
-        search = _combined_minima, result, entropy, self.n_restarts, self.combine
-        self._search = partial(*search, None if result.drawn else workers.progress)
+        self._unsearched = result, entropy  # what `_laplace` needs, perhaps never
         vars(self).pop("_laplace", None)  # cached by an earlier fit
+        if not (result.drawn and self.combine == "posterior"):
+            self._laplace = self._searched(workers, problem.deadline)
         return result
 
     def _before_batch(self):
@@ -144,11 +153,37 @@ class EvidenceMLP(BayesianMLP):
     def _laplace(self):
         """Laplace's approximation of the last fit, `Combined`.
 
-        The first access searches for the minima.
+        After a fit that draws networks the first access searches for the minima.
         """
-        if not hasattr(self, "_search"):
-            check_is_fitted(self)
-        laplace, self._search = self._search(), None  # frees the precision matrices of all minima
+        check_is_fitted(self)
+        deadline = Deadline.after(self.max_time)
+        progress = Progress(self.verbose, deadline)
+        workers = Workers(self.n_jobs, self._announce, progress, self._result.problem.log_scale)
+        laplace = self._searched(workers, deadline)
+        if deadline.passed:
+            warnings.warn(
+                "The search for minima, which attributes such as coefs_ and evidence_report_ need "
+                f"after networks were drawn, has reached max_time={self.max_time:g} seconds. They "
+                "describe the best minima found until then. Raise max_time and fit again.",
+                ConvergenceWarning,
+                stacklevel=5,
+            )
+        return laplace
+
+    def _searched(self, workers, deadline):
+        """Combine the minima of a fit; if networks were drawn, search for those of their model."""
+        fit, entropy = self._unsearched
+        network = fit.posed.posterior.network
+        if fit.drawn:
+            problem, sizes = replace(fit.problem, deadline=deadline), network.hidden_layer_sizes
+            noise = fit.noise if NOISE_MODELS[fit.noise].has_minima else "constant"
+            model = problem, sizes, entropy, self.n_restarts, noise
+            fit = fit_evidence(*model, workers=workers)
+        if any(minimum.precision is None for _, minimum in fit.pool):
+            raise ValueError(UNDETERMINED)
+        with blas_threads(network.n_weights):
+            laplace = combined(fit, self.combine, workers.progress)
+        del self._unsearched  # frees the precision matrices of all minima
         return laplace
 
     @property
@@ -289,18 +324,3 @@ class EvidenceMLP(BayesianMLP):
     def _noise_std_of(self, minimum):
         """Noise standard deviation of a minimum in units of y; ``None`` for classifiers."""
         return None
-
-
-def _combined_minima(fit, entropy, n_restarts, combine, progress):
-    """Combine minima; those of the model of highest evidence if networks were drawn instead."""
-    if fit.drawn:
-        sizes = fit.posed.posterior.network.hidden_layer_sizes
-        problem = replace(fit.problem, deadline=NEVER)  # that of `fit` may have passed by now
-        noise = fit.noise if NOISE_MODELS[fit.noise].has_minima else "constant"
-        fit = fit_evidence(problem, sizes, entropy, n_restarts, noise)
-    if any(minimum.precision is None for _, minimum in fit.pool):
-        raise ValueError(
-            "The posterior is numerically singular: neither the prior nor the data determine "
-            "some weights. Use a larger prior.base_precision, other units, or smaller weights."
-        )
-    return combined(fit, combine, progress)

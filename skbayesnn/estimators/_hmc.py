@@ -168,7 +168,8 @@ class HMCMLP(BayesianMLP):
         noise_models = {getattr(model, "noise_model_", None) for model in (init, self)}
         if not isinstance(init, str) and len(noise_models) == 1:
             compare = compare_classifiers if is_classifier(self) else compare_regressors
-            self.comparison_ = compare(init, self, rows.X[spread_rows(len(rows.X))])
+            same_rows = init._fingerprint == self._fingerprint
+            self.comparison_ = compare(init, self, rows.X[spread_rows(len(rows.X))], same_rows)
 
     @property
     def _draws(self):
@@ -202,6 +203,14 @@ class HMCMLP(BayesianMLP):
 
     def _warning(self):
         diagnostics, sampled = self.diagnostics_, self._result.sampled
+        comparison = getattr(self, "comparison_", None)
+        if comparison is not None and not comparison.same_rows:
+            return UserWarning(
+                "The sampler was fitted to other rows, targets or weights than the evidence "
+                "estimator whose minima its chains start from. Their evidences cannot be compared, "
+                "and comparison_ has no verdict. Fit both to the same data, or use "
+                "sampler.init='modes'."
+            )
         if sampled.interrupted:
             message = f"Interrupted: the {diagnostics.n_draws} draws of each chain so far are kept"
             message += ", and log_evidence_ is nan." if self.measure_evidence else "."

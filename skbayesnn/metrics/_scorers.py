@@ -15,11 +15,12 @@ from sklearn.utils.metadata_routing import MetadataRequest
 from skbayesnn._docs import documented
 from skbayesnn._typing import Array
 from skbayesnn.estimators._pipeline import predictor
-from skbayesnn.estimators.inputs._rows import checked_weights
+from skbayesnn.estimators.inputs._rows import checked_weights, scored_sides
 from skbayesnn.estimators.predictions._distribution import Distribution
 
 REQUESTS = MetadataRequest(owner="scorer")
-REQUESTS.score.add_request(param="exposure", alias=True)
+for name in ("exposure", "censored"):
+    REQUESTS.score.add_request(param=name, alias=True)
 REACH = 8.0  # standard deviations within which distribution functions are integrated
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(48)
 NODES, WEIGHTS = 0.5 * (NODES + 1.0), 0.5 * WEIGHTS  # on [0, 1]
@@ -91,20 +92,21 @@ def mean_over_rows(values, sample_weight):
     return float(np.mean(np.average(values, axis=0, weights=weight)))
 
 
-def with_exposure(scorer):
-    """Let a scorer request exposures by scikit-learn's metadata routing."""
+def with_requests(scorer):
+    """Let a scorer request exposures and limits by scikit-learn's metadata routing."""
     scorer.get_metadata_routing = lambda: REQUESTS
     return scorer
 
 
 @documented(SCORES)
-@with_exposure
+@with_requests
 def log_density_scorer(
     estimator: Any,
     X: ArrayLike,
     y: ArrayLike,
     sample_weight: ArrayLike | None = None,
     exposure: ArrayLike | None = None,
+    censored: ArrayLike | None = None,
 ) -> float:
     """Mean log predictive density of regressors, or log probability of the true class.
 
@@ -129,25 +131,30 @@ def log_density_scorer(
         return mean_over_rows(model.log_predictive_density(rows, y), sample_weight)
     at = distribution(model, rows, exposure)
     if isinstance(at, Distribution):
-        return mean_over_rows(at.joint_logpdf(y), sample_weight)
-    density = at.logpdf(np.reshape(y, at.mean().shape))  # of a Gaussian
+        return mean_over_rows(at.joint_logpdf(y, censored), sample_weight)
+    y, sides = np.reshape(y, at.mean().shape), sides_of(at, censored)  # of a Gaussian
+    beyond = np.where(sides < 0.0, at.logcdf(y), at.logsf(y))
+    density = np.where(sides == 0.0, at.logpdf(y), beyond)
     return mean_over_rows(density.reshape(len(density), -1).sum(axis=1), sample_weight)
 
 
 @documented(SCORES)
-@with_exposure
+@with_requests
 def neg_crps_scorer(
     estimator: Any,
     X: ArrayLike,
     y: ArrayLike,
     sample_weight: ArrayLike | None = None,
     exposure: ArrayLike | None = None,
+    censored: ArrayLike | None = None,
 ) -> float:
     """Negative mean of the continuous ranked probability score of regressors.
 
     Gaussian predictions are scored in closed form, mixtures of Gaussians and other predictions by
     integrating their distribution function (Gneiting and Raftery 2007, equation 20) over 96 points
-    per target, which takes about a hundred times as long as `predict`.
+    per target, which takes about a hundred times as long as `predict`. A limit counts with the part
+    of the integral that it decides: that above it if the value lies below, and the reverse. With
+    many limits `log_density_scorer`, whose score is the likelihood, is the better choice.
 
     Returns
     -------
@@ -163,7 +170,8 @@ def neg_crps_scorer(
     >>> print(round(neg_crps_scorer(EvidenceMLPRegressor((), noise="constant").fit(X, y), X, y)))
     -30
     """
-    return -mean_over_rows(_crps(distribution(estimator, X, exposure), y), sample_weight)
+    at = distribution(estimator, X, exposure)
+    return -mean_over_rows(_crps(at, y, sides_of(at, censored)), sample_weight)
 
 
 def distribution(estimator, X, exposure=None):
@@ -185,6 +193,15 @@ def distribution(estimator, X, exposure=None):
     return model.predict_distribution(X, exposure=exposure)
 
 
+def sides_of(at, censored):
+    """Sides of limits among targets, in the shape of their means."""
+    shape = at.mean().shape
+    of_all = (shape[0], int(np.prod(shape[1:])))
+    known = isinstance(at, Distribution)
+    sides = at._sides(censored, of_all) if known else scored_sides(censored, of_all, False)
+    return sides.reshape(shape)
+
+
 def moments(regressor, X):
     """Means and standard deviations, of one shape, by a regressor with ``return_std``."""
     try:
@@ -197,20 +214,22 @@ def moments(regressor, X):
     return mean, std if std.ndim == mean.ndim else np.broadcast_to(std[:, None], mean.shape)
 
 
-def _crps(at, y):
+def _crps(at, y, sides=0.0):
     mean, std = at.mean(), at.std()
     z = (np.asarray(y, dtype=float).reshape(mean.shape) - mean) / std
 
     def cdf(z):
         return at.cdf(mean + std * z)
 
-    if all(np.allclose(cdf(u), ndtr(u), rtol=0.0, atol=1e-10) for u in (-1.5, 0.0, 1.5)):
+    normal = all(np.allclose(cdf(u), ndtr(u), rtol=0.0, atol=1e-10) for u in (-1.5, 0.0, 1.5))
+    if normal and not np.any(sides):
         # Gneiting & Raftery (2007), section 4.2, up to the sign
         return std * (z * (2.0 * ndtr(z) - 1.0) + 2.0 * norm.pdf(z) - 1.0 / np.sqrt(np.pi))
     split = np.clip(z, -REACH, REACH)
     below, above = split + REACH, REACH - split
-    score = np.abs(z - split)  # where the distribution function is 0 or 1
+    # where the distribution function is 0 or 1
+    of_below, of_above = np.maximum(z - split, 0.0), np.maximum(split - z, 0.0)
     for node, weight in zip(NODES, WEIGHTS, strict=True):
-        score = score + weight * below * cdf(split - node * below) ** 2
-        score = score + weight * above * (1.0 - cdf(split + node * above)) ** 2
-    return std * score
+        of_below = of_below + weight * below * cdf(split - node * below) ** 2
+        of_above = of_above + weight * above * (1.0 - cdf(split + node * above)) ** 2
+    return std * (np.where(sides < 0.0, 0.0, of_below) + np.where(sides > 0.0, 0.0, of_above))

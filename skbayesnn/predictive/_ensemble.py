@@ -134,6 +134,18 @@ class Ensemble:
 
         return self._by_rows(log_density, X, y, errors)
 
+    def log_probability(self, X, y, sides, errors=None):
+        """Log density of targets as by `log_density`, of which some are limits: ``(n,)``.
+
+        ``sides`` ``(n, p)`` are those of `CensoredGaussian`. A limit has the log probability of the
+        values that it allows; outputs of its row are independent, given the network.
+        """
+        exact = self.log_density(X, y, errors)
+        if not np.any(sides):
+            return exact
+        limited = self._over_mixtures(Mixture.log_probability, X, errors, y, sides)
+        return np.where(np.any(sides, axis=1), limited, exact)
+
     def marginal_log_density(self, X, y, errors=None):
         """Log density of each target by itself, ``(n, p)``; ``errors`` as in `moments`."""
         if self.n_outputs == 1:

@@ -54,6 +54,20 @@ class Mixture(NamedTuple):
         """Log density at ``x`` of shape (n, ...)."""
         return logsumexp([some.log_density(x) for some in self.components], axis=0)
 
+    def log_probability(self, y, sides):
+        """Log densities of targets ``(n, p)``, joint over outputs, with limits: ``(n,)``.
+
+        A limit, see `CensoredGaussian`, has the log probability of the values that it allows.
+        Given a component, outputs are independent.
+        """
+        logs = []
+        for weights, means, scales, law in self.components:
+            z = (y - means) / scales
+            measured = law.log_density(z) - np.log(scales)
+            each = np.where(sides == 0.0, measured, law.log_cdf(-sides * z)).sum(axis=-1)
+            logs.append(logsumexp(each, axis=0, b=weights[:, None]))
+        return logsumexp(logs, axis=0)
+
     def moments_of(self, function):
         """Mean and variance of a function of each target, by Gauss-Hermite quadrature."""
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.polynomial.hermite_e import hermegauss
-from scipy.special import logsumexp, ndtr, ndtri
+from scipy.special import log_ndtr, logsumexp, ndtr, ndtri
 
 from skbayesnn.network import Network, forward, jacobian, outputs, row_blocks
 
@@ -26,6 +26,10 @@ class NormalLaw:
     def cdf(self, z):
         """Probability below ``z``."""
         return ndtr(z)
+
+    def log_cdf(self, z):
+        """Log probability below ``z``, also where that is tiny."""
+        return log_ndtr(z)
 
     def log_density(self, z):
         """Log density at ``z``."""

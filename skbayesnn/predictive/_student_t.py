@@ -43,6 +43,14 @@ class StudentTLaw:
         """Probability below ``z``."""
         return stdtr(self.degrees_of_freedom, z)
 
+    def log_cdf(self, z):
+        """Log probability below ``z``; below all numbers by the law's tail, ``p(z) / psi(z)``."""
+        nu, below = self.degrees_of_freedom, self.cdf(z)
+        far = below < np.finfo(float).tiny
+        x = np.where(far, -z, 1.0)
+        tail = self.log_density(x) + np.log((nu / x + x) / nu)
+        return np.where(far, tail, np.log(np.where(far, 1.0, below)))
+
     def log_density(self, z):
         """Log density at ``z``."""
         nu = self.degrees_of_freedom

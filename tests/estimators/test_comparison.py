@@ -1,11 +1,13 @@
 """Verdicts on predictions, error bars and evidence of an evidence fit beside samples."""
 
+import warnings
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from skbayesnn import EvidenceMLPRegressor, HMCMLPRegressor
 from skbayesnn.estimators.reports._comparison import (
     _in_margin,
     compare_classifiers,
@@ -91,3 +93,37 @@ def test_without_convergence_there_is_no_verdict():
     found = compare_regressors(fake(), fake(bar_in_gap=0.3, converged=False), X)
     assert found.adequate is None
     assert "No verdict" in repr(found)
+
+
+def test_other_rows_leave_out_the_evidence():
+    found = compare_regressors(fake(), fake(evidence=-15.0, bar_in_gap=0.3), X, same_rows=False)
+    assert "log evidence" not in found.quantities
+    assert found.evidence_doubt is None
+    assert found.adequate is None
+    assert repr(found).endswith("other rows, targets or weights.")
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # brief chains
+@pytest.mark.parametrize("change", ["nothing", "order", "rows", "targets", "weights"])
+def test_a_sampler_of_other_data_than_the_evidence_fit_warns(change):
+    rng = np.random.default_rng(0)
+    rows = rng.uniform(-2, 2, (40, 1))
+    y, weight = rows[:, 0] + 0.1 * rng.standard_normal(40), np.ones(40)
+    fitted = EvidenceMLPRegressor((), noise="constant", random_state=0).fit(rows, y)
+    data = {
+        "nothing": (rows, y),
+        "order": (rows[::-1], y[::-1], weight),
+        "rows": (rows[:30], y[:30]),
+        "targets": (rows, 5.0 - 3.0 * y),
+        "weights": (rows, y, 2.0 * weight),
+    }[change]
+    brief = {"n_chains": 2, "n_warmup": 20, "n_draws": 20, "random_state": 0}
+    sampler = HMCMLPRegressor.from_evidence(fitted, **brief)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        comparison = sampler.fit(*data).comparison_
+    same = change in ("nothing", "order")
+    assert comparison.same_rows is same
+    assert ("log evidence" in comparison.quantities) is same
+    about_rows = [w for w in caught if "other rows, targets or weights" in str(w.message)]
+    assert len(about_rows) == (not same)

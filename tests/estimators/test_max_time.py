@@ -15,6 +15,7 @@ from skbayesnn import (
     Sampler,
     Solver,
 )
+from skbayesnn.estimators import _evidence
 from tests.tools import BRIEF, result_of
 
 pytestmark = pytest.mark.usefixtures("laplace")
@@ -103,3 +104,54 @@ def test_rounds_between_means_and_noise_end(noise):
         model.fit(X, targets)
     assert monotonic() - start < 30
     assert np.all(np.isfinite(model.predict(X, return_std=True)[1]))
+
+
+SMALL = {"hidden_layer_sizes": (2,), "noise": "constant", "measure_evidence": True}
+
+
+def test_minima_after_a_drawn_fit_have_the_time_and_the_processes_of_a_fit(monkeypatch):
+    model = EvidenceMLPRegressor(max_time=1000.0, n_jobs=2, random_state=0, **SMALL).fit(X, Y)
+    assert model._predicts_by_draws
+    searches, search = [], _evidence.fit_evidence
+
+    def spied(problem, *args, workers, **kwargs):
+        searches.append((problem.deadline.left, workers.n_jobs))
+        return search(problem, *args, workers=workers._replace(n_jobs=1), **kwargs)
+
+    monkeypatch.setattr(_evidence, "fit_evidence", spied)
+    before, again = model.predict(X), pickle.loads(pickle.dumps(model))
+    for fitted in (model, again):
+        repr(fitted.evidence_report_)
+        assert all(np.all(np.isfinite(w)) for w in fitted.coefs_)
+    ((left, n_jobs), _) = searches  # once for each
+    assert 900.0 < left <= 1000.0
+    assert n_jobs == 2
+    np.testing.assert_array_equal(model.predict(X), before)
+    np.testing.assert_array_equal(again.coefs_[0], model.coefs_[0])
+
+
+@pytest.mark.parametrize("kind", [EvidenceMLPRegressor, EvidenceMLPClassifier])
+def test_minima_that_time_cuts_short_warn(kind):
+    options = SMALL if kind is EvidenceMLPRegressor else {"hidden_layer_sizes": (2,)}
+    y = Y if kind is EvidenceMLPRegressor else Y > 0
+    options = options | {"measure_evidence": True, "n_restarts": 10**4, "random_state": 0}
+    model = kind(**options).fit(X, y).set_params(max_time=1e-3)
+    start = monotonic()
+    with pytest.warns(ConvergenceWarning, match="search for minima.*max_time=0.001"):
+        repr(model.evidence_report_)
+    assert monotonic() - start < 60
+    assert len(model.networks_) <= 2  # of 10,000 starts
+    assert all(np.all(np.isfinite(w)) for w in model.coefs_)  # without another search
+
+
+def test_a_fit_that_combines_minima_searches_in_its_own_time(monkeypatch):
+    deadlines, search = [], EvidenceMLPRegressor._searched
+
+    def spied(self, workers, deadline):
+        deadlines.append((self._unsearched[0].problem.deadline, deadline))
+        return search(self, workers, deadline)
+
+    monkeypatch.setattr(EvidenceMLPRegressor, "_searched", spied)
+    EvidenceMLPRegressor(combine="best", max_time=1000.0, n_restarts=1, **SMALL).fit(X, Y)
+    ((of_fit, of_search),) = deadlines
+    assert of_search == of_fit

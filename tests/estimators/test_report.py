@@ -10,6 +10,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor, Prior
+from skbayesnn.compose import TransformedTargetRegressor
 from skbayesnn.estimators.reports._minimum import (
     overall,
     verdict_of_measurement,
@@ -232,3 +233,38 @@ def test_verdicts_on_a_whole_fit():
     failed = constant._replace(coverage=np.nan)
     assert str(failed) == "not compared: predictions of left-out rows fail"
     assert constant.doubt is None
+
+
+def test_error_bars_of_noise_levels():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, (40, 3))
+    y = X[:, 0] + 0.5 * rng.standard_normal(40)
+    model = EvidenceMLPRegressor((), noise="constant").fit(X, y)
+    report = model.evidence_report_
+    (error,) = report.minima[0].log_noise_precision_std
+    assert error == pytest.approx(np.sqrt(2.0 / (40 - model.n_effective_weights_)))
+    lines = [line.split() for line in report.full().splitlines()]
+    assert ["output", "0", f"{model.noise_std_:.4g}", "+-", f"{error:.2f}"] in lines
+    both = EvidenceMLPRegressor((), noise="constant").fit(X, np.column_stack([y, X[:, 1] - y]))
+    errors = both.evidence_report_.minima[0].log_noise_precision_std
+    assert errors[0] == pytest.approx(error, rel=0.02)  # precisions of the weights are shared
+    given = EvidenceMLPRegressor((), noise={0: 0.5}).fit(X, np.column_stack([y, y]))
+    errors = given.evidence_report_.minima[0].log_noise_precision_std
+    assert np.isnan(errors[0])
+    assert errors[1] > 0.0
+    assert "given" in given.evidence_report_.full()
+    logs = TransformedTargetRegressor(model, func=np.exp, inverse_func=np.log).fit(X, y)
+    assert "error bar of ln beta" in logs.evidence_report_.full()
+
+
+@pytest.mark.parametrize("noise", ["student_t", "input_dependent", "classes"])
+def test_other_noise_has_no_level_with_an_error_bar(noise):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, (40, 1))
+    y = X[:, 0] + 0.5 * rng.standard_normal(40)
+    if noise == "classes":
+        model = EvidenceMLPClassifier(()).fit(X, y > 0)
+    else:
+        model = EvidenceMLPRegressor((), noise=noise, random_state=0).fit(X, y)
+    assert model.evidence_report_.minima[0].log_noise_precision_std is None
+    assert "ln beta" not in model.evidence_report_.full()

@@ -1,6 +1,7 @@
 """Checks of given rows, their weights and known errors."""
 
 import sys
+import warnings
 from datetime import date
 from typing import Any
 
@@ -169,8 +170,9 @@ def check_counts(y):
 
 
 def checked_sides(censored, shape):
-    """Sides of limits ``(n, n_outputs)``: -1, 0 and 1; raise unless some targets were measured."""
+    """Sides of limits, an array of the ``shape`` ``(n, n_outputs)`` of -1, 0 and 1."""
     sides = np.asarray(censored)
+    sides = np.broadcast_to(sides, shape) if sides.ndim == 0 else sides
     sides = sides[:, None] if sides.ndim == 1 else sides
     is_mask = sides.dtype.kind == "b"  # it does not say on which side the values lie
     if is_mask or sides.shape != shape or not np.all(np.isin(sides, (-1, 0, 1))):
@@ -179,9 +181,19 @@ def checked_sides(censored, shape):
             "value lies below y), 0 (it was measured) and 1 (it lies above y): "
             "np.where(is_below, -1, 0)."
         )
-    if np.any(np.all(sides != 0, axis=0)):
-        raise ValueError("Every target is a limit; at least some must be measured.")
     return sides.astype(float)
+
+
+def scored_sides(censored, shape, has_limits):
+    """Sides of targets to be scored; warn if a model that knows limits is not told which are."""
+    if censored is None and has_limits:
+        warnings.warn(
+            "The model was fitted with limits, but every target is taken here as measured. Pass "
+            "censored (0 if there are no limits); in cross-validation by metadata routing: "
+            "set_fit_request(censored=True).set_score_request(censored=True).",
+            stacklevel=4,
+        )
+    return checked_sides(0 if censored is None else censored, shape)
 
 
 def warning_of_weights(sample_weight, y, n_different):

@@ -16,7 +16,7 @@ from skbayesnn._data import Scaling
 from skbayesnn._docs import documented
 from skbayesnn._typing import Array, RandomState
 from skbayesnn.estimators.inputs._parameters import count, one_of, probabilities, tails
-from skbayesnn.estimators.inputs._rows import generator, targets_of_rows
+from skbayesnn.estimators.inputs._rows import generator, scored_sides, targets_of_rows
 from skbayesnn.predictive import CountEnsemble, Ensemble
 
 KINDS = ("total", "epistemic", "aleatoric")
@@ -123,6 +123,8 @@ class PredictiveDistribution(Distribution):
         Variances of known errors of measurement, in standardised units.
     needs_errors : bool, default=False
         Whether there is no other noise, and so no density without ``errors``.
+    has_limits : bool, default=False
+        Whether the model was fitted with limits, so that a score has to say which targets are.
 
     See Also
     --------
@@ -147,6 +149,7 @@ class PredictiveDistribution(Distribution):
     one_dimensional: bool
     errors: Array | None = None
     needs_errors: bool = False
+    has_limits: bool = False
 
     def mean(self) -> Array:
         """Compute the mean, in units of y."""
@@ -177,16 +180,24 @@ class PredictiveDistribution(Distribution):
         y, log_scale = self._targets(y), np.log(self.scaling.scale)
         return self._shaped(self.ensemble.marginal_log_density(self.X, y, self.errors) - log_scale)
 
-    def joint_logpdf(self, y: ArrayLike) -> Array:
+    def joint_logpdf(self, y: ArrayLike, censored: ArrayLike | None = None) -> Array:
         """Compute the log density at targets, joint over the outputs.
+
+        Outputs of a row with a limit are independent, given the network.
 
         Returns
         -------
         ndarray of shape (n_samples,)
             In nats, y in its own units.
         """
-        density = self.ensemble.log_density(self.X, self._targets(y), self.errors)
-        return density - np.sum(np.log(self.scaling.scale))
+        y = self._targets(y)
+        sides = self._sides(censored, y.shape)
+        density = self.ensemble.log_probability(self.X, y, sides, self.errors)
+        return density - (sides == 0.0) @ np.log(self.scaling.scale)
+
+    def _sides(self, censored, shape):
+        """Check the sides of limits of targets to be scored, see `scored_sides`."""
+        return scored_sides(censored, shape, self.has_limits)
 
     def cdf(self, y: ArrayLike) -> Array:
         """Compute the probability of a target no larger than ``y``, for each output by itself.
@@ -357,3 +368,9 @@ class CountDistribution(PredictiveDistribution):
                 stacklevel=3,
             )
         return super()._targets(y)
+
+    def _sides(self, censored, shape):
+        """Refuse limits, which no count may be."""
+        if censored is not None:
+            raise ValueError("censored is not for counts. Leave it out.")
+        return np.zeros(shape)

@@ -37,6 +37,9 @@ class Comparison:
         Whether the chains have converged. If not, there is no verdict.
     log_evidence_std : tuple of float
         Standard errors of both log evidences; ``nan`` where none was measured.
+    same_rows : bool
+        Whether both were fitted to the same rows, targets and weights. If not, evidences are left
+        out, and there is no verdict.
     """
 
     quantities: dict
@@ -45,11 +48,12 @@ class Comparison:
     evidence_doubt: str | None
     converged: bool
     log_evidence_std: tuple
+    same_rows: bool = True
 
     @property
     def adequate(self):
-        """True if predictions and error bars agree; ``None`` if chains have not converged."""
-        return not self.doubts if self.converged else None
+        """True if predictions and error bars agree; ``None`` if there is no verdict."""
+        return not self.doubts if self.converged and self.same_rows else None
 
     def __repr__(self):
         lines = [f"{'':30s}{'evidence fit':>14s}{'samples':>12s}"]
@@ -66,6 +70,9 @@ class Comparison:
                 f"standard errors ({STANDARD_ERRORS * error:.2g}) apart."
             )
         lines.append(f"  {'difference of predictions':28s}{self.shift:14.3g}")
+        if not self.same_rows:
+            lines.append("No verdict: the evidence fit is one of other rows, targets or weights.")
+            return "\n".join(lines)
         if not self.converged:
             lines.append("No verdict: the chains have not converged, see diagnostics_.")
             return "\n".join(lines)
@@ -77,10 +84,11 @@ class Comparison:
         return "\n".join(lines)
 
 
-def compare_regressors(fitted, sampler, X):
+def compare_regressors(fitted, sampler, X, same_rows=True):
     """Compare predictive means, error bars, noise levels and evidences.
 
-    ``X``, shape ``(n, d)``, are training inputs in lexicographic order.
+    ``X``, shape ``(n, d)``, are training inputs in lexicographic order; ``same_rows`` says whether
+    they, the targets and the weights are those of both fits.
     """
     of_fit, sampled = (model.predict(named(model, X)) for model in (fitted, sampler))
     deviations = sampler.predict_std(named(sampler, X))
@@ -105,10 +113,10 @@ def compare_regressors(fitted, sampler, X):
     for name, (a, b) in quantities.items():
         if a != b and not b / LARGEST_RATIO < a < b * LARGEST_RATIO:  # both may be infinite
             doubts.append(f"{name}: {a:.3g} instead of {b:.3g}")
-    return _with_evidence(fitted, sampler, quantities, shift, doubts)
+    return _with_evidence(fitted, sampler, quantities, shift, doubts, same_rows)
 
 
-def compare_classifiers(fitted, sampler, X):
+def compare_classifiers(fitted, sampler, X, same_rows=True):
     """Compare class probabilities and evidences; arguments as for `compare_regressors`."""
     quantities, doubts, changes = {}, [], []
     for where, points in (
@@ -122,7 +130,7 @@ def compare_classifiers(fitted, sampler, X):
         if changes[-1] > LARGEST_CHANGE:
             place = "" if where == "probability" else f" {where}"
             doubts.append(f"class probabilities{place} differ by {changes[-1]:.3f} on average")
-    return _with_evidence(fitted, sampler, quantities, changes[0], doubts)
+    return _with_evidence(fitted, sampler, quantities, changes[0], doubts, same_rows)
 
 
 def _between(X):
@@ -141,15 +149,16 @@ def _in_margin(X):
     return moved[outside] if np.any(outside) else X
 
 
-def _with_evidence(fitted, sampler, quantities, shift, doubts):
-    """Add the log evidences, if both are known, and make the `Comparison`."""
+def _with_evidence(fitted, sampler, quantities, shift, doubts, same_rows):
+    """Add the log evidences, if both are known and of one data set, and make the `Comparison`."""
     models = fitted, sampler
     errors, evidence_doubt = tuple(float(model.log_evidence_std_) for model in models), None
     evidences = tuple(model.log_evidence_ for model in models)
-    if not np.isnan(evidences).any():
+    if same_rows and not np.isnan(evidences).any():
         quantities["log evidence"] = evidences
         gap, error = abs(evidences[0] - evidences[1]), np.hypot(*np.nan_to_num(errors))
         if gap > max(LARGEST_GAP, STANDARD_ERRORS * error):
             evidence_doubt = f"log evidences differ by {gap:.1f} +- {error:.1f} nats"
     converged = sampler.diagnostics_.converged
-    return Comparison(quantities, shift, tuple(doubts), evidence_doubt, converged, errors)
+    doubts = tuple(doubts)
+    return Comparison(quantities, shift, doubts, evidence_doubt, converged, errors, same_rows)

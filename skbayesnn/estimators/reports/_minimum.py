@@ -53,6 +53,10 @@ class MinimumReport:
     log_precision_std : dict
         Error bars ``(2 / gamma_c)^(1/2)`` of every ``ln alpha`` (MacKay 1992, section 2.5), without
         the contribution of Gamma hyperpriors.
+    log_noise_precision_std : ndarray of shape (n_outputs,) or None
+        Error bars ``(2 / (N - gamma))^(1/2)`` of every ``ln beta`` (MacKay 1992, section 2.5), as
+        of the precisions; half of them are the relative error bars of ``noise_std``. ``nan`` where
+        the level was given, ``None`` unless the noise is constant and Gaussian.
     gradient_norm, smallest_eigenvalue : float
         Gradient norm and smallest eigenvalue of the Hessian of the energy at the minimum.
     hidden_layer_sizes : tuple of int
@@ -88,6 +92,7 @@ class MinimumReport:
     degrees_of_freedom: float
     noise_correlation: object
     log_precision_std: dict
+    log_noise_precision_std: object
     gradient_norm: float
     smallest_eigenvalue: float
     hidden_layer_sizes: tuple
@@ -108,6 +113,7 @@ def report_minima(fit, minima, shares, noise_std):
     units of y, or to ``None``.
     """
     posterior = fit.posed.posterior
+    inferred, _ = fit.problem.noise_precision or (True, None)
     n_targets, verdict = n_targets_of(posterior), None
     if np.isfinite(fit.log_evidence_std):
         verdict = verdict_of_measurement(fit.log_evidence_std)
@@ -118,6 +124,7 @@ def report_minima(fit, minima, shares, noise_std):
             float(share),
             noise_std(minimum),
             n_targets,
+            inferred,
             verdict or verdict_of_minimum(minimum, n_targets, posterior.is_quadratic, advice),
         )
         for minimum, share in zip(minima, shares, strict=True)
@@ -129,14 +136,15 @@ def n_targets_of(posterior):
     return posterior.n_rows * max(1, int(np.sum(posterior.likelihood.level_sizes())))
 
 
-def _report_of(minimum, weight, noise_std, n_targets, verdict):
+def _report_of(minimum, weight, noise_std, n_targets, inferred, verdict):
     """Make the report on one minimum, and on the minimum of its noise network."""
     names = minimum.groups.names
     with np.errstate(divide="ignore", invalid="ignore"):
         log_std = np.sqrt(2.0 / minimum.gamma)
     noise = minimum.noise
     if noise is not None:
-        noise = replace(_report_of(noise, weight, None, n_targets, verdict), log_evidence=np.nan)
+        noise = _report_of(noise, weight, None, n_targets, inferred, verdict)
+        noise = replace(noise, log_evidence=np.nan)
     return MinimumReport(
         log_evidence=minimum.log_evidence,
         terms=minimum.terms,
@@ -147,6 +155,7 @@ def _report_of(minimum, weight, noise_std, n_targets, verdict):
         degrees_of_freedom=getattr(minimum.likelihood, "degrees_of_freedom", np.inf),
         noise_correlation=getattr(minimum.likelihood, "correlation", None),
         log_precision_std=dict(zip(names, log_std.tolist(), strict=True)),
+        log_noise_precision_std=_log_noise_precision_std(minimum, inferred),
         gradient_norm=minimum.gradient_norm,
         smallest_eigenvalue=minimum.smallest_eigenvalue,
         hidden_layer_sizes=minimum.network.hidden_layer_sizes,
@@ -161,18 +170,44 @@ def _report_of(minimum, weight, noise_std, n_targets, verdict):
     )
 
 
+def _log_noise_precision_std(minimum, inferred):
+    """Error bars of ``ln beta`` of every output, or ``None``, as `MinimumReport` says."""
+    likelihood = minimum.likelihood
+    if minimum.noise is not None or not likelihood.n_levels or not likelihood.linear:
+        return None
+    degrees = np.where(inferred, minimum.noise_counts - minimum.noise_gamma, np.nan)
+    return np.sqrt(2.0 / np.maximum(degrees, 0.0))[likelihood.levels]  # MacKay 1992, section 2.5
+
+
 def table_of_groups(title, report):
     """Make the table with a line for every weight group."""
-    errors = [
-        f"+- {error:.2f}" if error < UNDETERMINED else "not determined"
-        for error in report.log_precision_std.values()
-    ]
     rows = [
-        (name, f"{report.gamma[name]:.2f}", f"{alpha**-0.5:.4g}", error)
-        for (name, alpha), error in zip(report.weight_precisions.items(), errors, strict=True)
+        (name, f"{report.gamma[name]:.2f}", f"{alpha**-0.5:.4g}", _error_bar(error))
+        for (name, alpha), error in zip(
+            report.weight_precisions.items(), report.log_precision_std.values(), strict=True
+        )
     ]
     header = "group", "gamma", "prior sd", "error bar of ln alpha"
     return Table(title, rows, header, left=(0, 3))
+
+
+def table_of_noise(report):
+    """Make the table with a line for the noise level of every output."""
+    errors = map(_error_bar, report.log_noise_precision_std)
+    levels = report.noise_std
+    levels = [""] * len(report.log_noise_precision_std) if levels is None else levels
+    rows = [
+        (f"output {i}", level if level == "" else f"{level:.4g}", error)
+        for i, (level, error) in enumerate(zip(levels, errors, strict=True))
+    ]
+    return Table("Noise levels", rows, ("output", "sd", "error bar of ln beta"), left=(0, 2))
+
+
+def _error_bar(error):
+    """Format the error bar of the logarithm of a precision, ``nan`` if that was given."""
+    if np.isnan(error):
+        return "given"
+    return f"+- {error:.2f}" if error < UNDETERMINED else "not determined"
 
 
 def _bic(minimum, n_targets):

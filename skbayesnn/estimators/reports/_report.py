@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from skbayesnn.estimators.reports._minimum import table_of_groups
+from skbayesnn.estimators.reports._minimum import table_of_groups, table_of_noise
 from skbayesnn.estimators.reports._predictions import LeftOutScores
 from skbayesnn.estimators.reports._printed import Printed, Table
 from skbayesnn.inference import SIGNIFICANT
@@ -160,6 +160,8 @@ class EvidenceReport(Printed):
                     f"Weight groups of the noise network, hidden units {sizes}", best.noise_network
                 )
             )
+        if best.log_noise_precision_std is not None:
+            tables.append(table_of_noise(best))
         minima = [
             (f"{m.log_evidence:.2f}", f"{m.weight:.3f}", str(m.hidden_layer_sizes), m.verdict)
             for m in self.minima

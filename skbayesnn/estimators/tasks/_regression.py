@@ -28,6 +28,7 @@ from skbayesnn.estimators.predictions._distribution import (
     Distribution,
     PredictiveDistribution,
 )
+from skbayesnn.estimators.predictions._limits import r2_with_limits
 from skbayesnn.predictive import CountEnsemble
 
 NO_NOISE = 0.99e16  # precision (standardised units) that represents zero noise
@@ -93,9 +94,10 @@ class Predictions:
         y: ArrayLike,
         measurement_std: float | ArrayLike | None = None,
         exposure: float | ArrayLike | None = None,
+        censored: ArrayLike | None = None,
     ) -> Array:
         """Compute the log density of targets, joint over the outputs."""
-        return self.predict_distribution(X, measurement_std, exposure).joint_logpdf(y)
+        return self.predict_distribution(X, measurement_std, exposure).joint_logpdf(y, censored)
 
 
 @documented(PARTS)
@@ -106,6 +108,7 @@ class Regression(Predictions, RegressorMixin):
     """
 
     _has_exposures = False
+    _has_limits = False
 
     def __sklearn_tags__(self):
         """Declare support for several outputs."""
@@ -168,21 +171,24 @@ class Regression(Predictions, RegressorMixin):
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         exposure: float | ArrayLike | None = None,
+        censored: ArrayLike | None = None,
     ) -> float:
         """Compute R2 of the predicted mean, or for counts the explained share of the deviance.
 
         For counts it is D2, the share of the Poisson deviance of one common rate that the predicted
-        rates explain (``sklearn.metrics.d2_tweedie_score`` with ``power=1``). Limits in ``y`` count
-        as values; to score predictions of limits use `predict_distribution`.
+        rates explain (``sklearn.metrics.d2_tweedie_score`` with ``power=1``). The error of a limit
+        is how far the prediction lies on its wrong side, 0 on the right one. R2 is then the share
+        of the squared errors of the best constant that the predictions remove.
 
         Returns
         -------
         float
             At most 1.
         """
-        if not self._counts:
-            return super().score(X, y, sample_weight)
         at = self.predict_distribution(X, exposure=exposure)
+        sides = at._sides(censored, (len(at), self.n_outputs_))
+        if not self._counts:
+            return r2_with_limits(y, at.mean(), sample_weight, sides)
         exposure = checked_exposure(exposure, len(y))[:, 0]
         weight = exposure * checked_weights(sample_weight, len(y))
         rates, predicted = np.ravel(at._targets(y)) / exposure, np.ravel(at.mean()) / exposure
@@ -213,9 +219,14 @@ class Regression(Predictions, RegressorMixin):
             return CountDistribution(ensemble, X, scaling, self._y_is_1d, exposure, left_out)
         if exposure is not None:
             raise ValueError("exposure is for counts; leave it out for this model.")
-        errors = self._variances(X, measurement_std)
         return PredictiveDistribution(
-            self._ensemble, X, self._y_scaling, self._y_is_1d, errors, self._noise_is_measured
+            self._ensemble,
+            X,
+            self._y_scaling,
+            self._y_is_1d,
+            self._variances(X, measurement_std),
+            self._noise_is_measured,
+            self._has_limits,
         )
 
     @documented(PredictiveDistribution.cov.__doc__ or "")

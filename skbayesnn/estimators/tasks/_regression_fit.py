@@ -100,7 +100,10 @@ class RegressionFit(Regression):
                 raise ValueError(
                     "Limits with Student-t noise are for one output. Fit one model for each."
                 )
-            return X, y, sample_weight, checked_sides(censored, y.shape)
+            sides = checked_sides(censored, y.shape)
+            if np.any(np.all(sides != 0, axis=0)):
+                raise ValueError("Every target is a limit; at least some must be measured.")
+            return X, y, sample_weight, sides
         if self._noise._is_of_counts and measurement_std is None:
             check_counts(y)
             return X, y, sample_weight, checked_exposure(exposure, len(X))
