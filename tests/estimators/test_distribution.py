@@ -137,7 +137,7 @@ def test_draws_of_outputs_are_correlated():
     Y = np.stack([X[:, 0], X[:, 1]], 1) + 0.3 * noise
     at = EvidenceMLPRegressor((), noise="correlated").fit(X, Y).predict_distribution(GRID[:1])
     cov, size = at.cov()[0], 20_000
-    found = np.cov(at.rvs(size, random_state=0)[:, 0].T)
+    found = np.cov(at.rvs(size)[:, 0].T)
     error = np.sqrt((cov[0, 0] * cov[1, 1] + cov[0, 1] ** 2) / size)
     assert abs(found[0, 1] - cov[0, 1]) < 4 * error
     assert cov[0, 1] > 20 * error
@@ -169,7 +169,7 @@ def test_known_errors():
     check_identities(at, 3)
     assert_allclose(at.std("aleatoric"), [0.1, 1.0, 2.0], rtol=1e-6)
     assert_allclose(at.expect(np.asarray)[1], at.std(), rtol=1e-10)
-    drawn = at.rvs(10_000, random_state=0)
+    drawn = at.rvs(10_000)
     assert np.all(np.abs(drawn.std(axis=0) / at.std() - 1) < 4 / np.sqrt(2 * 10_000))
     with pytest.raises(ValueError, match="measurement_std"):
         model.predict_distribution(GRID).logpdf(0.0)
@@ -210,7 +210,7 @@ def test_averages_searches_and_pipelines():
     y = np.zeros((3, 2))
     assert_allclose(at.pdf(y), np.mean([one.pdf(y) for one in both], axis=0), rtol=1e-10)
     assert isinstance(search.predictor_, AveragedRegressor)
-    drawn = at.rvs(4000, random_state=0)
+    drawn = at.rvs(4000)
     assert np.all(np.abs(np.mean(drawn < at.ppf(0.3), axis=0) - 0.3) < 4 * np.sqrt(0.21 / 4000))
     with pytest.raises(TypeError, match="no leave-one-out"):
         conformal_interval(search, GRID)
@@ -239,7 +239,7 @@ def test_classes(engine, cuts):
     )
     assert_array_equal(at.logpmf(labels[:3]), model.log_predictive_density(GRID, labels[:3]))
     assert_allclose(at.entropy(), entr(p).sum(axis=1), rtol=1e-12)
-    drawn = at.rvs(4000, random_state=0)
+    drawn = at.rvs(4000)
     share = np.mean(drawn == "b", axis=0)
     assert np.all(np.abs(share - p[:, 1]) < 4 * np.sqrt(p[:, 1] * (1 - p[:, 1]) / 4000 + 1e-6))
     with pytest.raises(ValueError, match="not in the training data"):
