@@ -42,7 +42,7 @@ class TestProbabilities:
     @pytest.mark.parametrize("n_classes", [2, 3])
     @pytest.mark.parametrize("weight", [None, WEIGHT], ids=["plain", "weighted"])
     def test_rows_for_each_class(self, model, n_classes, weight):
-        shares = RNG.dirichlet(np.ones(n_classes), 24)
+        shares = np.random.default_rng(1).dirichlet(np.ones(n_classes), 24)
         shares[:3] = np.eye(n_classes)[0]  # some are certain
         repeated = np.repeat(X, n_classes, axis=0), np.tile(np.arange(n_classes), 24)
         counts = shares if weight is None else shares * weight[:, None]
@@ -60,7 +60,7 @@ class TestProbabilities:
         assert_allclose(densities, other.log_predictive_density(X, LABELS), rtol=1e-14)
 
     def test_leave_one_out_is_the_mean_over_the_classes(self):
-        shares = RNG.dirichlet(np.ones(3), 24)
+        shares = np.random.default_rng(1).dirichlet(np.ones(3), 24)
         model = EvidenceMLPClassifier((), prior=Prior(precision=1.0), random_state=0)
         model.fit(X, shares, sample_weight=WEIGHT)
         rows = np.repeat(X, 3, axis=0), np.tile(np.arange(3), 24)
@@ -79,7 +79,7 @@ class TestProbabilities:
         assert pupil.evidence_report_.n_targets == pytest.approx(24)
 
     def test_searches(self):
-        shares = RNG.dirichlet(np.ones(2), 24)
+        shares = np.random.default_rng(1).dirichlet(np.ones(2), 24)
         model = EvidenceMLPClassifier((), n_restarts=1, random_state=0)
         grid = {"prior": ["layer", "ard"]}
         search = EvidenceSearch(model, grid).fit(X, shares)

@@ -138,9 +138,8 @@ def test_noise_is_chosen_before_sampling():
     asked = fit(noise, rows=rows)
     assert_array_equal(draws_of(model).noise.shape, draws_of(asked).noise.shape)
     assert not hasattr(asked, "noise_log_evidences_")
-    given = fit(
-        "auto", rows=rows, sampler=Sampler(init=EvidenceMLPRegressor((3,), noise=noise).fit(X, y))
-    )
+    start = EvidenceMLPRegressor((3,), noise=noise, random_state=0).fit(X, y)
+    given = fit("auto", rows=rows, sampler=Sampler(init=start))
     assert given.noise_model_ == noise
     assert not hasattr(given, "noise_log_evidences_")
     model.set_params(n_draws=model.n_draws + 2).fit(X, -y[::-1])  # any other data

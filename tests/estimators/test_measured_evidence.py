@@ -71,7 +71,7 @@ def test_logistic_regression_by_quadrature():
         logs.append(logsumexp(log_prior + likelihood) + 2 * np.log(sd * (u[1] - u[0])))
     exact = logsumexp(logs) + np.log((HIGH - LOW) / 80) - np.log(HIGH - LOW)
     assert abs(model.log_evidence_ - exact) < 2.0 * model.log_evidence_std_
-    assert 0.2 <= model.log_evidence_std_ < 0.4
+    assert 0.2 <= model.log_evidence_std_ < 0.6  # .32 to .37 in six seeds, .2 of it systematic
     assert model.evidence_report_.verdict == "trusted"
 
 

@@ -298,7 +298,7 @@ def test_few_rows_in_order_are_fitted_together(joined):
 
 def test_a_batch_far_from_the_first_ones_gives_a_warning():
     X = np.linspace(0, 1, 40)[:, None]
-    y = X[:, 0] + 0.1 * rng.standard_normal(40)
+    y = X[:, 0] + 0.1 * np.random.default_rng(1).standard_normal(40)
     model = EvidenceMLPRegressor((), noise="constant").partial_fit(X, y)
     for shift_X, shift_y, name in ((2.0, 2.0, "X"), (0.0, 9.0, "y")):
         with pytest.warns(ConvergenceWarning, match=f"have a value of {name} .* Shuffle rows"):

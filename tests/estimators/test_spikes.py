@@ -101,8 +101,9 @@ def test_zeros_that_one_input_tells():
 
 def test_rows_are_not_their_own_neighbours():
     """Of equal rows either may be found first."""
-    X = np.repeat(RNG.normal(size=(200, 2)), 2, axis=0)
-    same = RNG.random(400) < 0.5
+    rng = np.random.default_rng(0)
+    X = np.repeat(rng.normal(size=(200, 2)), 2, axis=0)
+    same = rng.random(400) < 0.5
     pairs = np.mean(same[::2] == same[1::2])
     assert agreement(X, same) < max(2 * pairs - 1, 0) + 0.15
 
@@ -269,7 +270,7 @@ def test_no_other_noise_where_there_is_none():
 
 
 def test_counts_are_pointed_to_their_laws():
-    counts = RNG.poisson(0.2 * np.exp(SMOOTH))
+    counts = np.random.default_rng(0).poisson(0.2 * np.exp(SMOOTH))
     assert fit(counts)[1][0].endswith("noise='poisson' or 'negative_binomial'.")
     for y in (counts + 1, counts / 2, np.minimum(counts, 1), np.clip(np.round(SMOOTH) + 3, 1, 5)):
         assert not any("poisson" in words for words in fit(y)[1])
@@ -364,13 +365,13 @@ def test_a_ceiling_is_learnt():
 
 
 def test_coarse_rounding():
-    step = 4.0
-    values = step * np.round(RNG.uniform(0, 12, 300) / step)
+    step, rng = 4.0, np.random.default_rng(0)
+    values = step * np.round(rng.uniform(0, 12, 300) / step)
     ones = np.ones(300)
     assert len(np.unique(values)) == 4
     assert rounding_error(values, ones) == pytest.approx(step / np.sqrt(12))
     assert rounding_error(values[:40], ones[:40] / 4) == 0.0  # ten rows
-    assert rounding_error(np.round(RNG.normal(size=300), 2), ones) == 0.0  # hardly repeated
+    assert rounding_error(np.round(rng.normal(size=300), 2), ones) == 0.0  # hardly repeated
     assert rounding_error((values > 4).astype(float), ones) == 0.0  # classes
 
 

@@ -172,11 +172,11 @@ def test_large_weights_are_not_taken_for_noise():
 
 @pytest.mark.usefixtures("laplace")
 def test_eight_periods_are_learnt():
-    """By a network that starts with larger weights."""
+    """By networks that start with larger weights: nine of ten learn them."""
     rng = np.random.default_rng(1)
     x = rng.uniform(0, 1, (150, 1))
     f = np.sin(16 * np.pi * x[:, 0])
-    model = EvidenceMLPRegressor((16,), noise="constant", n_restarts=1, random_state=1)
+    model = EvidenceMLPRegressor((16,), noise="constant", n_restarts=3, random_state=1)
     assert model.fit(x, f + 0.1 * rng.standard_normal(150)).score(x, f) > 0.95
 
 

@@ -64,7 +64,7 @@ def test_classifiers(classifier):
 
 
 def test_several_outputs():
-    both = np.column_stack([Y, -3.0 * Y + 1.0 + RNG.standard_normal(60)])
+    both = np.column_stack([Y, -3.0 * Y + 1.0 + np.random.default_rng(1).standard_normal(60)])
     model = EvidenceMLPRegressor(()).fit(X[TRAIN], both[TRAIN])
     mean, std = model.predict(X[TEST], return_std=True)
     expected = -_crps(norm(mean, std), both[TEST]).mean()

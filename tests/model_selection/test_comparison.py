@@ -61,7 +61,7 @@ def left_out(X, y, row, weight):
 
 
 def test_leave_one_out_by_refitting():
-    weight = RNG.integers(0, 4, 30).astype(float)
+    weight = np.random.default_rng(1).integers(0, 4, 30).astype(float)
     X2, y2 = np.vstack([X, X[:2]]), np.append(Y, Y[:2])  # rows given twice
     weight = np.append(weight, [1.0, 2.0])
     weight[:2] = 1.0

@@ -322,8 +322,8 @@ def test_acceptance_comes_close_to_its_target(target, n_steps):
     adapted = [info for i, info in enumerate(infos, start=501) if n_steps or i % 5]
     acceptance = np.mean([info.acceptance for info in adapted], axis=0)
     # the average of log step sizes lies a little below the step size of the mean acceptance
-    assert np.all(acceptance > target - 0.02)
-    assert np.all(acceptance < target + min(0.1, 0.6 * (1.0 - target)))
+    assert np.all(acceptance > target - 0.03)
+    assert np.all(acceptance < target + min(0.15, 0.6 * (1.0 - target)))
 
 
 @pytest.mark.parametrize("n_transitions", [0, 1, 2, 5, 13], ids=str)

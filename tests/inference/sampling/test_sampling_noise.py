@@ -40,10 +40,11 @@ def sample(X, y, noise, tuned, beta=None, n_chains=16, n_warmup=150, n_draws=800
 
 
 def assert_mean(values, exact):
-    """Of draws ``(n_chains, n_draws)`` within 4 standard errors, from the spread of chains."""
+    """Of draws ``(n_chains, n_draws)`` as near as 4 standard errors that the chains estimate."""
     means = values.mean(axis=1)
     error = means.std(ddof=1) / np.sqrt(len(means))
-    assert abs(means.mean() - exact) < 4.0 * error
+    limit = stats.t.isf(stats.norm.sf(4.0), len(means) - 1)
+    assert abs(means.mean() - exact) < limit * error
 
 
 # --- Student-t noise -----------------------------------------------------------------------------
@@ -87,7 +88,7 @@ def test_student_t_line(tuned):
         assert_mean((draws.noise[..., 0] == nu).astype(float), share[..., i].sum())
     value, error = population_evidence(sampled, 4)
     assert 0.0 < error < 0.3  # from the spread of four populations
-    assert abs(value - exact) < 3.0 * error
+    assert abs(value - exact) < 4.0 * error
 
 
 def test_student_t_evidence_of_a_known_level():
@@ -102,7 +103,7 @@ def test_student_t_evidence_of_a_known_level():
     assert sampled.joint.dimension == 0
     value, error = population_evidence(sampled)
     assert 0.0 < error < 0.5
-    assert abs(value - exact) < 3.0 * error
+    assert abs(value - exact) < 4.0 * error
 
 
 # --- input-dependent noise -----------------------------------------------------------------------
@@ -140,4 +141,4 @@ def test_log_linear_noise(tuned):
     assert_mean(noise[..., 1], share.sum(0) @ level)
     value, error = population_evidence(sampled, 4)
     assert 0.0 < error < 0.3  # from the spread of four populations
-    assert abs(value - exact) < 3.0 * error
+    assert abs(value - exact) < 4.0 * error

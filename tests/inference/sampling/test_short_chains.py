@@ -38,7 +38,7 @@ def fit():
 
 
 def test_every_noise_model_that_was_tried_is_sampled(fit):
-    assert fit.noise == "input_dependent"
+    assert "input_dependent" in fit.chained
     assert list(fit.chained) == [name for name in fit.noise_log_evidences if name != "constant"]
     shapes = [sampled.draws.theta.shape[:2] for sampled in fit.chained.values()]
     assert set(shapes) == {(N_CHAINS, N_DRAWS)}
