@@ -45,6 +45,28 @@ def write_csv(path, rows):
         writer.writerows({name: six_digits(value) for name, value in row.items()} for row in rows)
 
 
+def append(path, columns, row):
+    """Add a row to a file, which gets its origin and a header first; the row is also printed."""
+    new = not path.exists()
+    with open(path, "a", newline="", encoding="utf-8") as file:
+        if new:
+            write_origin(file)
+            csv.writer(file).writerow(columns)
+        cells = [six_digits(row.get(name, "")) for name in columns]
+        csv.writer(file).writerow(cells)
+    print(*cells, flush=True)
+
+
+def begun(path):
+    """Rows of a file that a run continues, which the same state of the package must have begun."""
+    if not path.exists():
+        return []
+    rows, there = read_csv(path)
+    if there.get("package") != origin()["package"]:
+        sys.exit(f"{path} was begun with another state of the package: name a new file")
+    return rows
+
+
 def write_origin(file):
     """Write where results come from, as comments."""
     file.writelines(f"# {name}: {value}\n" for name, value in origin().items())

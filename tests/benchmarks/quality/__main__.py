@@ -21,9 +21,8 @@ and splits.
 
 import argparse
 import json
-import os
+import multiprocessing
 import resource  # Unix
-import subprocess
 import sys
 import tomllib
 from multiprocessing.pool import ThreadPool
@@ -83,22 +82,14 @@ def one(name, split, seed, options):
 def run(path, level, only, jobs, options):
     """Append the fits that a file lacks."""
     here = reporting.origin()
-    if not path.exists():
-        with open(path, "w", encoding="utf-8") as file:
-            reporting.write_origin(file)
-            print(*COLUMNS, sep=",", file=file)
-    rows, began = reporting.read_csv(path)
-    if began["package"] != here["package"]:
-        sys.exit(f"{path} was begun with another state of the package: name a new file")
-    done, kernels = {tuple(row[key] for key in KEY) for row in rows}, (here["core"], here["blas"])
+    done = {tuple(row[key] for key in KEY) for row in reporting.begun(path)}
+    kernels = here["core"], here["blas"]
     tasks = [task for task in plan(level, only) if (*map(str, task), *kernels) not in done]
-    with ThreadPool(jobs) as pool, open(path, "a", encoding="utf-8", buffering=1) as file:
+    with ThreadPool(jobs) as pool:
         fits = pool.imap(lambda task: apart(task, options), tasks)
         for task, found in zip(tasks, fits, strict=True):
             row = dict(zip(KEY, (*task, *kernels), strict=True)) | found
-            cells = [reporting.six_digits(row.get(name, "")) for name in COLUMNS]
-            print(*cells, sep=",", file=file)
-            print(*cells, flush=True)
+            reporting.append(path, COLUMNS, row)
 
 
 def plan(level, only):
@@ -111,13 +102,18 @@ def plan(level, only):
 
 
 def apart(task, options):
-    """Fit in a new process; a fit that fails has no scores."""
-    command = [sys.executable, Path(__file__).parent, "one", json.dumps([*task, options])]
-    ran = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
-    if ran.returncode:
-        print(ran.stderr, file=sys.stderr)
+    """Fit in a process of its own; a fit that fails has no scores."""
+    fork = multiprocessing.get_context("fork")
+    receiver, sender = fork.Pipe(duplex=False)
+    process = fork.Process(target=lambda: sender.send(one(*task, options)))
+    process.start()
+    sender.close()
+    try:
+        return receiver.recv()
+    except EOFError:
         return {"score": np.nan, "error": np.nan, "seconds": np.nan, "method": "failed"}
-    return json.loads(ran.stdout.splitlines()[-1])
+    finally:
+        process.join()
 
 
 def difference(stored, new):
@@ -184,15 +180,11 @@ def main():
     runs.add_argument("--options", type=json.loads, default={}, help="of all estimators, JSON")
     both = commands.add_parser("compare", help="fail if the second file is worse")
     both.add_argument("files", nargs=2, type=Path)
-    commands.add_parser("one").add_argument("task", type=json.loads)
     args = parser.parse_args()
-    if args.command == "one":
-        print(json.dumps(one(*args.task)))
-    elif args.command == "compare":
+    if args.command == "compare":
         sys.exit("\n".join(compare(*args.files)) or None)
     else:
         _data.FOLDER = args.data
-        os.environ["SKBAYESNN_DATA"] = str(args.data)
         run(args.out, args.level, args.only, args.jobs, args.options)
 
 

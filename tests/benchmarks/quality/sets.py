@@ -5,7 +5,7 @@ import numpy as np
 import problems
 from sklearn import datasets
 
-N_TEST = 2000  # of simulated sets
+N_TEST = 1000  # of simulated sets
 
 
 def published(name, split, standardise=False, **keys):
