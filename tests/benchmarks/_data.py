@@ -16,23 +16,32 @@ sys.path.insert(0, str(Path(__file__).parents[2]))  # for ``tests.tools``
 FOLDER = Path(os.environ.get("SKBAYESNN_DATA", "."))
 
 
-def splits(name):
-    """Training and test rows of each split of a set: ``X, y, X_test, y_test``.
+def table(name, X="X", y="y", column=None):
+    """Inputs, targets, and all arrays of a set.
 
-    A file holds ``X`` and ``y`` with rows of splits (``train_idx``, ``test_idx``, or numbered
-    ``kfold_train_0``), masks of test rows, or the fold of each row. Of sets without splits a fifth
-    at random tests.
+    Their names in its file may differ, and targets may be a column of an array.
     """
     with np.load(FOLDER / f"{name}.npz", allow_pickle=True) as file:
         data = dict(file)
-    X, y = data["X"].astype(float), data["y"]
+    targets = data[y] if column is None else data[y][:, column]
+    return data[X].astype(float), targets, data
+
+
+def splits(name, **keys):
+    """Training and test rows of each split of a set: ``X, y, X_test, y_test``.
+
+    A file holds ``X`` and ``y``, or what the keys of `table` name, with rows of splits
+    (``train_idx``, ``test_idx``, or numbered ``kfold_train_0``), masks of test rows, or the fold of
+    each row. Of sets without splits a fifth at random tests.
+    """
+    X, y, data = table(name, **keys)
     for train, test in _parts(data, len(y)):
         yield X[train], y[train], X[test], y[test]
 
 
-def split(name, index=0):
+def split(name, index=0, **keys):
     """Training and test rows of one split."""
-    return next(islice(splits(name), index, None))
+    return next(islice(splits(name, **keys), index, None))
 
 
 def _parts(data, n):

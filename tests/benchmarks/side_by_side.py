@@ -20,7 +20,6 @@ _jax = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
 os.environ.setdefault("XLA_FLAGS", _jax)
 
 import argparse
-import csv
 import importlib
 from pathlib import Path
 from time import perf_counter, process_time
@@ -28,7 +27,7 @@ from time import perf_counter, process_time
 import _data  # before numpy
 import numpy as np
 from neighbours import CLASSIFIERS, PACKAGES, REGRESSORS
-from reporting import counted_warnings, six_digits
+from reporting import append, begun, counted_warnings
 from sklearn.metrics import log_loss
 
 from skbayesnn.metrics import interval_coverage
@@ -99,7 +98,7 @@ def score_classes(probabilities, y_train, y):
 
 def run(args, path):
     """Append what is missing to the file, until the time is over."""
-    done = {tuple(row[name] for name in KEY) for row in read(path)}
+    done = {tuple(row[name] for name in KEY) for row in begun(path)}
     start = perf_counter()
     for name, index, model, rows in plan(args):
         if (name, str(index), model) in done:
@@ -108,7 +107,7 @@ def run(args, path):
             print("the time is over; the same command continues")
             return
         key = {"data": name, "split": index, "model": model}
-        append(path, key | measure(fits_of(name)[model], *rows))
+        append(path, COLUMNS, key | measure(fits_of(name)[model], *rows))
 
 
 def plan(args):
@@ -135,26 +134,6 @@ def absent(model):
     except ImportError:
         return True
     return False
-
-
-def read(path):
-    """Rows of the file, all values as text."""
-    if not path.exists():
-        return []
-    with open(path, newline="") as file:
-        return list(csv.DictReader(file))
-
-
-def append(path, row):
-    """One more row, which is also printed."""
-    first = not path.exists()
-    row = {name: six_digits(value) for name, value in row.items()}
-    with open(path, "a", newline="") as file:
-        writer = csv.DictWriter(file, COLUMNS)
-        if first:
-            writer.writeheader()
-        writer.writerow(row)
-    print(row, flush=True)
 
 
 def main():
