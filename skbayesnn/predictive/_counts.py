@@ -35,8 +35,9 @@ PER_OCTAVE = 8  # groups of larger counts, each up to the double of the last
 OMITTED, OMITTED_LOGS = 1e-9, 1e-6
 TINY = np.finfo(float).tiny
 # mean from which, and dispersion up to which, cube roots of counts are taken as normal: errors of
-# quantiles below 0.04 standard deviations, of entropies below 0.01 nats
-LARGE_MEAN, SMALL_DISPERSION = 64.0, 0.5
+# quantiles below 0.04 standard deviations; dispersion up to which errors of entropies are below
+# 0.01 nats
+LARGE_MEAN, SMALL_DISPERSION, SMALLER_DISPERSION = 64.0, 0.5, 0.2
 FINE = 0.3  # spacing of nodes, in the log rate, of these normal laws
 FARTHEST = 5.0  # sd of a log rate that they cover
 
@@ -288,16 +289,24 @@ class CountEnsemble(Ensemble):
     def entropy(self, X, errors=None):
         """Entropies ``-sum_t P(t) ln P(t)`` of counts, ``(n, 1)``."""
 
-        def of_groups(t, width, p):
-            yield (np.sum(entr(p), axis=1) + p @ np.log(width))[:, None]
+        def of_laws(laws, *_):
+            if self._mixed(laws.dispersions).item() <= SMALLER_DISPERSION:
+                yield self._entropies(laws)
+            else:
+                _, width, p = self._groups(laws, OMITTED_LOGS, small=False)
+                yield (np.sum(entr(p), axis=1) + p @ np.log(width))[:, None]
 
-        def of_roots(roots):  # H[t] = H[u] + E ln 3 u^2, the latter to fourth order
-            ((weights, means, scales, _),) = roots.components
-            square = (scales / means) ** 2
-            logs = np.log(3.0 * means**2) - square - 1.5 * square**2
-            yield roots.entropy() + np.tensordot(weights, logs, 1)
+        return self._over_alike(of_laws, X, errors)[0]
 
-        return self._by_size(of_groups, of_roots, OMITTED_LOGS, X, errors)[0]
+    def _entropies(self, laws):
+        """Entropies ``(n, 1)``: of a table, and by `CountLaws.roots` ``u`` of counts beyond it."""
+        p = laws.table(N_VALUES, self.member_weights)
+        total, first = np.sum(entr(p), axis=1, keepdims=True), np.cbrt(N_VALUES - 0.5)
+        more = np.flatnonzero(1.0 - np.sum(p, axis=1) > OMITTED_LOGS)
+        if len(more):
+            roots = laws.of_rows(more).roots(self.member_weights)
+            total[more] += roots.entropy(first, lambda u: np.log(3.0 * u * u))  # ln dt/du
+        return total
 
     def targets(self, X, rng, size, errors=None):
         """Draw counts, ``(size, n, 1)``."""
@@ -309,19 +318,25 @@ class CountEnsemble(Ensemble):
     def _by_size(self, of_groups, of_roots, omitted, X, errors):
         """Evaluate one of two generators by `_groups`, or by `CountLaws.roots` of large counts."""
 
+        def of_laws(laws, large, small):
+            if large:
+                return of_roots(laws.roots(self.member_weights))
+            return of_groups(*self._groups(laws, omitted, small))
+
+        return self._over_alike(of_laws, X, errors)
+
+    def _over_alike(self, function, X, errors):
+        """Evaluate a generator on like rows, given if counts are large and dispersions small."""
+
         def by_size(laws):
             mean, spread, within = self._moments_of(laws)
-            large = (mean >= LARGE_MEAN) & (mean + 5.0 * np.sqrt(spread + within) > N_VALUES)
+            reach = mean + 5.0 * np.sqrt(spread + within)
             small = self._mixed(laws.dispersions).item() <= SMALL_DISPERSION
-            large &= small
-            reach = np.where(large, np.inf, mean + 5.0 * np.sqrt(spread + within))
-            parts, results = list(_alike(reach)), []
+            large = (mean >= LARGE_MEAN) & (reach > N_VALUES) & small
+            parts, results = list(_alike(np.where(large, np.inf, reach))), []
             for rows in parts:
                 some = laws.of_rows(rows)
-                if large[rows[0]]:
-                    results.append(list(of_roots(some.roots(self.member_weights))))
-                else:
-                    results.append(list(of_groups(*self._groups(some, omitted, small))))
+                results.append(list(function(some, large[rows[0]], small)))
             order = np.argsort(np.concatenate(parts))
             return tuple(np.concatenate(some)[order] for some in zip(*results, strict=True))
 

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.polynomial.hermite_e import hermegauss
+from numpy.polynomial.legendre import leggauss
 from scipy.special import logsumexp, ndtri
 
 from skbayesnn.posterior.kernels._compiled import _core
@@ -12,10 +13,12 @@ BLOCK = 2**16  # components of the rows that are solved together, to fit into a 
 CLOSE = 1e-6  # length of a Newton step that is the last, in standard deviations
 FINE = 1e-14  # width of a bracket that is not divided further, in standard deviations
 MAX_ITER = 200  # steps; bisection alone takes about 60
-# nodes of entropies, at distances sinh(u) from the centre in half widths between the first two
-# probabilities: their distance in u, relative to typical scales; their largest number; largest u
-MIDDLE, NODE_SPACING, MOST_NODES, FARTHEST = (0.16, 0.84), 0.3, 250, 6.0
-OUTSIDE = 1e-8  # probability of each component beyond the nodes on either side, unless u is largest
+# cells of entropies: probabilities whose quantiles give their unit of length; number at first, and
+# of the parts of one; probability of each component beyond them on either side; errors of the
+# probability of a cell up to which it is not divided; most divisions
+MIDDLE, N_CELLS, N_PARTS, OUTSIDE = (0.16, 0.84), 8, 3, 1e-9
+RELATIVE_ERROR, ABSOLUTE_ERROR, MOST_DIVISIONS = 3e-4, 1e-8, 30
+LEGENDRE_NODES, LEGENDRE_WEIGHTS = leggauss(6)
 HERMITE_NODES, HERMITE_WEIGHTS = hermegauss(40)  # averages over the standard normal
 HERMITE_WEIGHTS = HERMITE_WEIGHTS / HERMITE_WEIGHTS.sum()
 SQRT_2PI = np.sqrt(2.0 * np.pi)
@@ -95,26 +98,18 @@ class Mixture(NamedTuple):
                 values[rows] = solution.reshape(values[rows].shape)
         return quantiles
 
-    def entropy(self):
-        """Differential entropies ``-int p ln p``, ``(n, ...)``, in nats.
+    def entropy(self, least=-np.inf, log_slope=np.zeros_like):
+        """Differential entropies ``-int p ln p``, ``(n, ...)``, in nats, to some 1e-3.
 
-        The integral is a sum over nodes, which lie closer in the middle, and where components are
-        narrow: accurate to some 1e-3, if their typical scale is above .05 sd.
+        The line is divided into cells until a Gauss-Legendre rule finds the probability of each,
+        which is known from the distribution function: so no narrow component is overlooked. Targets
+        below ``least`` are left out; a function ``log_slope`` is added to ``-ln p``.
         """
         entropies = np.empty(self._shape)
         for rows, laws, centre, spread in self._blocks():
             low, high = (_quantile(laws, centre, spread, p) for p in MIDDLE)
-            centre, spread = 0.5 * (low + high), 0.5 * (high - low)
-            ends = _bracket(laws, OUTSIDE)[0], _bracket(laws, 1.0 - OUTSIDE)[1]
-            low, high = np.clip(np.arcsinh((ends - centre) / spread), -FARTHEST, FARTHEST)
-            inverse = sum(law.inverse_scales @ law.weights for law in laws)
-            n_nodes = np.max((high - low) * inverse * spread) / NODE_SPACING
-            u = np.linspace(low, high, int(np.clip(n_nodes, 2, MOST_NODES)) + 1)
-            at = centre + spread * np.sinh(u)
-            density = [_cdf_and_density(laws, x, False)[1] for x in at]
-            masses = np.cosh(u) * density
-            terms = np.sum(masses * -np.log(density, where=masses > 0, out=masses * 0), axis=0)
-            entropies[rows] = np.reshape(terms / masses.sum(axis=0), entropies[rows].shape)
+            stretched = _Stretched(laws, 0.5 * (low + high), 0.5 * (high - low), log_slope)
+            entropies[rows] = np.reshape(stretched.entropies(least), entropies[rows].shape)
         return entropies
 
     @property
@@ -171,6 +166,82 @@ class _Rows(NamedTuple):
         extremes = self.inverse_scales.min(axis=1), self.inverse_scales.max(axis=1)
         least, most = np.sort([score / extremes[0], score / extremes[1]], axis=0)
         return self.means.min(axis=1) + least, self.means.max(axis=1) + most
+
+
+class _Cells(NamedTuple):
+    """Intervals of ``u``, each of one row, with the distribution function at the ends, ``(k,)``."""
+
+    row: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    below_low: np.ndarray
+    below_high: np.ndarray
+
+    def of(self, chosen):
+        """Select cells."""
+        return _Cells(*(array[chosen] for array in self))
+
+
+class _Stretched(NamedTuple):
+    """Mixtures in coordinates ``u`` of ``x = centre + spread sinh(u)``, which shorten tails."""
+
+    laws: list
+    centre: np.ndarray  # (r,)
+    spread: np.ndarray  # (r,)
+    log_slope: object  # function of x
+
+    def entropies(self, least):
+        """Entropies ``(r,)``; see `Mixture.entropy`."""
+        n, total = len(self.centre), np.zeros(len(self.centre))
+        low = np.maximum(_bracket(self.laws, OUTSIDE)[0], least)
+        high = np.maximum(_bracket(self.laws, 1.0 - OUTSIDE)[1], low)
+        ends = np.arcsinh((np.array([low, high]) - self.centre) / self.spread)
+        below = (_cdf_and_density(self.laws, x)[0] for x in (low, high))
+        cells = self._divided(_Cells(np.arange(n), *ends, *below), N_CELLS)
+        step = max(1, BLOCK // sum(len(law.weights) for law in self.laws))
+        for division in range(MOST_DIVISIONS):
+            parts = []
+            for start in range(0, len(cells.row), step):
+                some = cells.of(slice(start, start + step))
+                found, loss = self._integrals(some)
+                exact = some.below_high - some.below_low
+                good = np.abs(found - exact) <= RELATIVE_ERROR * exact + ABSOLUTE_ERROR
+                good |= division == MOST_DIVISIONS - 1
+                own = np.where(good, exact * loss, 0.0)
+                total += np.bincount(some.row, own, minlength=n)
+                if not good.all():
+                    parts.append(self._divided(some.of(~good), N_PARTS))
+            if not parts:
+                break
+            cells = _Cells(*map(np.concatenate, zip(*parts, strict=True)))
+        return total
+
+    def _integrals(self, cells):
+        """Probabilities of cells by quadrature, and mean losses ``-ln p(x)`` in them, ``(k,)``."""
+        half, found, loss = 0.5 * (cells.high - cells.low), 0.0, 0.0
+        laws = [law.of_rows(cells.row) for law in self.laws]
+        for node, weight in zip(LEGENDRE_NODES, LEGENDRE_WEIGHTS, strict=True):
+            u = cells.low + half * (1.0 + node)
+            x = self._at(u, cells.row)
+            density = _cdf_and_density(laws, x, False)[1]
+            mass = weight * half * self.spread[cells.row] * np.cosh(u) * density
+            logs = np.log(density, where=mass > 0, out=np.zeros_like(x))
+            found, loss = found + mass, loss + mass * (self.log_slope(x) - logs)
+        return found, loss / np.where(found > 0, found, 1.0)
+
+    def _divided(self, cells, n_parts):
+        """Divide cells into equal parts."""
+        laws = [law.of_rows(cells.row) for law in self.laws]
+        edges, below = [cells.low], [cells.below_low]
+        for part in range(1, n_parts):
+            edges.append(cells.low + part / n_parts * (cells.high - cells.low))
+            below.append(_cdf_and_density(laws, self._at(edges[-1], cells.row))[0])
+        edges, below = np.array([*edges, cells.high]), np.array([*below, cells.below_high])
+        ends = edges[:-1], edges[1:], below[:-1], below[1:]
+        return _Cells(np.tile(cells.row, n_parts), *(end.ravel() for end in ends))
+
+    def _at(self, u, row):
+        return self.centre[row] + self.spread[row] * np.sinh(u)
 
 
 def _moments(components):

@@ -5,6 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import stats
 from scipy.integrate import trapezoid
+from scipy.special import entr
 
 from skbayesnn.network import Network
 from skbayesnn.predictive import CountEnsemble, Draws
@@ -106,6 +107,19 @@ def test_counts_of_any_size(dispersion, typical, spread):
     assert_allclose(found[0], [[k**1.5 @ p]], rtol=0.005)
     assert_allclose(found[1], [[k**3 @ p - (k**1.5 @ p) ** 2]], rtol=0.02)
     assert_allclose(ensemble.mean(X), [[mean]], rtol=1e-6)
+
+
+@pytest.mark.parametrize("dispersion", [0.0, 0.15, 0.3, 1.0])
+@pytest.mark.parametrize("rates", [(0.01, 200.0), (1.0, 1000.0), (20.0, 500.0), (0.3, 4.0, 120.0)])
+def test_entropies_of_unequal_rates(rates, dispersion):
+    """Networks disagree far outside the data: some expect no counts, others many."""
+    m = len(rates)
+    theta = np.column_stack([np.zeros(m), np.log(rates)])
+    draws = Draws(Network((1, 1)), theta, CountNoise(np.full((m, 1), dispersion)))
+    ensemble = CountEnsemble((draws,), (np.full(m, 1.0 / m),))
+    p = np.mean([scipy_law(rate, dispersion).pmf(np.arange(40_000)) for rate in rates], axis=0)
+    assert p.sum() == pytest.approx(1.0, abs=1e-9)
+    assert_allclose(ensemble.entropy(np.zeros((1, 1))), entr(p).sum(), atol=0.01)
 
 
 def test_pointwise_distribution_function_is_centred():
