@@ -39,7 +39,7 @@ wanted = np.linspace(0.0, 2.0, 60)[:, None]
 # Fit, choose, measure, repeat. ``select`` chooses a whole batch: after each
 # choice the error bars are updated as if it had been measured. The noise of the
 # instrument is known. The evidence is not needed here, and measuring it would
-# take most of the time, so ``measure_evidence=False``. Each strategy chooses
+# take most of the time, so ``method="laplace"``. Each strategy chooses
 # from the same pool of inputs, and finds the same noise at the same input.
 
 
@@ -55,7 +55,7 @@ def learn(strategy, seed):
             (8,),
             noise=NOISE,
             n_restarts=1,
-            measure_evidence=False,
+            method="laplace",
             random_state=seed,
         )
         model.fit(pool[measured], y[measured])

@@ -69,7 +69,7 @@ def log_loss(model, X, y, moderated=True):
 # -----------------------------
 # Networks of three widths have one precision for all weights, which is fixed at
 # nine values. Of two starts the one with the higher evidence is kept. All
-# evidences are Gaussian approximations (``measure_evidence=False``), so the
+# evidences are Gaussian approximations (``method="laplace"``), so the
 # comparison is fair.
 
 ALPHAS, WIDTHS = np.geomspace(1e-3, 10, 9), [(2,), (4,), (8,)]
@@ -77,7 +77,7 @@ model = EvidenceMLPClassifier(
     prior="single",
     n_restarts=2,
     combine="best",
-    measure_evidence=False,
+    method="laplace",
     random_state=0,
 )
 grid = {"hidden_layer_sizes": WIDTHS, "prior__precision": ALPHAS.tolist()}
@@ -191,7 +191,7 @@ for ax, (name, parameters) in zip(axes, BOUNDARIES.items(), strict=True):
         (8,),
         n_restarts=1,
         combine="best",
-        measure_evidence=False,
+        method="laplace",
         random_state=0,
         **parameters,
     )

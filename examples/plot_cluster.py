@@ -33,7 +33,7 @@ grid = {
 model = EvidenceMLPRegressor(
     n_restarts=4,
     noise="constant",
-    measure_evidence=False,
+    method="laplace",
     n_jobs=1,
     random_state=0,
 )

@@ -15,7 +15,7 @@ from skbayesnn import EvidenceMLPRegressor
 
 rng = np.random.default_rng(3)
 grid = np.linspace(0, 10, 201)[:, None]
-OPTIONS = {"measure_evidence": False, "random_state": 0}
+OPTIONS = {"method": "laplace", "random_state": 0}
 
 # %%
 # Photons are counted for one to twenty seconds at each of 100 angles. The

@@ -42,10 +42,10 @@ def make_data(n, seed=1):
 # common choice, and a noise level of half the spread of the targets. Then an
 # evidence fit, and ``from_evidence``, which samples the same model with chains
 # that start at the minima of that fit. Small fits measure their evidence and
-# predict with the networks that this draws; here ``measure_evidence=False``
+# predict with the networks that this draws; here ``method="laplace"``
 # keeps the Gaussian approximation.
 
-GAUSSIAN = {"measure_evidence": False, "combine": "best", "n_restarts": 2}
+GAUSSIAN = {"method": "laplace", "combine": "best", "n_restarts": 2}
 GAUSSIAN["random_state"] = 0
 data, models = {}, {}
 for n in (80, 10):

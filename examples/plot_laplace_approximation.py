@@ -9,7 +9,7 @@ dimension (*Pattern Recognition and Machine Learning*, 2006, figure 4.14), for
 the density ``exp(-z^2 / 2) sigmoid(20 z + 4)``. This density is a posterior, so
 an estimator can be fitted to the corresponding data. A second picture shows how
 the error of the evidence falls with the number of data. Small fits measure
-their evidence by default; here ``measure_evidence=False`` keeps the Gaussian
+their evidence by default; here ``method="laplace"`` keeps the Gaussian
 approximation.
 """
 
@@ -56,7 +56,7 @@ def neuron(n_rows):
             ["weight", "bias"], precision={"weight": 1.0, "bias": 1e-4}
         ),
         standardize=False,
-        measure_evidence=False,
+        method="laplace",
     )
     with warnings.catch_warnings(action="ignore", category=UserWarning):
         return model.fit(X[:n_rows], y[:n_rows], sample_weight=count[:n_rows])
@@ -140,7 +140,7 @@ def error_of_evidence(n_rows, seed):
         (),
         prior=Prior("single", precision=ALPHA),
         standardize=False,
-        measure_evidence=False,
+        method="laplace",
     )
     fit.fit(rows[:, :1], y)
     w = np.append(fit.coefs_[0], fit.intercepts_[0])

@@ -33,7 +33,7 @@ y = signal(X) + np.hypot(errors, 0.3) * rng.standard_normal(80)
 
 def make_model(**options):
     """Five hidden units; the evidence by Gaussian approximation."""
-    options = {"measure_evidence": False, "random_state": 0} | options
+    options = {"method": "laplace", "random_state": 0} | options
     return EvidenceMLPRegressor((5,), **options)
 
 

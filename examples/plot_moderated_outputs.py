@@ -98,7 +98,7 @@ def draw(n_rows, rng):
 
 
 X, y = draw(100, np.random.default_rng(2))
-settings = {"combine": "best", "measure_evidence": False}
+settings = {"combine": "best", "method": "laplace"}
 model = EvidenceMLPClassifier((10,), random_state=0, **settings).fit(X, y)
 fig, (left, right) = plt.subplots(
     1, 2, figsize=(7.1, 3.4), sharey=True, layout="constrained"

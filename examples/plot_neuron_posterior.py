@@ -70,7 +70,7 @@ def fit(n):
             precision={"weight": ALPHA, "bias": 1e6},
         ),
         standardize=False,
-        measure_evidence=False,
+        method="laplace",
     ).fit(X[:n], y[:n])
 
 

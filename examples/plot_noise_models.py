@@ -37,7 +37,7 @@ wrong = rng.permutation(200)[:14]
 y["outliers"][wrong] += rng.choice([-1, 1], 14) * rng.uniform(0.8, 2.5, 14)
 
 # %%
-# Every data set is fitted under every noise model. ``measure_evidence=False``
+# Every data set is fitted under every noise model. ``method="laplace"``
 # uses Laplace's approximation for all of them. The default, ``noise="auto"``,
 # tests the residuals under constant noise and fits the noise models that the
 # tests suggest. Small fits predict with all of them, with shares that maximise
@@ -50,7 +50,7 @@ for data, targets in y.items():
             (8,),
             noise=noise,
             n_restarts=2,
-            measure_evidence=False,
+            method="laplace",
             random_state=0,
         )
         models[data, noise] = model.fit(X, targets)

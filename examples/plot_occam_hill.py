@@ -64,12 +64,12 @@ y_test = hand(X_test)
 # candidate on all rows: one precision for all weights (``"single"``), or one
 # for each layer (``"layer"``). By default the evidence of the smaller networks
 # would be measured, and that of the larger ones not, which takes too long.
-# ``measure_evidence=False`` takes the Gaussian approximation for all, as MacKay
+# ``method="laplace"`` takes the Gaussian approximation for all, as MacKay
 # did, so the comparison is fair.
 
 WIDTHS = [(n,) for n in (5, 6, 8, 10, 13, 20)]
 model = EvidenceMLPRegressor(
-    noise="shared", n_restarts=2, measure_evidence=False, random_state=0
+    noise="shared", n_restarts=2, method="laplace", random_state=0
 )
 grid = {"hidden_layer_sizes": WIDTHS, "prior": ["layer", "single"]}
 search = EvidenceSearch(model, grid).fit(X, y)
@@ -117,7 +117,7 @@ grid = {
     "random_state": [1, 2],
 }
 one_start = EvidenceMLPRegressor(
-    noise="shared", n_restarts=1, measure_evidence=False
+    noise="shared", n_restarts=1, method="laplace"
 )
 many = EvidenceSearch(one_start, grid).fit(X, y)
 evidence, priors = many.results_["log_evidence"], many.results_["param_prior"]

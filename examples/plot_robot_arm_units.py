@@ -55,7 +55,7 @@ y_test = hand(X_test)
 # %%
 # Every width is fitted under both priors: ``"single"``, one precision for all
 # weights, and ``"layer"``, one each for the hidden weights, the hidden biases
-# and the output layer. ``measure_evidence=False`` uses the Gaussian
+# and the output layer. ``method="laplace"`` uses the Gaussian
 # approximation for all, as MacKay did.
 
 WIDTHS = [5, 6, 8, 10, 13, 20]
@@ -70,7 +70,7 @@ def fit(n_units, prior):
         noise="shared",
         n_restarts=2,
         combine="best",
-        measure_evidence=False,
+        method="laplace",
         random_state=0,
     ).fit(X, y)
 
@@ -230,7 +230,7 @@ for prior in PRIORS:
             noise="shared",
             n_restarts=2,
             standardize=False,
-            measure_evidence=False,
+            method="laplace",
             random_state=0,
         ).fit(X * angle, y * length)
         evidence[prior, name] = model.log_evidence_ + y.size * np.log(length)

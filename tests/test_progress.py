@@ -144,7 +144,7 @@ def test_verbosity_is_depth(capsys, verbose, expected):
 
 
 def test_growth_has_a_line_for_every_network(capsys):
-    options = {"n_restarts": 1, "noise": "constant", "measure_evidence": False, "random_state": 0}
+    options = {"n_restarts": 1, "noise": "constant", "method": "laplace", "random_state": 0}
     silent = EvidenceMLPRegressor(**options).fit(X, Y)
     assert lines(capsys) == []
     model = EvidenceMLPRegressor(verbose=1, **options).fit(X, Y)

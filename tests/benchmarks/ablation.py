@@ -91,14 +91,14 @@ def fit_of(name, **options):
 
 def truth_of(name):
     """Scores of a problem with a known evidence."""
-    model, X, y = estimator(name, measure_evidence=False)
+    model, X, y = estimator(name, method="laplace")
     evidence, _, _, seconds = scored(model, X, y, X, y)
     return evidence, np.nan, abs(evidence - references()[name][0]), seconds
 
 
 def jobs():
     """Pairs of name and function for all fits."""
-    laplace = {"measure_evidence": False}
+    laplace = {"method": "laplace"}
     yield from ((name, lambda name=name: fit_of(name, **laplace)) for name in FITS)
     yield from ((f"{name}, default", lambda name=name: fit_of(name)) for name in DEFAULTS)
     yield from ((f"truth: {name}", lambda name=name: truth_of(name)) for name in PROBLEMS)

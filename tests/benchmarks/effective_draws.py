@@ -23,8 +23,8 @@ HIDDEN = (8,)
 
 def problems():
     """Names, inputs, targets and estimators of the problems."""
-    classes = EvidenceMLPClassifier(HIDDEN, measure_evidence=True)
-    numbers = EvidenceMLPRegressor(HIDDEN, noise="constant", measure_evidence=True)
+    classes = EvidenceMLPClassifier(HIDDEN, method="population")
+    numbers = EvidenceMLPRegressor(HIDDEN, noise="constant", method="population")
     models = {"regression": numbers, "binary": classes, "friedman": numbers, "iris": classes}
     for name, model in models.items():
         yield name, *rows(name)[:2], model

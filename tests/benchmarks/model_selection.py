@@ -70,7 +70,7 @@ def stacking_rows(args):
             X, y, X_test, y_test = split(name, index)
             found = {}
             for combine in ("best", "stacking"):
-                options = {"measure_evidence": False, "random_state": index}
+                options = {"method": "laplace", "random_state": index}
                 with counted_warnings():
                     model = EvidenceMLPRegressor((16,), combine=combine, **options).fit(X, y)
                 found[combine] = log_density(model, X_test, y_test)

@@ -54,13 +54,13 @@ def losses(X, y, X_test, y_test, width, n_restarts):
         return -np.mean(np.log(np.maximum(p, 1e-300)))
 
     sizes = (width,) if width else ()
-    options = {"combine": "best", "measure_evidence": False, "random_state": 0}
+    options = {"combine": "best", "method": "laplace", "random_state": 0}
     model = EvidenceMLPClassifier(sizes, n_restarts=n_restarts, **options)
     closest = loss(model.fit(X, y), True)
     most_probable = loss(model, False)
     with patch("skbayesnn.predictive._combination.closest_gaussian", lambda member, *given: member):
         around = loss(model.fit(X, y), True)
-    drawn = model.set_params(combine="posterior", measure_evidence=True).fit(X, y)
+    drawn = model.set_params(combine="posterior", method="population").fit(X, y)
     return most_probable, around, closest, loss(drawn, True)
 
 

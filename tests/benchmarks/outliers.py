@@ -22,7 +22,7 @@ FITS = {
     "default": lambda: EvidenceMLPRegressor(random_state=0),
     "student_t": lambda: EvidenceMLPRegressor(noise="student_t", random_state=0),
     "laplace": lambda: EvidenceMLPRegressor(
-        (4,), noise="student_t", measure_evidence=False, random_state=0
+        (4,), noise="student_t", method="laplace", random_state=0
     ),
 }
 N_TEST = 500

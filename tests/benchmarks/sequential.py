@@ -32,7 +32,7 @@ def densities(n_batches, seed):
     rng = np.random.default_rng(seed)
     X = rng.uniform(-3, 3, (N_ROWS, 1))
     y, new = targets(X, rng), targets(GRID, rng)
-    options = {"random_state": 0, "noise": "constant", "measure_evidence": False}
+    options = {"random_state": 0, "noise": "constant", "method": "laplace"}
     batches = np.array_split(np.arange(N_ROWS), n_batches)
     one, first, model = (EvidenceMLPRegressor(UNITS, **options) for _ in range(3))
     one.fit(X, y)

@@ -38,7 +38,7 @@ class Recorder:
 
 def test_stages_and_steps_are_tasks():
     recorder = Recorder()
-    model = EvidenceMLPRegressor((2,), n_restarts=2, noise="constant", measure_evidence=False)
+    model = EvidenceMLPRegressor((2,), n_restarts=2, noise="constant", method="laplace")
     model.set_params(random_state=0)
     plain = clone(model).fit(X, Y)
     model.set_callbacks(recorder).fit(X, Y)
@@ -59,7 +59,7 @@ def test_stages_and_steps_are_tasks():
 
 @pytest.mark.parametrize("verbose", [0, 1])
 def test_lines_are_printed_besides(capsys, verbose):
-    options = {"n_restarts": 2, "noise": "constant", "measure_evidence": False, "random_state": 0}
+    options = {"n_restarts": 2, "noise": "constant", "method": "laplace", "random_state": 0}
     model = EvidenceMLPRegressor((2,), verbose=verbose, **options).set_callbacks(Recorder())
     model.fit(X, Y)
     assert capsys.readouterr().out.count("start ") == 2 * verbose

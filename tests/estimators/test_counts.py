@@ -21,7 +21,7 @@ from skbayesnn.metrics import log_density_scorer, neg_crps_scorer
 from tests.estimators.common import assert_left_out_like_refits, grid_of_lines
 
 FIXED = {"prior": Prior(precision=0.7), "standardize": False, "random_state": 0}
-LAPLACE = {"measure_evidence": False, "random_state": 0}
+LAPLACE = {"method": "laplace", "random_state": 0}
 SCORING = {"log_density": log_density_scorer, "neg_crps": neg_crps_scorer}
 
 
@@ -69,7 +69,7 @@ def test_mode_is_that_of_poisson_regression():
 
 def test_evidence_by_quadrature():
     rows = make_rows()
-    model = fit("poisson", rows, **FIXED, measure_evidence=False)
+    model = fit("poisson", rows, **FIXED, method="laplace")
     W, B, logs = grid_of_weights(rows)
     assert model.log_evidence_ == pytest.approx(logsumexp(logs), abs=0.02)
     share = np.exp(logs - logsumexp(logs))

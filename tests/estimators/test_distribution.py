@@ -34,7 +34,7 @@ NOISE = RNG.standard_normal((60, 2))
 Y = np.stack([np.sin(2 * X[:, 0]) + X[:, 1], X[:, 0] - X[:, 1]], 1) + 0.2 * NOISE
 GRID = np.array([[0.0, 0.0], [1.0, -1.0], [3.0, 1.0]])
 LAWS = ["constant", "shared", "input_dependent", "student_t", "correlated"]
-EVIDENCE = EvidenceMLPRegressor((3,), n_restarts=2, measure_evidence=False, random_state=0)
+EVIDENCE = EvidenceMLPRegressor((3,), n_restarts=2, method="laplace", random_state=0)
 SAMPLER = HMCMLPRegressor((3,), **BRIEF, sampler=Sampler(init="prior"))
 CLASSIFYING_SAMPLER = HMCMLPClassifier((2,), **BRIEF, sampler=Sampler(init="prior"))
 LINEAR = EvidenceMLPRegressor((), noise=0.3, prior=Prior(precision=1.0), standardize=False)
@@ -219,7 +219,7 @@ def test_averages_searches_and_pipelines():
 @pytest.mark.parametrize(
     "engine",
     [
-        EvidenceMLPClassifier((2,), n_restarts=2, measure_evidence=False, random_state=0),
+        EvidenceMLPClassifier((2,), n_restarts=2, method="laplace", random_state=0),
         CLASSIFYING_SAMPLER,
     ],
     ids=["minima", "draws"],

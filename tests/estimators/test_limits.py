@@ -15,7 +15,7 @@ from skbayesnn.predictive._limits import CensoredNoise
 from tests.estimators.common import assert_left_out_like_refits, grid_of_lines
 
 FIXED = {"prior": Prior(precision=0.7), "standardize": False, "random_state": 0}
-LAPLACE = {"measure_evidence": False, "random_state": 0}
+LAPLACE = {"method": "laplace", "random_state": 0}
 RANGES = (-0.5, 2.5), (-0.5, 1.5)  # of slopes and intercepts
 
 

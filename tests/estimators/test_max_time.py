@@ -106,7 +106,7 @@ def test_rounds_between_means_and_noise_end(noise):
     assert np.all(np.isfinite(model.predict(X, return_std=True)[1]))
 
 
-SMALL = {"hidden_layer_sizes": (2,), "noise": "constant", "measure_evidence": True}
+SMALL = {"hidden_layer_sizes": (2,), "noise": "constant", "method": "population"}
 
 
 def test_minima_after_a_drawn_fit_have_the_time_and_the_processes_of_a_fit(monkeypatch):
@@ -134,7 +134,7 @@ def test_minima_after_a_drawn_fit_have_the_time_and_the_processes_of_a_fit(monke
 def test_minima_that_time_cuts_short_warn(kind):
     options = SMALL if kind is EvidenceMLPRegressor else {"hidden_layer_sizes": (2,)}
     y = Y if kind is EvidenceMLPRegressor else Y > 0
-    options = options | {"measure_evidence": True, "n_restarts": 10**4, "random_state": 0}
+    options = options | {"method": "population", "n_restarts": 10**4, "random_state": 0}
     model = kind(**options).fit(X, y).set_params(max_time=1e-3)
     start = monotonic()
     with pytest.warns(ConvergenceWarning, match="search for minima.*max_time=0.001"):

@@ -33,7 +33,7 @@ def class_rows(n=30, seed=1):
     return X, (rng.random(n) < expit(2 * X[:, 0])).astype(int)
 
 
-MEASURED = {"measure_evidence": True, "n_restarts": 2, "random_state": 0}
+MEASURED = {"method": "population", "n_restarts": 2, "random_state": 0}
 
 
 def text_of(report):
@@ -58,7 +58,7 @@ def design(X):
 def test_logistic_regression_by_quadrature():
     """Two weights and one precision on a grid: the evidence itself, no approximation."""
     X, y = class_rows()
-    model = EvidenceMLPClassifier((), prior="single", measure_evidence=True, random_state=0)
+    model = EvidenceMLPClassifier((), prior="single", method="population", random_state=0)
     model.fit(X, y)
     Z, sign = design(X), 2 * y - 1
     u = np.linspace(-8, 8, 101)  # w = u times the prior's sd, or times a size the data allow
@@ -102,7 +102,7 @@ def test_small_fits_are_measured_by_default():
 
 
 def test_other_noise_is_measured():
-    model = EvidenceMLPRegressor((), noise="student_t", measure_evidence=True, random_state=0)
+    model = EvidenceMLPRegressor((), noise="student_t", method="population", random_state=0)
     model.fit(*linear_rows())
     assert model.noise_model_ == "student_t"
     assert 0.2 <= model.log_evidence_std_ < 1.0
@@ -127,8 +127,8 @@ def test_default_fits_sample_one_network_and_the_linear_model():
 
 def test_linear_models_are_exact():
     X, y = linear_rows()
-    model = EvidenceMLPRegressor((), noise="constant", measure_evidence=True).fit(X, y)
-    plain = clone(model).set_params(measure_evidence=False).fit(X, y)
+    model = EvidenceMLPRegressor((), noise="constant", method="population").fit(X, y)
+    plain = clone(model).set_params(method="laplace").fit(X, y)
     assert model.log_evidence_ == plain.log_evidence_
     assert_array_equal(model.predict(X), plain.predict(X))
     assert model.evidence_report_.verdict == "trusted"
@@ -138,7 +138,7 @@ def test_predictions_are_those_of_drawn_networks(regressor):
     X, _ = linear_rows()
     assert [part.size for part in parts_of(regressor)] == [512]
     mean, sd = regressor.predict(X, return_std=True)
-    gaussian = clone(regressor).set_params(combine="best", measure_evidence=False)
+    gaussian = clone(regressor).set_params(combine="best", method="laplace")
     gaussian.fit(*linear_rows())
     assert np.sqrt(np.mean((mean - gaussian.predict(X)) ** 2)) < 0.1
     assert 0.8 < np.median(sd / gaussian.predict(X, return_std=True)[1]) < 1.25
@@ -148,10 +148,10 @@ def test_predictions_are_those_of_drawn_networks(regressor):
 
 def test_laplace_is_found_when_it_is_asked_for(regressor):
     X, y = linear_rows()
-    drawn = clone(regressor).set_params(measure_evidence="auto").fit(X, y)
+    drawn = clone(regressor).set_params(method="auto").fit(X, y)
     drawn = pickle.loads(pickle.dumps(drawn))
     assert np.isfinite(drawn.log_evidence_std_)
-    plain = clone(regressor).set_params(measure_evidence=False).fit(X, y)
+    plain = clone(regressor).set_params(method="laplace").fit(X, y)
     for name in ("coefs_", "intercepts_", "coefs_std_"):
         for one, other in zip(getattr(drawn, name), getattr(plain, name), strict=True):
             assert_array_equal(one, other)
@@ -196,7 +196,7 @@ def test_a_pilot_does_not_predict(monkeypatch):
     monkeypatch.setattr(_trials, "sample_population", lambda *args: None)  # as without time
     X, y = linear_rows(200)
     model = EvidenceMLPRegressor((4,), noise="constant", **MEASURED).fit(X, y)
-    plain = EvidenceMLPRegressor((4,), noise="constant", **MEASURED | {"measure_evidence": False})
+    plain = EvidenceMLPRegressor((4,), noise="constant", **MEASURED | {"method": "laplace"})
     assert model.log_evidence_ == plain.fit(X, y).log_evidence_
 
 
@@ -228,7 +228,7 @@ def test_no_matrices_are_kept_of_minima_that_do_not_predict():
     X, y = linear_rows(200)
     y = y + np.sin(3 * X[:, 0])
     options = {"noise": "constant", "combine": "best", "random_state": 1}
-    model = EvidenceMLPRegressor((20,), measure_evidence=False, n_restarts=6, **options).fit(X, y)
+    model = EvidenceMLPRegressor((20,), method="laplace", n_restarts=6, **options).fit(X, y)
     others = [net.coefs[0].shape[1] for net in model.networks_[1:]]
     assert len(others) > 2
     alone = clone(model).set_params(n_restarts=1).fit(X, y)
@@ -240,7 +240,7 @@ def test_classes(classifier):
     X, _ = class_rows()
     p, most_probable = classifier.predict_proba(X), classifier.predict_proba(X, moderated=False)
     assert_allclose(p.sum(axis=1), 1.0)
-    best = clone(classifier).set_params(combine="best", measure_evidence=False).fit(*class_rows())
+    best = clone(classifier).set_params(combine="best", method="laplace").fit(*class_rows())
     assert_allclose(
         most_probable, best.predict_proba(X, moderated=False), atol=0.1
     )  # a draw near the mode
@@ -304,8 +304,8 @@ def test_two_rows_predict_nothing():
 def test_a_mode_missed_under_constant_noise_is_not_hidden_by_other_noise():
     cells = load_breast_cancer().data
     X, y = cells[::2, :10], cells[::2, 20]
-    drawn = EvidenceMLPRegressor((4,), measure_evidence=True, random_state=0).fit(X, y)
-    minima = EvidenceMLPRegressor((4,), measure_evidence=False, random_state=0).fit(X, y)
+    drawn = EvidenceMLPRegressor((4,), method="population", random_state=0).fit(X, y)
+    minima = EvidenceMLPRegressor((4,), method="laplace", random_state=0).fit(X, y)
     later = cells[1::2, :10], cells[1::2, 20]
     density = [model.log_predictive_density(*later).mean() for model in (drawn, minima)]
     assert density[0] > density[1] - 0.1

@@ -118,7 +118,7 @@ def test_repetition_is_weight():
 @pytest.mark.parametrize(("n", "share", "noise"), [(100, 0.05, "auto"), (100, 0.3, "student_t")])
 def test_signal_is_found(noise, n, share):
     X, y, wrong = make_rows(n, share)
-    model = EvidenceMLPRegressor(noise=noise, measure_evidence=False, **SMALL).fit(X, y)
+    model = EvidenceMLPRegressor(noise=noise, method="laplace", **SMALL).fit(X, y)
     assert error(model) < 0.05
     assert model.noise_model_ == "student_t"
     assert model.degrees_of_freedom_ == 1.0
@@ -132,7 +132,7 @@ def test_signal_among_moderate_outliers():
     """Outliers that the targets alone do not tell: training with little influence finds them."""
     X, y, _ = make_rows(100, 0.3, 10.0, seed=2)
     assert len(found(X, y)) == 0
-    options = {"noise": "student_t", "measure_evidence": False, "random_state": 0}
+    options = {"noise": "student_t", "method": "laplace", "random_state": 0}
     model = EvidenceMLPRegressor((4,), **options).fit(X, y)
     assert error(model) < 0.05
     assert model.degrees_of_freedom_ == 1.0
@@ -149,7 +149,7 @@ def test_a_sampler_among_moderate_outliers():
 def test_a_code_for_missing_values_is_named():
     X, y, wrong = make_rows(100, 0.12)
     y[wrong] = 99.0
-    model = EvidenceMLPRegressor(measure_evidence=False, **SMALL)
+    model = EvidenceMLPRegressor(method="laplace", **SMALL)
     with pytest.warns(UserWarning, match="12 % of the targets equal 99, far.* missing values"):
         model.fit(X, y)
     assert error(model) < 0.05
@@ -180,7 +180,7 @@ def test_drawn_fits(size, seed):
 def test_one_output_of_two():
     X, y, _ = make_rows(100, 0.1)
     y = np.column_stack([y, np.cos(3 * X[:, 1])])
-    model = EvidenceMLPRegressor(measure_evidence=False, **SMALL).fit(X, y)
+    model = EvidenceMLPRegressor(method="laplace", **SMALL).fit(X, y)
     assert model.noise_model_ == "student_t"
     rest = np.abs(y[:, 0]) < 100
     # of a standard deviation of .8; the outliers are off by 300 to 1,000
@@ -214,7 +214,7 @@ def test_far_inputs_do_not_set_the_units():
     X = rng.uniform(0, 1, (100, 2))
     y = truth(X) + 0.05 * rng.standard_normal(100)
     X[:5, 0] *= 1000
-    model = EvidenceMLPRegressor(measure_evidence=False, **SMALL)
+    model = EvidenceMLPRegressor(method="laplace", **SMALL)
     with pytest.warns(UserWarning, match="far from all others in these columns of X: 0. The"):
         model.fit(X, y)
     assert error(model) < 0.1

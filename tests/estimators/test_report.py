@@ -108,14 +108,14 @@ def test_a_measured_evidence_is_judged_by_the_error_as_printed(error, text):
 def test_measuring_is_advised_only_where_it_is_possible():
     X = np.linspace(-2, 2, 40)[:, None]
     y = np.sin(2 * X[:, 0]) + 0.1 * np.random.default_rng(0).standard_normal(40)
-    options = {"n_restarts": 1, "measure_evidence": False, "random_state": 0}
+    options = {"n_restarts": 1, "method": "laplace", "random_state": 0}
     for noise in ("constant", "student_t", "input_dependent"):
         report = EvidenceMLPRegressor((2,), noise=noise, **options).fit(X, y).evidence_report_
-        assert "measure_evidence=True" in report.advice
+        assert "method="population"" in report.advice
     size = EvidenceMLPRegressor(noise="constant", **options).fit(X, y)  # chosen: it has to be given
     assert f"hidden_layer_sizes={size.hidden_layer_sizes_} and" in size.evidence_report_.advice
     informed = EvidenceMLPRegressor((2,), noise="constant", prior=Prior(mean=0.0), **options)
-    assert "measure_evidence=True" not in informed.fit(X, y).evidence_report_.advice
+    assert "method="population"" not in informed.fit(X, y).evidence_report_.advice
 
 
 def test_predictions_of_a_linear_model_are_those_without_the_row():

@@ -27,7 +27,7 @@ from skbayesnn.predictive._mixture import Components, Mixture
 from skbayesnn.predictive._noise import NORMAL
 from skbayesnn.predictive._student_t import StudentTLaw
 
-LAPLACE = {"measure_evidence": False, "random_state": 0}
+LAPLACE = {"method": "laplace", "random_state": 0}
 SCORING = {"r2": None, "log_density": log_density_scorer, "crps": neg_crps_scorer}
 FOR_REGRESSORS = log_density_scorer, neg_crps_scorer
 BRIEF = {"n_chains": 2, "n_warmup": 50, "n_draws": 50, "measure_evidence": False}

@@ -223,7 +223,7 @@ def test_a_constant_first_batch_settles_nothing(std):
         model.partial_fit(X[:5], t[:5])
     assert_allclose(model.predict(X), 0.0, atol=1e-12)
     model.partial_fit(X[5:70], t[5:70], **errors)
-    both = EvidenceMLPRegressor((), noise="constant", measure_evidence=False, random_state=0)
+    both = EvidenceMLPRegressor((), noise="constant", method="laplace", random_state=0)
     given = {"measurement_std": None if std is None else np.r_[np.zeros(5), np.full(65, std)]}
     both.fit(X[:70], t[:70], **given)
     assert_allclose(weights(model), weights(both), rtol=1e-12)
@@ -348,7 +348,7 @@ BAD = [
     ({"prior": Prior(base_precision=np.triu(np.ones((4, 4))))}, "symmetric"),
     ({"prior": Prior("ard", base_precision=1.0)}, "prior='ard' is not possible"),
     ({"prior": BASE, "hidden_layer_sizes": "auto"}, "hidden_layer_sizes='auto'"),
-    ({"prior": FITTED, "measure_evidence": True}, "measure_evidence=True"),
+    ({"prior": FITTED, "method": "population"}, "method="population""),
     (AS_GIVEN | {"standardize": True}, "standardize=False; got True"),
     (AS_GIVEN | {"activation": "relu"}, "activation='tanh'"),
     (AS_GIVEN | {"hidden_layer_sizes": (2,)}, r"hidden layers \(\)"),

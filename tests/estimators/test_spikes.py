@@ -142,7 +142,7 @@ def test_classes_that_inputs_separate():
     rng = np.random.default_rng(9)
     X = rng.normal(size=(660, 3))
     y = (X[:, 0] + 0.5 * X[:, 2] ** 2 > 1.0).astype(float)
-    options = {"n_restarts": 2, "measure_evidence": False, "random_state": 0}
+    options = {"n_restarts": 2, "method": "laplace", "random_state": 0}
     model = EvidenceMLPRegressor((4,), **options).fit(X[:60], y[:60])
     new, values = X[60:], y[60:]
     assert model.score(new, values) > 0.7
@@ -383,7 +383,7 @@ def test_noise_of_rounded_targets(noise):
     X = rng.normal(size=(150, 3))
     linear = 2 * X[:, 0] - X[:, 1]
     y = 4 * np.round((linear + 0.2 * rng.normal(size=150)) / 4)
-    options = {"noise": noise, "measure_evidence": False, "random_state": 0}
+    options = {"noise": noise, "method": "laplace", "random_state": 0}
     model = EvidenceMLPRegressor((8,), n_restarts=2, **options).fit(X, y)
     assert np.min(model.predict_std(X, kind="aleatoric")) > 0.99 * 4 / np.sqrt(12)
     assert r2_score(linear, model.predict(X)) > 0.8

@@ -32,15 +32,15 @@ CHANGES = {  # of all values of a column: the change, and the way back
 }
 chains_are_short = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 REGRESSORS = {
-    "evidence": EvidenceMLPRegressor(random_state=0, measure_evidence=False),
+    "evidence": EvidenceMLPRegressor(random_state=0, method="laplace"),
     "measured": EvidenceMLPRegressor((1,), noise="constant", n_restarts=1, random_state=0),
     "noise network": EvidenceMLPRegressor(
-        (2,), noise="input_dependent", measure_evidence=False, n_restarts=1, random_state=0
+        (2,), noise="input_dependent", method="laplace", n_restarts=1, random_state=0
     ),
     "sampled": HMCMLPRegressor((1,), noise="constant", **BRIEF),
 }
 CLASSIFIERS = {
-    "classes": EvidenceMLPClassifier(random_state=0, measure_evidence=False),
+    "classes": EvidenceMLPClassifier(random_state=0, method="laplace"),
     "sampled classes": HMCMLPClassifier((1,), **BRIEF),
 }
 

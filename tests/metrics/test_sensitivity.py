@@ -63,7 +63,7 @@ def test_categories_of_a_table_count_as_one_input():
 
 
 def test_classifiers_have_no_functions_to_draw():
-    model = EvidenceMLPClassifier((), measure_evidence=False).fit(X, X[:, 1] > 0)
+    model = EvidenceMLPClassifier((), method="laplace").fit(X, X[:, 1] > 0)
     with pytest.raises(TypeError, match="For classifiers use derivative_indices"):
         sobol_indices(model, X)
 

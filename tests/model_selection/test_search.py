@@ -155,7 +155,7 @@ class TestPrediction:
 
     @pytest.mark.slow
     def test_any_number_of_processes(self, search):
-        options = {"measure_evidence": False, "combine": "tempered"}  # in all processes
+        options = {"method": "laplace", "combine": "tempered"}  # in all processes
         unmeasured = clone(REGRESSOR).set_params(**options)
         other = EvidenceSearch(unmeasured, WIDTHS, n_jobs=2).fit(X, Y)
         assert_array_equal(other.results_["log_evidence"], search.results_["log_evidence"])
@@ -208,7 +208,7 @@ class TestTrouble:
             EvidenceSearch(model, {"random_state": [0]}).fit(X, Y)
 
     def test_a_choice_that_is_doubtful(self):
-        model = EvidenceMLPRegressor(n_restarts=1, random_state=0, measure_evidence=False)
+        model = EvidenceMLPRegressor(n_restarts=1, random_state=0, method="laplace")
         with pytest.warns(ConvergenceWarning, match="best candidate is doubtful"):
             search = EvidenceSearch(model, {"hidden_layer_sizes": [(3,)]}).fit(X[:12], Y[:12])
         assert search.results_["verdict"][0].startswith("doubtful")
@@ -273,7 +273,7 @@ def test_estimators_of_others_can_be_searched():
 @parametrize_with_checks(
     [
         EvidenceSearch(
-            EvidenceMLPRegressor((), measure_evidence=False, random_state=0),
+            EvidenceMLPRegressor((), method="laplace", random_state=0),
             {"prior__precision": [0.1, 1.0]},
             combine="stacking",
         )

@@ -295,7 +295,7 @@ import numpy as np, skbayesnn
 from skbayesnn.posterior import instructions
 x = np.linspace(-2, 2, 30)[:, None]
 print(instructions())
-model = skbayesnn.EvidenceMLPRegressor((3,), random_state=0, measure_evidence=False)
+model = skbayesnn.EvidenceMLPRegressor((3,), random_state=0, method="laplace")
 print(model.fit(x, np.sin(x[:, 0]) + 0.1 * np.cos(40 * x[:, 0])).log_evidence_)
 """
 
