@@ -283,11 +283,16 @@ class TransformedTargetRegressor(
             return transformer.fit(y, sample_weight=weight)
         return transformer.fit(y[weight > 0])
 
+    @property
+    def log_evidence_(self):
+        """Log evidence in nats, see the class."""
+        check_is_fitted(self, "_total_log_slope")
+        return getattr(final_step(self.regressor_), "log_evidence_", np.nan) + self._total_log_slope
+
     def _keep(self, log_slopes, weight):
         inner, counts = final_step(self.regressor_), weight > 0
         self.log_slopes_ = log_slopes
         total = float(weight[counts] @ log_slopes[counts])
-        self.log_evidence_ = getattr(inner, "log_evidence_", np.nan) + total
         self.log_evidence_std_ = getattr(inner, "log_evidence_std_", np.nan)
         if np.isnan(total):
             warnings.warn(

@@ -185,7 +185,6 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
             if batch is not None:
                 before = () if earlier is None else earlier.log_evidences
                 self.batch_log_evidences_ = (*before, self.log_evidence_)
-                self.log_evidence_ = float(np.sum(self.batch_log_evidences_))  # chain rule
                 warning = self._wait(checked, problem, earlier) or warning
             for part in self._ensemble.parts:
                 if not np.all(np.isfinite(part.outputs(problem.X[:1]))):
@@ -305,7 +304,7 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
             warnings.warn(str(error), UserWarning, stacklevel=2)
 
     def _keep_common(self, result):
-        self.log_evidence_, self.log_evidence_std_ = result.log_evidence, result.log_evidence_std
+        self.log_evidence_std_ = result.log_evidence_std
         self.hidden_layer_sizes_ = result.posed.posterior.network.hidden_layer_sizes
         if result.growth:
             self.candidates_ = result.growth

@@ -273,7 +273,7 @@ class HMCMLPRegressor(RegressionFit, HMCMLP):
         named = {"noise_sd": by_chain(sds, shape)}
         if self.noise_model_ == "student_t":
             named["degrees_of_freedom"] = draws.noise[..., 0]
-        elif self.noise_model_ == "input_dependent":
+        elif self.noise_model_.startswith("input_dependent"):
             named["noise_weights"] = draws.noise
         return named
 

@@ -8,7 +8,7 @@ has the ``max_time`` and the ``n_jobs`` of a fit.
 
 import warnings
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from sklearn.base import is_classifier
@@ -21,7 +21,14 @@ from skbayesnn.estimators._weights import GaussianPosterior, OnDemand
 from skbayesnn.estimators.inputs._parameters import PARTIAL_FIT, check, refusal
 from skbayesnn.estimators.inputs._sequential import Earlier, Waiting
 from skbayesnn.estimators.inputs._settings import Solver
-from skbayesnn.estimators.reports._minimum import REMEDIES, n_targets_of, overall, report_minima
+from skbayesnn.estimators.reports._minimum import (
+    REMEDIES,
+    Verdict,
+    n_targets_of,
+    overall,
+    report_minima,
+    verdict_of_measurement,
+)
 from skbayesnn.estimators.reports._predictions import LeftOutScores
 from skbayesnn.estimators.reports._report import EvidenceReport, lines_on_model
 from skbayesnn.inference import (
@@ -118,6 +125,24 @@ class EvidenceMLP(BayesianMLP):
         self._waiting = waiting
         return waiting.warning
 
+    @property
+    def log_evidence_(self):
+        """Log evidence: measured, or by Laplace's approximation, after chains on first use."""
+        check_is_fitted(self)
+        batches = getattr(self, "batch_log_evidences_", None)
+        if batches is not None:
+            return float(np.sum(batches))  # chain rule
+        known = not self._result.drawn or np.isfinite(self._result.log_evidence)
+        return self._result.log_evidence if known else self._laplace.fit.log_evidence
+
+    @property
+    def method_(self):
+        """Method that was used: one of those that ``method`` names."""
+        check_is_fitted(self)
+        if self._result.drawn:
+            return "population" if np.isfinite(self._result.log_evidence) else "chains"
+        return "early_stopping" if self._best.trouble is Trouble.EARLY else "laplace"
+
     def _keep(self, result, rows):
         self._keep_common(result)
         self._predicts_by_draws = bool(result.drawn) and self.combine == "posterior"
@@ -144,7 +169,7 @@ class EvidenceMLP(BayesianMLP):
             result.problem.sample_weight,
             is_classifier(self),
             self._outliers,
-            result.noise == "student_t",
+            NOISE_MODELS[result.noise].heavy_tails,
         )
 
     # --- Laplace's approximation ------------------------------------------------------------------
@@ -245,24 +270,22 @@ class EvidenceMLP(BayesianMLP):
         Evidences are then densities of the original targets. Noise levels and ``gpe``, which would
         be in units of the transformed ones, are left out.
         """
-        laplace, result = self._laplace, self._result
-        posterior, noise_std_of, shift = result.posed.posterior, self._noise_std_of, 0.0
-        noise_std = getattr(self, "noise_std_", None)
+        result, noise_std_of, shift = self._result, self._noise_std_of, 0.0
+        posterior, noise_std = result.posed.posterior, getattr(self, "noise_std_", None)
         if log_slopes is not None:
             noise_std_of, noise_std, shift = lambda minimum: None, None, log_slopes
-        scale = result.problem.log_scale + shift
-        minima = [replace(m, terms=replace(m.terms, target_scale=scale)) for m in laplace.minima]
-        reports = report_minima(result, minima, laplace.shares, noise_std_of)
-        network = posterior.network if self._predicts_by_draws else self._best.network
         noise_std = None if noise_std is None else np.atleast_1d(noise_std)
+        network, reports = posterior.network, ()
+        search = partial(self._reports_on_minima, noise_std_of, shift)
+        of_evidence = verdict_of_measurement(result)
+        if not self._predicts_by_draws:
+            network, (reports, _) = self._best.network, search()
+            of_evidence = Verdict(reports[0].verdict, reports[0].advice)
         n_targets = n_targets_of(posterior)
         chosen = len(result.growth) > 1 or len(result.noise_log_evidences) > 1
         return EvidenceReport(
-            log_evidence=result.log_evidence + shift,
             log_evidence_std=result.log_evidence_std,
-            laplace_log_evidence=laplace.fit.log_evidence + shift,
-            verdict=overall(reports[0].verdict, self._predictions, chosen and not result.drawn),
-            minima=reports,
+            verdict=overall(of_evidence.text, self._predictions, chosen and not result.drawn),
             n_targets=n_targets,
             hidden_layer_sizes=network.hidden_layer_sizes,
             n_weights=network.n_weights,
@@ -270,7 +293,17 @@ class EvidenceMLP(BayesianMLP):
             noise_log_evidences={k: v + shift for k, v in result.noise_log_evidences.items()},
             predictions=self._predictions,
             model=lines_on_model(self, network, reports, n_targets, noise_std),
+            of_evidence=of_evidence,
+            measured=result.log_evidence + shift,
+            search=search,
         )
+
+    def _reports_on_minima(self, noise_std_of, shift):
+        """Reports on all minima, and Laplace's log evidence, with a shift of log densities."""
+        laplace, scale = self._laplace, self._result.problem.log_scale + shift
+        minima = [replace(m, terms=replace(m.terms, target_scale=scale)) for m in laplace.minima]
+        reports = report_minima(self._result, minima, laplace.shares, noise_std_of)
+        return reports, laplace.fit.log_evidence + shift
 
     @property
     def _gamma(self):
@@ -318,7 +351,7 @@ class EvidenceMLP(BayesianMLP):
         return None
 
     def _warning_of_predictions(self):
-        heavy_tails = getattr(self, "noise_model_", None) == "student_t"
+        heavy_tails = NOISE_MODELS[self._result.noise].heavy_tails
         return self._predictions.warning(heavy_tails, bool(self._result.drawn))
 
     def _noise_std_of(self, minimum):

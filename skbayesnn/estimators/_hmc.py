@@ -152,6 +152,7 @@ class HMCMLP(BayesianMLP):
         per_given = 1 if rows.shares is None else rows.shares.shape[1]
         self._row_index, self._row_numbers = rows.index, np.arange(len(rows.index)) // per_given
         self._keep_common(result)
+        self.log_evidence_ = result.log_evidence
         self._ensemble = self._gaussians = ensemble_of_draws(result)
         self.diagnostics_ = diagnose(result)
         if self.diagnostics_.r_hat > ASTRAY:

@@ -1,6 +1,7 @@
 """Inference: modes, the Laplace approximation and its evidence, and posterior sampling."""
 
 from skbayesnn._progress import Deadline, Progress
+from skbayesnn.inference._chains_fit import FLEXIBLE
 from skbayesnn.inference._drawn_fit import sampled_sizes
 from skbayesnn.inference._evidence_fit import METHODS, fit_evidence
 from skbayesnn.inference._sampled_fit import Recipe, fit_by_sampling

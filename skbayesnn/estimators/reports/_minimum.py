@@ -114,9 +114,7 @@ def report_minima(fit, minima, shares, noise_std):
     """
     posterior = fit.posed.posterior
     inferred, _ = fit.problem.noise_precision or (True, None)
-    n_targets, verdict = n_targets_of(posterior), None
-    if np.isfinite(fit.log_evidence_std):
-        verdict = verdict_of_measurement(fit.log_evidence_std)
+    n_targets, verdict = n_targets_of(posterior), verdict_of_measurement(fit)
     advice = "" if fit.drawn else _advice_for_unmeasured(fit)
     return tuple(
         _report_of(
@@ -236,6 +234,9 @@ class Verdict(NamedTuple):
 
 
 TRUSTED = Verdict("trusted", "Compare with evidences of other models of these targets.")
+NOT_COMPUTED = Verdict(
+    "not measured", "Compare models by left-out rows, or fit them with method='laplace'."
+)
 CHOSEN = "not measured: Laplace's approximation has chosen size or noise"
 
 
@@ -249,8 +250,11 @@ def overall(verdict, predictions, chosen):
     return CHOSEN if chosen and verdict == TRUSTED.text else verdict
 
 
-def verdict_of_measurement(error):
-    """Judge a measured log evidence by its standard error in nats."""
+def verdict_of_measurement(fit):
+    """Judge the log evidence of drawn networks by its standard error; ``None`` for minima."""
+    error = fit.log_evidence_std
+    if np.isnan(error):
+        return NOT_COMPUTED if fit.drawn else None
     if round(error, 1) <= LARGEST_ERROR:
         return TRUSTED
     return Verdict(

@@ -1,16 +1,21 @@
 """Reports on evidence fits."""
 
-from collections import Counter
-from dataclasses import dataclass, fields
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+from functools import cached_property
 
 import numpy as np
 
-from skbayesnn.estimators.reports._minimum import table_of_groups, table_of_noise
+from skbayesnn.estimators.reports._minimum import (
+    NOT_COMPUTED,
+    Verdict,
+    table_of_groups,
+    table_of_noise,
+)
 from skbayesnn.estimators.reports._predictions import LeftOutScores
 from skbayesnn.estimators.reports._printed import Printed, Table
 from skbayesnn.inference import SIGNIFICANT
 from skbayesnn.posterior import squared_scales
-from skbayesnn.predictive import Draws
 
 SUSPICIONS = {"input_dependent": "larger at some inputs", "student_t": "heavy tails"}
 
@@ -36,7 +41,8 @@ class EvidenceReport(Printed):
     log_evidence_std : float
         Standard error of ``log_evidence``; ``nan`` if it was not measured.
     laplace_log_evidence : float
-        ``logsumexp`` over the distinct minima of this network whose evidence is available.
+        ``logsumexp`` over the distinct minima of this network whose evidence is available. If
+        networks were drawn, the first access to this or to ``minima`` searches for the minima.
     verdict : str
         ``"trusted"``: predictions are better than with the simplest model, and the log evidence is
         accurate to within a nat, because it was measured or Laplace's approximation is exact; so
@@ -67,11 +73,8 @@ class EvidenceReport(Printed):
         a precision matrix, the evidence is the density of the present rows, given this prior.
     """
 
-    log_evidence: float
     log_evidence_std: float
-    laplace_log_evidence: float
     verdict: str
-    minima: tuple
     n_targets: float
     hidden_layer_sizes: tuple
     n_weights: int
@@ -79,6 +82,27 @@ class EvidenceReport(Printed):
     noise_log_evidences: dict
     predictions: LeftOutScores
     model: tuple
+    of_evidence: Verdict = field(repr=False)  # without the predictions
+    measured: float = field(repr=False)  # log evidence; ``nan`` if it was not measured
+    # function without arguments that returns ``minima`` and ``laplace_log_evidence``
+    search: Callable = field(repr=False)
+
+    @cached_property
+    def _laplace(self):
+        return self.search()
+
+    @property
+    def minima(self):
+        return self._laplace[0]
+
+    @property
+    def laplace_log_evidence(self):
+        return self._laplace[1]
+
+    @property
+    def log_evidence(self):
+        known = np.isfinite(self.measured)
+        return self.measured if known else self.laplace_log_evidence
 
     @property
     def terms(self):
@@ -88,12 +112,13 @@ class EvidenceReport(Printed):
     @property
     def advice(self):
         """Advice about the evidence."""
-        return self.minima[0].advice
+        return self.of_evidence.advice
 
     def __getattr__(self, name):
-        minima = self.__dict__.get("minima", ())
-        if minima and any(field.name == name for field in fields(minima[0].terms)):
-            return getattr(minima[0].terms, name)
+        if not name.startswith("_") and "search" in self.__dict__:
+            terms = self.minima[0].terms
+            if any(each.name == name for each in fields(terms)):
+                return getattr(terms, name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def _summary(self):
@@ -108,7 +133,7 @@ class EvidenceReport(Printed):
 
     def _accuracy(self):
         """Format the accuracy of the log evidence."""
-        kind, _, reason = self.minima[0].verdict.partition(": ")
+        kind, _, reason = self.of_evidence.text.partition(": ")
         words = {
             "trusted": "exact for this model",
             "not measured": "accuracy not checked",
@@ -121,13 +146,13 @@ class EvidenceReport(Printed):
         return f"{words}. {self.advice}"
 
     def _log_evidence_line(self):
-        if np.isnan(self.log_evidence_std):
-            method = "" if self.minima[0].verdict == "trusted" else " by Laplace's approximation"
-            return f"{self.log_evidence:.2f} nats{method}"
-        return (
-            f"{self.log_evidence:.2f} +- {self.log_evidence_std:.2f} nats, measured by sampling "
-            f"(Laplace: {self.laplace_log_evidence:.2f})"
-        )
+        if np.isfinite(self.log_evidence_std):
+            error = f"+- {self.log_evidence_std:.2f} nats, measured by sampling"
+            return f"{self.measured:.2f} {error}"
+        if "_laplace" not in self.__dict__ and self.of_evidence is NOT_COMPUTED:
+            return "log_evidence_ gives Laplace's approximation, which takes a search for minima"
+        method = "" if self.of_evidence.text == "trusted" else " by Laplace's approximation"
+        return f"{self.log_evidence:.2f} nats{method}"
 
     def _noise_lines(self):
         """Format the tests that suggest other noise models, and the evidences of these."""
@@ -173,14 +198,16 @@ class EvidenceReport(Printed):
 def lines_on_model(model, network, minima, n_targets, noise_std):
     """Headings and lines about the network, the prior and the noise of an evidence estimator.
 
-    ``noise_std`` ``(n_outputs,)`` is left out if it is ``None``.
+    ``noise_std`` ``(n_outputs,)`` is left out if it is ``None``. ``minima`` are the reports on the
+    minima that predict, none if drawn networks do.
     """
-    best, n_drawn = minima[0], 0
-    gamma = sum(best.gamma.values())
-    weights = f"{network.n_weights}; the {n_targets:g} targets determine {gamma:.1f} of them"
+    n_drawn = 0
     if model._predicts_by_draws:
         n_drawn = len(model._ensemble.member_weights)
         weights = f"{network.n_weights} of each network, for {n_targets:g} targets"
+    else:
+        gamma = sum(minima[0].gamma.values())
+        weights = f"{network.n_weights}; the {n_targets:g} targets determine {gamma:.1f} of them"
     line = _network_line(model, network.hidden_layer_sizes, minima, n_drawn)
     lines = [("Network", line), ("Weights", weights)]
     if not model._result.posed.posterior.groups.centred:
@@ -190,8 +217,9 @@ def lines_on_model(model, network, minima, n_targets, noise_std):
         lines.append(("Noise", _noise_line(noise_std, nu, model.noise_model_)))
     if hasattr(model, "dispersion_"):
         lines.append(("Noise", f"dispersion {model.dispersion_:.3g}"))
-    if best.noise_correlation is not None:
-        pairs = best.noise_correlation[np.tril_indices(len(best.noise_correlation), -1)]
+    correlation = minima[0].noise_correlation if minima else None
+    if correlation is not None:
+        pairs = correlation[np.tril_indices(len(correlation), -1)]
         lines.append(("Correlations of the noise", ", ".join(f"{r:.3f}" for r in pairs)))
     return tuple(lines)
 
@@ -213,13 +241,6 @@ def _network_line(model, hidden, minima, n_drawn):
         pruned = " after pruning" if minima[0].pruned else ""
         best = f"; best of {len(minima)} distinct minima" if len(minima) > 1 else ""
         line = f"{line}{pruned}{best}"
-    if not n_drawn:
-        beside = Counter()  # networks of short chains
-        for part in model._ensemble.parts:
-            if isinstance(part, Draws):
-                beside[part.network.hidden_layer_sizes] += part.size
-        for sizes, drawn in beside.items():
-            line = f"{line}; {drawn} drawn networks of {sizes} share in the predictions"
     noise = getattr(model, "noise_model_", None)
     if noise is not None:
         line = f"{line}; {noise} noise"
@@ -233,7 +254,7 @@ def _noise_line(noise_std, nu, kind):
         scales = _listed(noise_std / squared_scales(nu) ** 0.5)
         sd = line if nu > 2.0 else "no finite sd (units of y)"
         line = f"Student-t, scale {scales}, {sd}, {nu:.3g} degrees of freedom"
-    return f"{line}, depends on the inputs" if kind == "input_dependent" else line
+    return f"{line}, depends on the inputs" if kind.startswith("input_dependent") else line
 
 
 def _listed(values):

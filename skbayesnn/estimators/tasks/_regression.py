@@ -29,6 +29,7 @@ from skbayesnn.estimators.predictions._distribution import (
     PredictiveDistribution,
 )
 from skbayesnn.estimators.predictions._limits import r2_with_limits
+from skbayesnn.inference import NOISE_MODELS
 from skbayesnn.predictive import CountEnsemble
 
 NO_NOISE = 0.99e16  # precision (standardised units) that represents zero noise
@@ -264,7 +265,7 @@ class Regression(Predictions, RegressorMixin):
         """Variances of known errors at rows to predict, in standardised units, or ``None``."""
         if measurement_std is None:
             return None
-        if "student_t" in self._noise_models:
+        if any(NOISE_MODELS[noise].heavy_tails for noise in self._noise_models if noise):
             raise ValueError(
                 "measurement_std in predictions is for Gaussian noise; this model was fitted with "
                 "Student-t noise."

@@ -33,7 +33,7 @@ from skbayesnn.estimators.inputs._rows import (
 )
 from skbayesnn.estimators.inputs._settings import Noise
 from skbayesnn.estimators.tasks._regression import Regression, without_noise
-from skbayesnn.inference import FOR_OUTLIERS
+from skbayesnn.inference import FLEXIBLE, FOR_OUTLIERS
 from skbayesnn.posterior import (
     CensoredGaussian,
     Gaussian,
@@ -185,7 +185,7 @@ class RegressionFit(Regression):
         variances = None
         if measured:
             variances = _variances(errors, y_scaling, likelihood, free, values)
-        varying = self._noise.kind in ("input_dependent", "student_t")
+        varying = self._noise.kind in ("input_dependent", "student_t", FLEXIBLE)
         bounds = look.noise_bounds(rows.y, y_scaling.scale, varying)
         least, most = bounds * np.sqrt(likelihood.relative)
         priors = list(hyperpriors_of_noise(self._noise, free))
@@ -253,7 +253,7 @@ class RegressionFit(Regression):
     @property
     def degrees_of_freedom_(self):
         """Degrees of freedom of Student-t noise: geometric mean, or at the best minimum."""
-        self._check_noise_model("student_t", "degrees_of_freedom_")
+        self._check_noise_model("student_t", "degrees_of_freedom_", FLEXIBLE)
         nu = self._noise_of_networks.degrees_of_freedom
         return float(nu[0] * np.exp(np.mean(np.log(nu / nu[0]))))  # exact where all are equal
 
@@ -263,10 +263,10 @@ class RegressionFit(Regression):
         self._check_noise_model("negative_binomial", "dispersion_")
         return float(np.mean(self._noise_of_networks.squared_scales))
 
-    def _check_noise_model(self, kind, attribute):
-        """Raise unless the estimator is fitted, with the noise model that has the attribute."""
+    def _check_noise_model(self, kind, attribute, *others):
+        """Raise unless the estimator is fitted, with a noise model that has the attribute."""
         check_is_fitted(self)
-        if self.noise_model_ != kind:
+        if self.noise_model_ not in (kind, *others):
             raise AttributeError(f"{attribute} exists only with noise={kind!r}.")
 
     def _levels_in_units_of_y(self, noise):

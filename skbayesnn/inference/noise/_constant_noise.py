@@ -14,6 +14,7 @@ class ConstantNoise:
 
     plain = True  # whether modes under constant noise are modes of this model
     sampled = True  # whether the posterior under this noise can be sampled
+    heavy_tails = False  # whether the noise allows for outliers
     has_minima = True  # whether there is a Laplace approximation around minima
 
     def pose(self, posed):

@@ -29,7 +29,7 @@ START = 0.1  # standard deviation of the weights of the noise network where chai
 class InputDependentStudentTNoise(InputDependentNoise):
     """Student-t noise whose log precision is the output of a second network."""
 
-    has_minima = False
+    has_minima, heavy_tails = False, True
     pose = StudentTNoise.pose
     for_outliers = StudentTNoise.for_outliers
 

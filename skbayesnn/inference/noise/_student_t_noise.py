@@ -42,6 +42,7 @@ class StudentTNoise(ConstantNoise):
     """Noise model with a Student-t density, whose degrees of freedom maximise the evidence."""
 
     plain = False
+    heavy_tails = True
 
     def pose(self, posed):
         """Pose the model, see `ConstantNoise.pose`; convert fixed noise levels to scales."""
