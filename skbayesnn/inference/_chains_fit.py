@@ -22,9 +22,12 @@ from skbayesnn.inference.noise._noise_models import NOISE_MODELS
 from skbayesnn.inference.sampling._sampling import (
     Draws,
     SamplingSettings,
+    in_step,
     run_chains,
+    start_chains,
     start_sampling,
     tuned_plan,
+    warmed_up,
 )
 from skbayesnn.inference.task._problem import Fit
 from skbayesnn.network import outputs
@@ -38,7 +41,11 @@ MAX_CHAINS = 16
 MOST_WORK = 3e6  # rows times weights up to which chains are drawn by default
 # rows times weights of all chains beyond the first ones: with more, fewer chains are drawn
 WORK_OF_CHAINS = 5e6
-N_WARM_UP, N_DRAWS = 150, 50  # transitions of a chain
+# transitions of a chain: first at a tempered posterior, then of the warm-up, then draws
+N_TEMPERED, N_WARM_UP, N_DRAWS = 30, 120, 50
+# weight of the rows at first. Trained networks fit some rows too closely, so that a noise network
+# would take the noise there for tiny; a wider posterior lets the means go where more rows agree
+TEMPERED = 0.5
 MAX_STEPS = 64  # of a trajectory
 MAX_ERROR = 0.1  # Monte Carlo error, in predictive standard deviations, at which no more are drawn
 COMPARED_ROWS = 500  # rows on which chains are compared
@@ -119,8 +126,15 @@ def _run(fit, settings, seeds, workers):
         starts = random_starts(plain, [np.random.default_rng(seed) for seed in seeds])
         brief = search._replace(max_iter=BRIEF)
         trained = list(workers.results(train, [(plain, start, brief) for start in starts]))
-        started = start_sampling(fit, settings, seeds, n_jobs=workers.n_jobs, trained=trained)
-    return run_chains(*started, settings, workers=workers)
+        joint, chains = start_sampling(fit, settings, seeds, n_jobs=workers.n_jobs, trained=trained)
+    wider = replace(joint, posterior=joint.posterior.scaled(TEMPERED))
+    for energy, n_warmup in ((wider, N_TEMPERED), (joint, N_WARM_UP)):
+        rngs = [rng for batch in chains for rng in batch.rngs]
+        position = np.concatenate([batch.phase.position for batch in chains])
+        chains = start_chains(energy, position, rngs, settings.plan, workers.n_jobs)
+        tasks = [(energy, batch, settings._replace(n_warmup=n_warmup)) for batch in chains]
+        chains = in_step(list(workers.results(warmed_up, tasks)), settings)
+    return run_chains(joint, chains, settings, warm=False, workers=workers)
 
 
 def joined(found):

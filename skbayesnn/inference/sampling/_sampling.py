@@ -154,7 +154,7 @@ def run_chains(joint, chains, settings, warm=True, workers=ALONE):
             tell = _teller(step, n_warmup, total)
         if warm:
             tasks = [(joint, batch, settings, tell) for batch in chains]
-            chains = _in_step(list(workers.results(_warm_up, tasks)), settings)
+            chains = in_step(list(workers.results(warmed_up, tasks)), settings)
         parts, tasks = [], [(joint, batch, settings, tell) for batch in chains]
         for part in workers.results(_draw, tasks):
             parts.append(part)
@@ -166,7 +166,7 @@ def run_chains(joint, chains, settings, warm=True, workers=ALONE):
     return Sampled(draws, joint, [batch for _, batch, _ in parts], interrupted)
 
 
-def _warm_up(joint, chains, settings, tell):
+def warmed_up(joint, chains, settings, tell=None):
     """Warm up one batch of chains."""
     shaped = settings.tuned and settings.plan.dense
     small = joint.dimension <= settings.search.limits.dense
@@ -179,7 +179,7 @@ def _warm_up(joint, chains, settings, tell):
         return warm_up(joint, chains, settings.plan, n_warmup, curvature, moves, tell, stop)
 
 
-def _in_step(batches, settings):
+def in_step(batches, settings):
     """Give all chains of the tuned sampler one step size, the geometric mean.
 
     A chain that was tuned where the posterior is wide would get stuck where it is narrow.
