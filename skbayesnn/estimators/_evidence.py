@@ -317,8 +317,8 @@ class EvidenceMLP(BayesianMLP):
         return None
 
     def _warning_of_predictions(self):
-        heavy_tails = getattr(self, "noise_model_", None) == "student_t"
-        return self._predictions.warning(heavy_tails, bool(self._result.drawn))
+        noise = getattr(self, "noise_model_", None)
+        return self._predictions.warning(noise, bool(self._result.drawn))
 
     def _noise_std_of(self, minimum):
         """Noise standard deviation of a minimum in units of y; ``None`` for classifiers."""

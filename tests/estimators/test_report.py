@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from scipy.stats import norm
+from scipy.stats import binom, norm
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
@@ -213,11 +213,10 @@ def test_verdicts_on_a_whole_fit():
     assert overall("doubtful: x", fine, chosen=True) == "doubtful: x"
     weak = fine._replace(share=0.1, error=0.2)
     assert weak.doubt is None  # too few rows to tell
-    assert fine._replace(coverage=0.85).warning() is None  # the report says it
     narrow = fine._replace(coverage=0.7)
     assert overall("trusted", narrow, chosen=False).startswith("95 % intervals hold 70 %")
     assert "error bars are too small" in str(narrow.warning())
-    assert "another noise model" not in str(narrow.warning(heavy_tails=True))
+    assert "another noise model" not in str(narrow.warning("student_t"))
     alike = fine._replace(similarity=0.6)
     assert overall("trusted", alike, chosen=False).startswith("misses structure: ")
     assert alike.warning() is None  # the report says it
@@ -230,9 +229,63 @@ def test_verdicts_on_a_whole_fit():
     assert "explain 99.95 % of the variance" in str(fine._replace(share=0.99958))
     constant = LeftOutScores(np.nan, np.nan, 1.0, 30.0)
     assert str(constant) == "not compared: all targets are equal"
-    failed = constant._replace(coverage=np.nan)
-    assert str(failed) == "not compared: predictions of left-out rows fail"
     assert constant.doubt is None
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "inside", "narrow"),
+    [
+        (20, 15, False),  # binomial probabilities of so few: .0026
+        (20, 14, True),  # .0003
+        (100, 88, False),  # .0043
+        (100, 86, True),  # .0005
+        (150, 131, True),  # .0004
+        (2000, 1866, False),  # .0007, but only 1.7 % too few
+        (2000, 1850, True),
+    ],
+)
+def test_coverage_is_too_small_by_a_binomial_test(n_rows, inside, narrow):
+    chance = binom.cdf(inside, n_rows, 0.95)
+    scores = LeftOutScores(0.9, 0.05, inside / n_rows, float(n_rows))
+    assert scores.too_narrow is narrow
+    assert narrow == (chance < 0.001 and scores.coverage < 0.93)
+    assert ("error bars are too small" in str(scores.warning())) is narrow
+
+
+def test_predictions_beyond_all_targets_have_no_number_and_a_warning():
+    rng = np.random.default_rng(0)
+    y = rng.normal(size=(60, 1))
+    means, std = 0.9 * y, np.full((60, 1), 0.3)
+    means[0], std[0] = 1e150, 1e140
+    cdf = norm.cdf(y, means, std)
+    left = LeftOut(norm.logpdf(y, means, std)[:, 0], means, cdf, std)
+    found = LeftOutScores.of(left, y, y, np.ones(60), False)
+    assert found.share > 0.9  # the error is one that the variance allows
+    assert found.far_off
+    assert str(found).startswith("R2 of left-out rows below -1")
+    assert "e+" not in str(found)
+    words = "predicts some left-out rows far beyond all targets"
+    assert words in str(found.warning())
+    assert "negative_binomial" in str(found.warning("poisson"))
+    far = found._replace(share=-1e12)
+    assert str(far) == "explain nothing; R2 of left-out rows below -1"
+    assert "e+" not in str(far.warning())
+    assert found._replace(n_rows=10.0).warning() is None
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_overdispersed_counts_and_forgotten_exposures_warn(seed):
+    rng = np.random.default_rng(seed)
+    X, exposure = rng.uniform(-2, 2, (100, 2)), rng.uniform(1, 50, 100)
+    rate = np.exp(np.sin(1.5 * X[:, 0]))
+    dispersed = rng.negative_binomial(1, 1.0 / (1.0 + 20.0 * rate))
+    for counts in (rng.poisson(exposure * rate), dispersed):
+        for hidden in ((), (8,)):
+            model = EvidenceMLPRegressor(hidden, noise="poisson", random_state=0)
+            with pytest.warns(ConvergenceWarning, match="exposure.*negative_binomial"):
+                report = model.fit(X, counts).evidence_report_
+            assert report.verdict != "trusted"
+            assert "e+" not in repr(report)
 
 
 def test_error_bars_of_noise_levels():
