@@ -1,5 +1,6 @@
 """Reports of fits: ten lines, the rest on request."""
 
+import warnings
 from types import SimpleNamespace
 
 import numpy as np
@@ -321,3 +322,34 @@ def test_other_noise_has_no_level_with_an_error_bar(noise):
         model = EvidenceMLPRegressor((), noise=noise, random_state=0).fit(X, y)
     assert model.evidence_report_.minima[0].log_noise_precision_std is None
     assert "ln beta" not in model.evidence_report_.full()
+
+
+def well_specified(index, linear):
+    """Rows of one of four laws, 30 to 200 of them, with the noise of a right model."""
+    rng, law = np.random.default_rng(index), index % 4
+    n = int(rng.choice([30, 45, 60, 90, 120, 200]))
+    X = rng.uniform(-2, 2, (n, int(rng.integers(1, 4))))
+    f = X[:, 0] if linear else np.sin(1.5 * X[:, 0])
+    if law == 0:
+        return X, f + 0.3 * rng.standard_normal(n), "constant", {}
+    if law == 1:
+        return X, f + 0.3 * rng.standard_t(3, n), "student_t", {}
+    if law == 2:
+        return X, rng.poisson(np.exp(1.0 + f)), "poisson", {}
+    exposure = rng.uniform(1, 20, n)
+    return X, rng.poisson(exposure * np.exp(f)), "poisson", {"exposure": exposure}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("hidden", [(), (3,)])
+def test_right_models_hardly_ever_warn_of_their_predictions(hidden):
+    """One of 40, where the binomial test alone would reject .04."""
+    n_warned = 0
+    for index in range(40):
+        X, y, noise, given = well_specified(index, not hidden)
+        options = {"n_restarts": 2, "random_state": 0}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model = EvidenceMLPRegressor(hidden, noise=noise, **options).fit(X, y, **given)
+        n_warned += model._predictions.warning(noise) is not None
+    assert n_warned <= 1
