@@ -29,7 +29,7 @@ import skbayesnn.estimators.reports._comparison as comparison
 import skbayesnn.estimators.reports._diagnostics as diagnostics
 from skbayesnn.estimators.inputs._sequential import JOINED
 from skbayesnn.estimators.reports._minimum import LARGEST_ERROR
-from skbayesnn.estimators.reports._predictions import DIFFERENT
+from skbayesnn.estimators.reports._predictions import BY_CHANCE, COVERAGE, DIFFERENT, MUCH
 from skbayesnn.inference import SIGNIFICANT, Limits
 from skbayesnn.inference.choice import _noise_choice
 from skbayesnn.inference.noise._student_t_noise import DEGREES_OF_FREEDOM
@@ -338,7 +338,10 @@ NAMES = {
     "batches": _batches,
     "noise_choice": _noise_choice,
     "LARGEST_ERROR": LARGEST_ERROR,
+    "BY_CHANCE": BY_CHANCE,
+    "COVERAGE": COVERAGE,
     "DIFFERENT": DIFFERENT,
+    "MUCH": MUCH,
     "JOINED": JOINED,
     "comparison": comparison,
     "count": lambda name: len(rows_of(name)),

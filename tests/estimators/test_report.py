@@ -1,11 +1,12 @@
 """Reports of fits: ten lines, the rest on request."""
 
+import warnings
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from scipy.stats import norm
+from scipy.stats import binom, norm
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
@@ -213,11 +214,10 @@ def test_verdicts_on_a_whole_fit():
     assert overall("doubtful: x", fine, chosen=True) == "doubtful: x"
     weak = fine._replace(share=0.1, error=0.2)
     assert weak.doubt is None  # too few rows to tell
-    assert fine._replace(coverage=0.85).warning() is None  # the report says it
     narrow = fine._replace(coverage=0.7)
     assert overall("trusted", narrow, chosen=False).startswith("95 % intervals hold 70 %")
     assert "error bars are too small" in str(narrow.warning())
-    assert "another noise model" not in str(narrow.warning(heavy_tails=True))
+    assert "another noise model" not in str(narrow.warning("student_t"))
     alike = fine._replace(similarity=0.6)
     assert overall("trusted", alike, chosen=False).startswith("misses structure: ")
     assert alike.warning() is None  # the report says it
@@ -230,9 +230,63 @@ def test_verdicts_on_a_whole_fit():
     assert "explain 99.95 % of the variance" in str(fine._replace(share=0.99958))
     constant = LeftOutScores(np.nan, np.nan, 1.0, 30.0)
     assert str(constant) == "not compared: all targets are equal"
-    failed = constant._replace(coverage=np.nan)
-    assert str(failed) == "not compared: predictions of left-out rows fail"
     assert constant.doubt is None
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "inside", "narrow"),
+    [
+        (20, 15, False),  # binomial probabilities of so few: .0026
+        (20, 14, True),  # .0003
+        (100, 88, False),  # .0043
+        (100, 86, True),  # .0005
+        (150, 131, True),  # .0004
+        (2000, 1866, False),  # .0007, but only 1.7 % too few
+        (2000, 1850, True),
+    ],
+)
+def test_coverage_is_too_small_by_a_binomial_test(n_rows, inside, narrow):
+    chance = binom.cdf(inside, n_rows, 0.95)
+    scores = LeftOutScores(0.9, 0.05, inside / n_rows, float(n_rows))
+    assert scores.too_narrow is narrow
+    assert narrow == (chance < 0.001 and scores.coverage < 0.93)
+    assert ("error bars are too small" in str(scores.warning())) is narrow
+
+
+def test_predictions_beyond_all_targets_have_no_number_and_a_warning():
+    rng = np.random.default_rng(0)
+    y = rng.normal(size=(60, 1))
+    means, std = 0.9 * y, np.full((60, 1), 0.3)
+    means[0], std[0] = 1e150, 1e140
+    cdf = norm.cdf(y, means, std)
+    left = LeftOut(norm.logpdf(y, means, std)[:, 0], means, cdf, std)
+    found = LeftOutScores.of(left, y, y, np.ones(60), False)
+    assert found.share > 0.9  # the error is one that the variance allows
+    assert found.far_off
+    assert str(found).startswith("R2 of left-out rows below -1")
+    assert "e+" not in str(found)
+    words = "predicts some left-out rows far beyond all targets"
+    assert words in str(found.warning())
+    assert "negative_binomial" in str(found.warning("poisson"))
+    far = found._replace(share=-1e12)
+    assert str(far) == "explain nothing; R2 of left-out rows below -1"
+    assert "e+" not in str(far.warning())
+    assert found._replace(n_rows=10.0).warning() is None
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_overdispersed_counts_and_forgotten_exposures_warn(seed):
+    rng = np.random.default_rng(seed)
+    X, exposure = rng.uniform(-2, 2, (100, 2)), rng.uniform(1, 50, 100)
+    rate = np.exp(np.sin(1.5 * X[:, 0]))
+    dispersed = rng.negative_binomial(1, 1.0 / (1.0 + 20.0 * rate))
+    for counts in (rng.poisson(exposure * rate), dispersed):
+        for hidden in ((), (8,)):
+            model = EvidenceMLPRegressor(hidden, noise="poisson", random_state=0)
+            with pytest.warns(ConvergenceWarning, match="exposure.*negative_binomial"):
+                report = model.fit(X, counts).evidence_report_
+            assert report.verdict != "trusted"
+            assert "e+" not in repr(report)
 
 
 def test_error_bars_of_noise_levels():
@@ -268,3 +322,34 @@ def test_other_noise_has_no_level_with_an_error_bar(noise):
         model = EvidenceMLPRegressor((), noise=noise, random_state=0).fit(X, y)
     assert model.evidence_report_.minima[0].log_noise_precision_std is None
     assert "ln beta" not in model.evidence_report_.full()
+
+
+def well_specified(index, linear):
+    """Rows of one of four laws, 30 to 200 of them, with the noise of a right model."""
+    rng, law = np.random.default_rng(index), index % 4
+    n = int(rng.choice([30, 45, 60, 90, 120, 200]))
+    X = rng.uniform(-2, 2, (n, int(rng.integers(1, 4))))
+    f = X[:, 0] if linear else np.sin(1.5 * X[:, 0])
+    if law == 0:
+        return X, f + 0.3 * rng.standard_normal(n), "constant", {}
+    if law == 1:
+        return X, f + 0.3 * rng.standard_t(3, n), "student_t", {}
+    if law == 2:
+        return X, rng.poisson(np.exp(1.0 + f)), "poisson", {}
+    exposure = rng.uniform(1, 20, n)
+    return X, rng.poisson(exposure * np.exp(f)), "poisson", {"exposure": exposure}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("hidden", [(), (3,)])
+def test_right_models_hardly_ever_warn_of_their_predictions(hidden):
+    """One of 40, where the binomial test alone would reject .04."""
+    n_warned = 0
+    for index in range(40):
+        X, y, noise, given = well_specified(index, not hidden)
+        options = {"n_restarts": 2, "random_state": 0}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model = EvidenceMLPRegressor(hidden, noise=noise, **options).fit(X, y, **given)
+        n_warned += model._predictions.warning(noise) is not None
+    assert n_warned <= 1

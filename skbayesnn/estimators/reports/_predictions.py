@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import betainc
 from sklearn.exceptions import ConvergenceWarning
 
 from skbayesnn._data import COMPARED, of_nearest
@@ -14,12 +15,25 @@ FEW_DECIDE = 0.2  # standard error of R2 above which no percentage is given
 NEARLY_ALL = 0.995  # share that would be rounded to 100 %
 DIFFERENT = 0.05  # from it, the unweighted R2 is shown
 FEWEST = 20  # rows from which a fit without predictive power is worth a warning
-SURELY = 3.0  # standard errors by which the coverage must be too small
-MUCH = 0.05  # share of rows by which the coverage must also be too small
-ALARMING = 0.8  # coverage below which a fit warns
+BY_CHANCE = 0.001  # probability of a coverage as small under which it is too small
+MUCH = 0.02  # share of rows by which the coverage must also be too small
 ALIKE = 0.5  # correlation of errors of neighbours above which a fit misses structure
+OVERDISPERSED = (
+    "Counts vary more than Poisson noise allows. Pass their exposure, if they have any, or try "
+    "noise='negative_binomial'."
+)
+OTHER_NOISE = (
+    "error bars are too small. Try another noise model, more noise if you gave it, or fewer inputs "
+    "or hidden units."
+)
+TOO_NARROW = {  # what to try, by noise model
+    "poisson": f"error bars are too small. {OVERDISPERSED}",
+    "student_t": "the others are outliers, which even Student-t noise does not describe. "
+    "Intervals describe the rows inside.",
+}
 UNIFORM = 1.0 / 12.0  # variance of probabilities of targets under their own distribution
-BROKEN = -10.0  # share of the loss below which the closed form has failed
+FAR_OFF = -1.0  # R2 below which no number is given: predictions lie far beyond all targets
+LARGEST_ERROR = 1e70  # larger errors count as this, so that fourth powers stay finite
 LITTLE = 0.001, 0.02  # bounds of the standard error used as threshold of the share
 
 
@@ -29,7 +43,7 @@ class LeftOutScores(NamedTuple):
     The simplest model predicts the mean of all targets (regressors), or the frequencies of the
     classes (classifiers). The fit removes a ``share`` of its loss, with a standard ``error`` over
     rows: R2 of left-out rows, or one less the ratio of the log losses. The share is ``nan`` if all
-    targets are equal, for too few rows, or where predictions of left-out rows in closed form fail.
+    targets are equal, and for too few rows.
 
     R2 weighs the squared error of every target by its inverse predicted variance, as weighted least
     squares does. Under noise of constant level it is nearly the usual, ``unweighted`` R2; otherwise
@@ -84,14 +98,24 @@ class LeftOutScores(NamedTuple):
             return cls(np.nan, np.nan, coverage, total, *losses)
         spread = gain - (counted @ gain / most) * baseline  # delta method for a ratio of sums
         error, share = float(np.sqrt(counted @ spread**2) / most), float(counted @ gain / most)
-        if share < BROKEN:
-            return cls(np.nan, np.nan, np.nan, total)
         return cls(share, error, coverage, total, *losses, plain, similarity)
 
     @property
     def explains_nothing(self):
         """True if the simplest model predicts as well, within the standard error."""
         return bool(self.share <= np.clip(self.error, *LITTLE))
+
+    @property
+    def far_off(self):
+        """True if means of left-out rows are off by far more than the targets vary."""
+        return bool(min(self.share, self.unweighted) < FAR_OFF)
+
+    @property
+    def too_narrow(self):
+        """True if intervals hold too few rows, by a binomial test, and not only a little."""
+        inside = self.coverage * self.n_rows
+        chance = betainc(self.n_rows - inside, inside + 1.0, 1.0 - COVERAGE)
+        return bool(self.coverage < COVERAGE - MUCH and chance < BY_CHANCE)
 
     @property
     def misses_structure(self):
@@ -103,55 +127,58 @@ class LeftOutScores(NamedTuple):
         """Message about poor predictions, or ``None``."""
         if self.explains_nothing:
             return f"explains nothing: {self._value}"
-        error = np.sqrt(COVERAGE * (1.0 - COVERAGE) / self.n_rows)
-        if self.coverage < COVERAGE - max(MUCH, SURELY * error):
-            return f"95 % intervals hold {100 * self.coverage:.0f} % of left-out rows"
+        if self.too_narrow:
+            return self._held
+        if self.far_off:
+            return f"predicts some left-out rows far beyond all targets: {self._value}"
         if self.misses_structure:
             return (
                 f"misses structure: errors of neighbouring rows correlate by {self.similarity:.2f}"
             )
         return None
 
-    def warning(self, heavy_tails=False, drawn=False):
-        """Warning for `doubt`, or ``None``; too small data sets cause none.
+    def warning(self, noise="constant", drawn=False):
+        """Warning of poor predictions, or ``None``; too small data sets cause none.
 
-        With ``heavy_tails`` the noise allows for outliers. ``drawn`` networks may miss a function
-        that training finds, such as one of many periods.
+        The ``noise`` model says what to try. ``drawn`` networks may miss a function that training
+        finds, such as one of many periods.
         """
-        if self.doubt is None or self.n_rows < FEWEST:
+        if self.n_rows < FEWEST:
             return None
-        if self.explains_nothing:
-            instead = "measure_evidence=False (training instead of sampling), " if drawn else ""
-            return ConvergenceWarning(
-                f"The fit {self.doubt}. Either y does not depend on X, or the fit has not found "
-                f"how: try more hidden units, fewer layers, {instead}another random_state or other "
-                "inputs."
-            )
-        if self.coverage >= ALARMING:
+        if self.too_narrow:
+            found = f"fit {self.doubt}. Its {self._held}" if self.explains_nothing else self._held
+            return ConvergenceWarning(f"The {found}: {TOO_NARROW.get(noise, OTHER_NOISE)}")
+        if self.far_off:
+            sampling = "" if drawn else ", or measure_evidence=True (sampling)"
+            fewer = f"Try fewer hidden units or inputs{sampling}."
+            advice = OVERDISPERSED if noise == "poisson" else fewer
+            return ConvergenceWarning(f"The fit {self.doubt}. {advice}")
+        if not self.explains_nothing:
             return None
-        if heavy_tails:
-            return ConvergenceWarning(
-                f"The {self.doubt}: the others are outliers, which even Student-t noise does not "
-                "describe. Intervals describe the rows inside."
-            )
+        instead = "measure_evidence=False (training instead of sampling), " if drawn else ""
         return ConvergenceWarning(
-            f"The {self.doubt}: error bars are too small. Try another noise model (for counts "
-            "'negative_binomial'), more noise if you gave it, or fewer inputs or hidden units."
+            f"The fit {self.doubt}. Either y does not depend on X, or the fit has not found how: "
+            f"try more hidden units, fewer layers, {instead}another random_state or other inputs."
         )
 
     @property
+    def _held(self):
+        return f"95 % intervals hold {100 * self.coverage:.0f} % of left-out rows"
+
+    @property
     def _value(self):
-        if np.isnan(self.loss):
-            return f"R2 of left-out rows {self.share:z.2f} +- {self.error:.2f}"
-        return (
-            f"log loss of left-out rows {self.loss:.3f}, of class frequencies {self.simplest:.3f}"
-        )
+        if not np.isnan(self.loss):
+            return (
+                f"log loss of left-out rows {self.loss:.3f}, of class frequencies "
+                f"{self.simplest:.3f}"
+            )
+        if self.far_off:
+            return f"R2 of left-out rows below {FAR_OFF:g}"
+        return f"R2 of left-out rows {self.share:z.2f} +- {self.error:.2f}"
 
     def __str__(self):
         if self.n_rows <= TOO_FEW:
             return "not compared: too few rows"
-        if np.isnan(self.share) and np.isnan(self.coverage):
-            return "not compared: predictions of left-out rows fail"
         if np.isnan(self.share):
             return "not compared: all targets are equal"
         if self.explains_nothing:
@@ -161,7 +188,7 @@ class LeftOutScores(NamedTuple):
         held = f"95 % intervals hold {100 * self.coverage:.0f} % of them"
         if self.misses_structure:
             held += "; errors of neighbouring rows are alike"
-        if self.error > FEW_DECIDE:
+        if self.far_off or self.error > FEW_DECIDE:
             return f"{self._value}, decided by few rows; {held}"
         plain = ""
         if abs(self.unweighted - self.share) > DIFFERENT:
@@ -198,7 +225,8 @@ def _squared_errors(left_out, y, weight, precision):
     precision = precision / np.average(precision, axis=0, weights=weight)  # outputs count alike
     mean = np.average(y, axis=0, weights=weight[:, None] * precision)
     baseline = np.sum(precision * (y - mean) ** 2, axis=1)  # y is standardised by all rows
-    return baseline, np.sum(precision * (y - left_out.mean) ** 2, axis=1)
+    errors = np.clip(y - left_out.mean, -LARGEST_ERROR, LARGEST_ERROR)
+    return baseline, np.sum(precision * errors**2, axis=1)
 
 
 def _near(left_out, y, weight):

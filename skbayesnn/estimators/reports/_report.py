@@ -47,7 +47,8 @@ class EvidenceReport(Printed):
         ``"trusted"``: predictions are better than with the simplest model, and the log evidence is
         accurate to within a nat, because it was measured or Laplace's approximation is exact; so
         are the evidences that chose size and noise. ``"explains nothing: ..."``: predictions are no
-        better. ``"95 % intervals hold ..."``: too few rows. ``"misses structure: ..."``: errors of
+        better. ``"95 % intervals hold ..."``: too few rows. ``"predicts some left-out rows far
+        beyond all targets: ..."``: it explodes there. ``"misses structure: ..."``: errors of
         neighbouring rows are alike. ``"doubtful: ..."``: the evidence may be wrong, for this
         reason. ``"not measured"``: its error is unknown.
     minima : tuple of MinimumReport
