@@ -4,6 +4,8 @@ In the pages a comment that readers do not see says where numbers come from:
 
 * ``<!-- table: NAME -->`` before a table: its cells are those of ``NAME.csv``, or of the function
   in `TABLES` that makes them of the rows of a run.
+* ``<!-- origin: NAME -->`` before a line: it says with which commit ``NAME.csv`` was made, and
+  where, as the comments at the head of that file do.
 * ``<!-- numbers ... -->`` after a paragraph or table: a line ``FIGURE : EXPRESSION`` for each
   number in it that needs a source. The expression, of the functions in `NAMES`, must round to the
   figure; ``code`` stands for a number in the code of the page, ``example`` for one that is made up.
@@ -18,6 +20,7 @@ import csv
 import math
 import re
 import runpy
+from collections import Counter
 from functools import cache, partial
 from itertools import zip_longest
 from pathlib import Path
@@ -48,7 +51,7 @@ PAGES = [
 ]
 PAGES += sorted((ROOT / "doc/guide").glob("*.md"))
 FENCE = re.compile(r"^ *(`{3,}|:{3,})(.*?)\n(.*?)^ *\1 *$", re.MULTILINE | re.DOTALL)
-COMMENT = re.compile(r"^<!-- (table|numbers):?(.*?)-->$", re.MULTILINE | re.DOTALL)
+COMMENT = re.compile(r"^<!-- (table|numbers|origin):?(.*?)-->$", re.MULTILINE | re.DOTALL)
 NOT_PROSE = re.compile(
     r"`[^`\n]+`|\$[^$]+\$|\]\([^)]*\)|Python 3\.11|\w+(?:-\w+)+ \d+(?:\.\d+)+|95 % interval"
 )
@@ -72,10 +75,18 @@ FIRST_SPLITS = [model for model in MODELS if model not in ("evidence, (16,)", "h
 
 
 @cache
+def lines_of(name):
+    """Lines of a file of results, and the comments at its head, which say where it comes from."""
+    with open(BENCHMARKS / "results" / f"{name}.csv", newline="", encoding="utf-8") as file:
+        lines = file.readlines()
+    comments = [line[2:].strip().split(": ", 1) for line in lines if line.startswith("# ")]
+    return lines[len(comments) :], dict(comments)
+
+
+@cache
 def rows_of(name):
     """Rows of a file of results, as dictionaries of text."""
-    with open(BENCHMARKS / "results" / f"{name}.csv", newline="", encoding="utf-8") as file:
-        return tuple(csv.DictReader(file))
+    return tuple(csv.DictReader(lines_of(name)[0]))
 
 
 def values(data, model, column):
@@ -251,8 +262,36 @@ def published():
 
 def kept(name):
     """The table that a file holds."""
-    with open(BENCHMARKS / "results" / f"{name}.csv", newline="", encoding="utf-8") as file:
-        return list(csv.reader(file))
+    return list(csv.reader(lines_of(name)[0]))
+
+
+def origin(name):
+    """A line on the code and the machine of a run."""
+    found = lines_of(name)[1]
+    if not found:
+        return "*Measured before the commit was kept.*"
+    kernels = " and ".join(dict.fromkeys((found["core"], found["blas"])))
+    return (
+        f"*Commit {found['commit']}, package tree {found['package']}, {found['date']}, "
+        f"{found['processor']} ({kernels}): `{found['command']}`*"
+    )
+
+
+def quality(name):
+    """Means of every set, with standard errors from its splits."""
+    columns = {"score": 3, "error": 4, "coverage": 3, "seconds": 1, "memory": 0}
+    lines = [["data", "rows", "inputs", "fits", *columns, "method", "mostly chosen"]]
+    for data in dict.fromkeys(row["set"] for row in rows_of(name)):
+        fits = [row for row in rows_of(name) if row["set"] == data]
+        splits = [[r for r in fits if r["split"] == i] for i in sorted({r["split"] for r in fits})]
+        cells = [fits[0]["rows"], fits[0]["inputs"], str(len(fits))]
+        for column, digits in columns.items():
+            means = [np.mean([float(r[column] or np.nan) for r in split]) for split in splits]
+            cells.append("" if np.isnan(means[0]) else with_error(means, digits))
+        methods = Counter(fit["method"] for fit in fits)
+        chosen = Counter(f"{r['hidden']} {r['noise']}".strip().replace("_", " ") for r in fits)
+        lines.append([data, *cells, ", ".join(methods), chosen.most_common(1)[0][0]])
+    return lines
 
 
 def gaussian_beside_samples():
@@ -328,6 +367,8 @@ TABLES = {
     "errors": errors,
     "first splits": first_splits,
     "gaussian beside samples": gaussian_beside_samples,
+    "quality quick": partial(quality, "quality_quick"),
+    "quality full": partial(quality, "quality_full"),
 } | {f"side_by_side {name}": partial(side_by_side, name) for name in (*SETS, *CLASSES)}
 NAMES = {
     "LIMITS": Limits(),
@@ -387,26 +428,37 @@ def cells_of(block):
 
 
 def blocks_of(text):
-    """``(block, table, numbers, code)``: paragraphs and tables with their comments."""
-    found, table = [], None
+    """``(block, made, numbers, code)``: paragraphs and tables with their comments.
+
+    ``made`` is the kind and the name of what is made of results, or ``None``.
+    """
+    found, made = [], None
     code = "".join(match[0] for match in FENCE.finditer(text))
     for block in re.split(r"\n{2,}", FENCE.sub("", text)):
         comment = COMMENT.fullmatch(block.strip())
         if comment is None:
-            found.append([block, table, "", code])
-            table = None
-        elif comment[1] == "table":
-            table = comment[2].strip()
-        else:
+            found.append([block, made, "", code])
+            made = None
+        elif comment[1] == "numbers":
             found[-1][2] = comment[2].strip()
+        else:
+            made = comment[1], comment[2].strip()
     return found
 
 
-def disagreements(block, table, numbers, code):
+def expected(made):
+    """What the results make: the cells of a table, or a line on their origin."""
+    kind, name = made
+    return origin(name) if kind == "origin" else TABLES.get(name, partial(kept, name))()
+
+
+def disagreements(block, made, numbers, code):
     """Statements of a block that the results contradict; ``code`` is that of its page."""
-    if table is not None:
-        lines, expected = cells_of(block), TABLES.get(table, partial(kept, table))()
-        return [f"{a} is not {b}" for a, b in zip_longest(lines, expected) if a != b]
+    if made is not None and made[0] == "origin":
+        return [] if " ".join(block.split()) == expected(made) else [f"{expected(made)} is missing"]
+    if made is not None:
+        lines = cells_of(block)
+        return [f"{a} is not {b}" for a, b in zip_longest(lines, expected(made)) if a != b]
     prose, problems, named = NOT_PROSE.sub("", block), [], set()
     for line in filter(None, numbers.split("\n")):
         figure, expression = (part.strip() for part in line.split(" : "))
@@ -436,6 +488,10 @@ def test_wrong_numbers_are_found():
 |---|---|---|
 | EvidenceMLPRegressor | 0.07 | 5.0 |
 
+<!-- origin: showcase -->
+
+*Commit 12345678*
+
 A threshold of 1.06, or of 0.12.
 
 <!-- numbers
@@ -444,8 +500,9 @@ A threshold of 1.06, or of 0.12.
 
 Nobody knows 0.3, but `0.4` is code.
 """
-    table, thresholds, unknown = blocks_of(page)
+    table, origin, thresholds, unknown = blocks_of(page)
     assert "0.07" in disagreements(*table)[0]
+    assert "missing" in disagreements(*origin)[0]
     assert disagreements(*thresholds) == [
         "diagnostics.LARGEST_R_HAT is 1.05, not 1.06",
         "0.12 has no source",
@@ -454,17 +511,24 @@ Nobody knows 0.3, but `0.4` is code.
 
 
 def rewrite(page):
-    """Put the tables of the present results into a page, and print what else disagrees."""
+    """Put the tables and origins of the present results into a page, and print what disagrees."""
     text = page.read_text(encoding="utf-8")
-    for block, table, *rest in blocks_of(text):
-        if table is not None:
-            heading, *rows = TABLES.get(table, partial(kept, table))()
-            rule = block.split("\n")[1]
-            lines = [f"| {' | '.join(cells)} |" for cells in (heading, *rows)]
-            text = text.replace(block, "\n".join([lines[0], rule, *lines[1:]]))
-        for problem in disagreements(block, None, *rest) if table is None else ():
-            print(f"{page.name}: {problem}")
+    for block, made, *rest in blocks_of(text):
+        if made is None:
+            for problem in disagreements(block, made, *rest):
+                print(f"{page.name}: {problem}")
+        else:
+            marker = f"<!-- {made[0]}: {made[1]} -->\n\n"
+            text = text.replace(marker + block, marker + written(expected(made)))
     page.write_text(text, encoding="utf-8")
+
+
+def written(result):
+    """A line, or cells as a Markdown table."""
+    if isinstance(result, str):
+        return result
+    lines = [f"| {' | '.join(cells)} |" for cells in result]
+    return "\n".join([lines[0], "|" + len(result[0]) * "---|", *lines[1:]])
 
 
 if __name__ == "__main__":  # after a new run: python -m tests.test_numbers
