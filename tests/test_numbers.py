@@ -2,8 +2,8 @@
 
 In the pages a comment that readers do not see says where numbers come from:
 
-* ``<!-- table: NAME -->`` before a table: its cells are those of ``NAME.csv``, or of the function
-  in `TABLES` that makes them of the rows of a run.
+* ``<!-- table: NAME -->`` before a table: its cells are those that a function in `TABLES` makes of
+  the rows of a run.
 * ``<!-- origin: NAME -->`` before a line: it says with which commit ``NAME.csv`` was made, and
   where, as the comments at the head of that file do.
 * ``<!-- numbers ... -->`` after a paragraph or table: a line ``FIGURE : EXPRESSION`` for each
@@ -64,6 +64,18 @@ DIGITS = {"LL": 3, "RMSE": 3, "coverage": 3, "errors": 1, "error": 4, "log loss"
 CLASSES = ("pima", "synthetic", "glass")
 TRAINING_ROWS = {"glass": 198, "pima": 200, "synthetic": 250, "yacht": 277, "boston": 455}
 TRAINING_ROWS |= {"energy": 691, "concrete": 927, "airfoil": 1202}
+MANY_ROWS = {"power": "power plant", "sines": "thirty sines", "classes": "ten classes"}
+TIERS = {  # inputs and hidden units, weights, and what stands for the Hessian
+    "rows_100000": ("10, (100,)", "1,201", "Kronecker, batches"),
+    "dense_2201": ("20, (100,)", "2,201", "Kronecker, batches"),
+    "over_3000": ("20, (200,)", "4,401", "Kronecker, batches"),
+    "over_8000": ("20, (500,)", "11,001", "Kronecker, batches"),
+    "dual_4401": ("20, (200,)", "4,401", "dual"),
+    "digits_16": ("digits, (16,)", "1,210", "Gauss-Newton, early stopping"),
+    "digits_32": ("digits, (32,)", "2,410", "Kronecker, early stopping"),
+    "digits_64": ("digits, (64,)", "4,810", "Kronecker, early stopping"),
+    "digits_128": ("digits, (128,)", "9,610", "Kronecker, early stopping"),
+}
 SETS = ("yacht", "energy", "concrete", "boston", "airfoil")
 MODELS = ("evidence", "evidence, constant noise", "evidence, (16,)", "hmc", "hmc, constant noise")
 MODELS += ("hmc, noise of inputs", "gaussian process", "mlp grid", "boosting", "forest", "linear")
@@ -260,17 +272,13 @@ def published():
     return runpy.run_path(str(BENCHMARKS / "published.py"))["PUBLISHED"]
 
 
-def kept(name):
-    """The table that a file holds."""
-    return list(csv.reader(lines_of(name)[0]))
-
-
 def origin(name):
     """A line on the code and the machine of a run."""
     found = lines_of(name)[1]
     if not found:
         return "*Measured before the commit was kept.*"
-    kernels = " and ".join(dict.fromkeys((found["core"], found["blas"])))
+    runs = [row for row in rows_of(name) if "blas" in row] or [found]  # with several kernels
+    kernels = ", ".join(dict.fromkeys(f"{run['core']} and {run['blas']}" for run in runs))
     return (
         f"*Commit {found['commit']}, package tree {found['package']}, {found['date']}, "
         f"{found['processor']} ({kernels}): `{found['command']}`*"
@@ -279,18 +287,24 @@ def origin(name):
 
 def quality(name):
     """Means of every set, with standard errors from its splits."""
-    columns = {"score": 3, "error": 4, "coverage": 3, "seconds": 1, "memory": 0}
-    lines = [["data", "rows", "inputs", "fits", *columns, "method", "mostly chosen"]]
+    lines = [["data", "rows", "inputs", "fits", "score", "error", "coverage", "CPU s", "MB"]]
+    lines[0] += ["method", "mostly chosen"]
     for data in dict.fromkeys(row["set"] for row in rows_of(name)):
         fits = [row for row in rows_of(name) if row["set"] == data]
-        splits = [[r for r in fits if r["split"] == i] for i in sorted({r["split"] for r in fits})]
-        cells = [fits[0]["rows"], fits[0]["inputs"], str(len(fits))]
-        for column, digits in columns.items():
-            means = [np.mean([float(r[column] or np.nan) for r in split]) for split in splits]
+        cells = [data, fits[0]["rows"], fits[0]["inputs"], str(len(fits))]
+        for column, digits in {"score": 3, "error": 4, "coverage": 3}.items():
+            splits = {}
+            for row in fits:
+                splits.setdefault(row["split"], []).append(float(row[column] or np.nan))
+            means = [np.mean(each) for each in splits.values()]
             cells.append("" if np.isnan(means[0]) else with_error(means, digits))
-        methods = Counter(fit["method"] for fit in fits)
+        cells += [
+            f"{np.mean([float(row[c]) for row in fits]):.{d}f}"
+            for c, d in (("seconds", 1), ("memory", 0))
+        ]
+        cells.append(", ".join(sorted({row["method"] for row in fits})))
         chosen = Counter(f"{r['hidden']} {r['noise']}".strip().replace("_", " ") for r in fits)
-        lines.append([data, *cells, ", ".join(methods), chosen.most_common(1)[0][0]])
+        lines.append([*cells, chosen.most_common(1)[0][0]])
     return lines
 
 
@@ -325,9 +339,81 @@ def default_seconds():
     for data, n_rows in TRAINING_ROWS.items():
         taken = seconds(data, "evidence")
         lines.append([f"{data}, {n_rows:,}", f"{taken:.{0 if taken > 9.95 else 1}f}"])
-    many = [[row[0].rpartition(" x ")[0], row[5]] for row in kept("many_rows")[1:]]
-    many.sort(key=lambda cells: int(cells[0].rpartition(", ")[2].replace(",", "")))
-    return [*lines, *many]
+    for row in sorted(both("many_rows", "skbayesnn"), key=lambda row: int(row["rows"])):
+        name = MANY_ROWS.get(row["case"], row["case"])
+        lines.append([f"{name}, {int(row['rows']):,}", in_seconds(row)])
+    return lines
+
+
+def both(name, model):
+    """Rows of our estimators, or of their neighbours, of the comparisons with many rows."""
+    return [row for row in rows_of(name) if row["model"] == model]
+
+
+def in_seconds(row):
+    """Seconds of a fit, whole ones from one on."""
+    seconds = float(row["seconds"])
+    return f"{seconds:.{0 if seconds > 0.95 else 1}f}"
+
+
+def density_and_error(row):
+    """Cells of log density and error, the latter of classes a share."""
+    error = float(row["error"])
+    text = f"{100 * error:.1f} %" if row["task"] == "classes" else f"{error:#.3g}"
+    return [f"{float(row['log density']):.2f}", text]
+
+
+def many_rows():
+    """Default fits beside boosting, a line per set."""
+    lines = [["rows", "chosen", "log density", "error", "in 95 % intervals", "seconds"]]
+    lines[0] += ["boosting: log density", "error", "seconds"]
+    for ours, other in zip(
+        both("many_rows", "skbayesnn"), both("many_rows", "scikit-learn"), strict=True
+    ):
+        size = f"{int(ours['rows']):,} x {ours['inputs']}"
+        hidden, _, noise = ours["chosen"].partition(") ")
+        noise = {"student_t": "Student-t", "input_dependent": "input-dependent"}.get(noise, noise)
+        inside = f"{100 * float(ours['inside']):.1f} %" if ours["inside"] else ""
+        line = [f"{MANY_ROWS.get(ours['case'], ours['case'])}, {size}"]
+        line += [f"{hidden}), {noise} noise" if noise else hidden, *density_and_error(ours)]
+        lines.append(
+            [*line, inside, in_seconds(ours), *density_and_error(other), in_seconds(other)]
+        )
+    return lines
+
+
+def tiers():
+    """One start of large networks beside those of scikit-learn, a line per size."""
+    lines = [["inputs, hidden units", "rows", "weights", "curvature", "log density", "error"]]
+    lines[0] += ["seconds", "scikit-learn: log density", "error", "seconds"]
+    for ours, other in zip(both("tiers", "skbayesnn"), both("tiers", "scikit-learn"), strict=True):
+        size, weights, curvature = TIERS[ours["case"]]
+        line = [size, f"{int(ours['rows']):,}", weights, curvature, *density_and_error(ours)]
+        lines.append([*line, in_seconds(ours), *density_and_error(other), in_seconds(other)])
+    return lines
+
+
+def moderation():
+    """Log losses of four kinds of class probabilities, a line per set."""
+    columns = {"most probable": "most probable", "around the mode": "Gaussian around them"}
+    columns |= {"closest": "closest Gaussian", "drawn": "drawn networks"}
+    names = {"cancer": "breast cancer", "ripley_synth": "Ripley's synthetic classes"}
+    names |= {"ripley_pima": "Pima diabetes", "ripley_fgl": "forensic glass"}
+    lines = [["", *columns.values()]]
+    for row in rows_of("moderation"):
+        cells = [f"{float(row[column]):.3f}" for column in columns]
+        lines.append([names.get(row["data"], row["data"]), *cells])
+    return lines
+
+
+def intervals():
+    """Seconds of predictions, a line per model, but for those of counts."""
+    columns = ("std", "interval", "median")
+    rows = [
+        row for row in rows_of("intervals") if not row["model"].endswith(("binomial", "poisson"))
+    ]
+    cells = [[row["model"], *(f"{float(row[c]):.2f}" for c in columns)] for row in rows]
+    return [["model", *columns], *cells]
 
 
 def sequential():
@@ -364,6 +450,10 @@ TABLES = {
     "optimisation": optimisation,
     "sequential": sequential,
     "default seconds": default_seconds,
+    "intervals": intervals,
+    "many_rows": many_rows,
+    "moderation": moderation,
+    "tiers": tiers,
     "errors": errors,
     "first splits": first_splits,
     "gaussian beside samples": gaussian_beside_samples,
@@ -449,7 +539,7 @@ def blocks_of(text):
 def expected(made):
     """What the results make: the cells of a table, or a line on their origin."""
     kind, name = made
-    return origin(name) if kind == "origin" else TABLES.get(name, partial(kept, name))()
+    return origin(name) if kind == "origin" else TABLES[name]()
 
 
 def disagreements(block, made, numbers, code):
