@@ -434,11 +434,11 @@ def sequential():
 def optimisation():
     """Median simple regret of networks and of Gaussian processes, a line per function."""
     lines = [["function", "runs of each", "network", "Gaussian process"]]
-    rows = [row for row in rows_of("optimisation") if row["prior"] == "ard"]
+    rows = rows_of("optimisation")
     for function in dict.fromkeys(row["function"] for row in rows):
         found = {model: [] for model in ("network", "gaussian process")}
         for row in rows:
-            if row["function"] == function and row["model"] in found:
+            if row["function"] == function:
                 found[row["model"]].append(float(row["regret"]))
         medians = [f"{np.median(regrets):.2g}" for regrets in found.values()]
         lines.append([function, str(len(found["network"])), *medians])
