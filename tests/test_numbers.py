@@ -2,8 +2,10 @@
 
 In the pages a comment that readers do not see says where numbers come from:
 
-* ``<!-- table: NAME -->`` before a table: its cells are those of ``NAME.csv``, or of the function
-  in `TABLES` that makes them of the rows of a run.
+* ``<!-- table: NAME -->`` before a table: its cells are those that a function in `TABLES` makes of
+  the rows of a run.
+* ``<!-- origin: NAME -->`` before a line: it says with which commit ``NAME.csv`` was made, and
+  where, as the comments at the head of that file do.
 * ``<!-- numbers ... -->`` after a paragraph or table: a line ``FIGURE : EXPRESSION`` for each
   number in it that needs a source. The expression, of the functions in `NAMES`, must round to the
   figure; ``code`` stands for a number in the code of the page, ``example`` for one that is made up.
@@ -18,6 +20,7 @@ import csv
 import math
 import re
 import runpy
+from collections import Counter
 from functools import cache, partial
 from itertools import zip_longest
 from pathlib import Path
@@ -48,7 +51,7 @@ PAGES = [
 ]
 PAGES += sorted((ROOT / "doc/guide").glob("*.md"))
 FENCE = re.compile(r"^ *(`{3,}|:{3,})(.*?)\n(.*?)^ *\1 *$", re.MULTILINE | re.DOTALL)
-COMMENT = re.compile(r"^<!-- (table|numbers):?(.*?)-->$", re.MULTILINE | re.DOTALL)
+COMMENT = re.compile(r"^<!-- (table|numbers|origin):?(.*?)-->$", re.MULTILINE | re.DOTALL)
 NOT_PROSE = re.compile(
     r"`[^`\n]+`|\$[^$]+\$|\]\([^)]*\)|Python 3\.11|\w+(?:-\w+)+ \d+(?:\.\d+)+|95 % interval"
 )
@@ -61,6 +64,18 @@ DIGITS = {"LL": 3, "RMSE": 3, "coverage": 3, "errors": 1, "error": 4, "log loss"
 CLASSES = ("pima", "synthetic", "glass")
 TRAINING_ROWS = {"glass": 198, "pima": 200, "synthetic": 250, "yacht": 277, "boston": 455}
 TRAINING_ROWS |= {"energy": 691, "concrete": 927, "airfoil": 1202}
+MANY_ROWS = {"power": "power plant", "sines": "thirty sines", "classes": "ten classes"}
+TIERS = {  # inputs and hidden units, weights, and what stands for the Hessian
+    "rows_100000": ("10, (100,)", "1,201", "Kronecker, batches"),
+    "dense_2201": ("20, (100,)", "2,201", "Kronecker, batches"),
+    "over_3000": ("20, (200,)", "4,401", "Kronecker, batches"),
+    "over_8000": ("20, (500,)", "11,001", "Kronecker, batches"),
+    "dual_4401": ("20, (200,)", "4,401", "dual"),
+    "digits_16": ("digits, (16,)", "1,210", "Gauss-Newton, early stopping"),
+    "digits_32": ("digits, (32,)", "2,410", "Kronecker, early stopping"),
+    "digits_64": ("digits, (64,)", "4,810", "Kronecker, early stopping"),
+    "digits_128": ("digits, (128,)", "9,610", "Kronecker, early stopping"),
+}
 SETS = ("yacht", "energy", "concrete", "boston", "airfoil")
 MODELS = ("evidence", "evidence, constant noise", "evidence, (16,)", "hmc", "hmc, constant noise")
 MODELS += ("hmc, noise of inputs", "gaussian process", "mlp grid", "boosting", "forest", "linear")
@@ -72,10 +87,18 @@ FIRST_SPLITS = [model for model in MODELS if model not in ("evidence, (16,)", "h
 
 
 @cache
+def lines_of(name):
+    """Lines of a file of results, and the comments at its head, which say where it comes from."""
+    with open(BENCHMARKS / "results" / f"{name}.csv", newline="", encoding="utf-8") as file:
+        lines = file.readlines()
+    comments = [line[2:].strip().split(": ", 1) for line in lines if line.startswith("# ")]
+    return lines[len(comments) :], dict(comments)
+
+
+@cache
 def rows_of(name):
     """Rows of a file of results, as dictionaries of text."""
-    with open(BENCHMARKS / "results" / f"{name}.csv", newline="", encoding="utf-8") as file:
-        return tuple(csv.DictReader(file))
+    return tuple(csv.DictReader(lines_of(name)[0]))
 
 
 def values(data, model, column):
@@ -249,10 +272,40 @@ def published():
     return runpy.run_path(str(BENCHMARKS / "published.py"))["PUBLISHED"]
 
 
-def kept(name):
-    """The table that a file holds."""
-    with open(BENCHMARKS / "results" / f"{name}.csv", newline="", encoding="utf-8") as file:
-        return list(csv.reader(file))
+def origin(name):
+    """A line on the code and the machine of a run."""
+    found = lines_of(name)[1]
+    if not found:
+        return "*Measured before the commit was kept.*"
+    runs = [row for row in rows_of(name) if "blas" in row] or [found]  # with several kernels
+    kernels = ", ".join(dict.fromkeys(f"{run['core']} and {run['blas']}" for run in runs))
+    return (
+        f"*Commit {found['commit']}, package tree {found['package']}, {found['date']}, "
+        f"{found['processor']} ({kernels}): `{found['command']}`*"
+    )
+
+
+def quality(name):
+    """Means of every set, with standard errors from its splits."""
+    lines = [["data", "rows", "inputs", "fits", "score", "error", "coverage", "CPU s", "MB"]]
+    lines[0] += ["method", "mostly chosen"]
+    for data in dict.fromkeys(row["set"] for row in rows_of(name)):
+        fits = [row for row in rows_of(name) if row["set"] == data]
+        cells = [data, fits[0]["rows"], fits[0]["inputs"], str(len(fits))]
+        for column, digits in {"score": 3, "error": 4, "coverage": 3}.items():
+            splits = {}
+            for row in fits:
+                splits.setdefault(row["split"], []).append(float(row[column] or np.nan))
+            means = [np.mean(each) for each in splits.values()]
+            cells.append("" if np.isnan(means[0]) else with_error(means, digits))
+        cells += [
+            f"{np.mean([float(row[c]) for row in fits]):.{d}f}"
+            for c, d in (("seconds", 1), ("memory", 0))
+        ]
+        cells.append(", ".join(sorted({row["method"] for row in fits})))
+        chosen = Counter(f"{r['hidden']} {r['noise']}".strip().replace("_", " ") for r in fits)
+        lines.append([*cells, chosen.most_common(1)[0][0]])
+    return lines
 
 
 def gaussian_beside_samples():
@@ -286,9 +339,81 @@ def default_seconds():
     for data, n_rows in TRAINING_ROWS.items():
         taken = seconds(data, "evidence")
         lines.append([f"{data}, {n_rows:,}", f"{taken:.{0 if taken > 9.95 else 1}f}"])
-    many = [[row[0].rpartition(" x ")[0], row[5]] for row in kept("many_rows")[1:]]
-    many.sort(key=lambda cells: int(cells[0].rpartition(", ")[2].replace(",", "")))
-    return [*lines, *many]
+    for row in sorted(both("many_rows", "skbayesnn"), key=lambda row: int(row["rows"])):
+        name = MANY_ROWS.get(row["case"], row["case"])
+        lines.append([f"{name}, {int(row['rows']):,}", in_seconds(row)])
+    return lines
+
+
+def both(name, model):
+    """Rows of our estimators, or of their neighbours, of the comparisons with many rows."""
+    return [row for row in rows_of(name) if row["model"] == model]
+
+
+def in_seconds(row):
+    """Seconds of a fit, whole ones from one on."""
+    seconds = float(row["seconds"])
+    return f"{seconds:.{0 if seconds > 0.95 else 1}f}"
+
+
+def density_and_error(row):
+    """Cells of log density and error, the latter of classes a share."""
+    error = float(row["error"])
+    text = f"{100 * error:.1f} %" if row["task"] == "classes" else f"{error:#.3g}"
+    return [f"{float(row['log density']):.2f}", text]
+
+
+def many_rows():
+    """Default fits beside boosting, a line per set."""
+    lines = [["rows", "chosen", "log density", "error", "in 95 % intervals", "seconds"]]
+    lines[0] += ["boosting: log density", "error", "seconds"]
+    for ours, other in zip(
+        both("many_rows", "skbayesnn"), both("many_rows", "scikit-learn"), strict=True
+    ):
+        size = f"{int(ours['rows']):,} x {ours['inputs']}"
+        hidden, _, noise = ours["chosen"].partition(") ")
+        noise = {"student_t": "Student-t", "input_dependent": "input-dependent"}.get(noise, noise)
+        inside = f"{100 * float(ours['inside']):.1f} %" if ours["inside"] else ""
+        line = [f"{MANY_ROWS.get(ours['case'], ours['case'])}, {size}"]
+        line += [f"{hidden}), {noise} noise" if noise else hidden, *density_and_error(ours)]
+        lines.append(
+            [*line, inside, in_seconds(ours), *density_and_error(other), in_seconds(other)]
+        )
+    return lines
+
+
+def tiers():
+    """One start of large networks beside those of scikit-learn, a line per size."""
+    lines = [["inputs, hidden units", "rows", "weights", "curvature", "log density", "error"]]
+    lines[0] += ["seconds", "scikit-learn: log density", "error", "seconds"]
+    for ours, other in zip(both("tiers", "skbayesnn"), both("tiers", "scikit-learn"), strict=True):
+        size, weights, curvature = TIERS[ours["case"]]
+        line = [size, f"{int(ours['rows']):,}", weights, curvature, *density_and_error(ours)]
+        lines.append([*line, in_seconds(ours), *density_and_error(other), in_seconds(other)])
+    return lines
+
+
+def moderation():
+    """Log losses of four kinds of class probabilities, a line per set."""
+    columns = {"most probable": "most probable", "around the mode": "Gaussian around them"}
+    columns |= {"closest": "closest Gaussian", "drawn": "drawn networks"}
+    names = {"cancer": "breast cancer", "ripley_synth": "Ripley's synthetic classes"}
+    names |= {"ripley_pima": "Pima diabetes", "ripley_fgl": "forensic glass"}
+    lines = [["", *columns.values()]]
+    for row in rows_of("moderation"):
+        cells = [f"{float(row[column]):.3f}" for column in columns]
+        lines.append([names.get(row["data"], row["data"]), *cells])
+    return lines
+
+
+def intervals():
+    """Seconds of predictions, a line per model, but for those of counts."""
+    columns = ("std", "interval", "median")
+    rows = [
+        row for row in rows_of("intervals") if not row["model"].endswith(("binomial", "poisson"))
+    ]
+    cells = [[row["model"], *(f"{float(row[c]):.2f}" for c in columns)] for row in rows]
+    return [["model", *columns], *cells]
 
 
 def sequential():
@@ -309,11 +434,11 @@ def sequential():
 def optimisation():
     """Median simple regret of networks and of Gaussian processes, a line per function."""
     lines = [["function", "runs of each", "network", "Gaussian process"]]
-    rows = [row for row in rows_of("optimisation") if row["prior"] == "ard"]
+    rows = rows_of("optimisation")
     for function in dict.fromkeys(row["function"] for row in rows):
         found = {model: [] for model in ("network", "gaussian process")}
         for row in rows:
-            if row["function"] == function and row["model"] in found:
+            if row["function"] == function:
                 found[row["model"]].append(float(row["regret"]))
         medians = [f"{np.median(regrets):.2g}" for regrets in found.values()]
         lines.append([function, str(len(found["network"])), *medians])
@@ -325,9 +450,15 @@ TABLES = {
     "optimisation": optimisation,
     "sequential": sequential,
     "default seconds": default_seconds,
+    "intervals": intervals,
+    "many_rows": many_rows,
+    "moderation": moderation,
+    "tiers": tiers,
     "errors": errors,
     "first splits": first_splits,
     "gaussian beside samples": gaussian_beside_samples,
+    "quality quick": partial(quality, "quality_quick"),
+    "quality full": partial(quality, "quality_full"),
 } | {f"side_by_side {name}": partial(side_by_side, name) for name in (*SETS, *CLASSES)}
 NAMES = {
     "LIMITS": Limits(),
@@ -390,26 +521,37 @@ def cells_of(block):
 
 
 def blocks_of(text):
-    """``(block, table, numbers, code)``: paragraphs and tables with their comments."""
-    found, table = [], None
+    """``(block, made, numbers, code)``: paragraphs and tables with their comments.
+
+    ``made`` is the kind and the name of what is made of results, or ``None``.
+    """
+    found, made = [], None
     code = "".join(match[0] for match in FENCE.finditer(text))
     for block in re.split(r"\n{2,}", FENCE.sub("", text)):
         comment = COMMENT.fullmatch(block.strip())
         if comment is None:
-            found.append([block, table, "", code])
-            table = None
-        elif comment[1] == "table":
-            table = comment[2].strip()
-        else:
+            found.append([block, made, "", code])
+            made = None
+        elif comment[1] == "numbers":
             found[-1][2] = comment[2].strip()
+        else:
+            made = comment[1], comment[2].strip()
     return found
 
 
-def disagreements(block, table, numbers, code):
+def expected(made):
+    """What the results make: the cells of a table, or a line on their origin."""
+    kind, name = made
+    return origin(name) if kind == "origin" else TABLES[name]()
+
+
+def disagreements(block, made, numbers, code):
     """Statements of a block that the results contradict; ``code`` is that of its page."""
-    if table is not None:
-        lines, expected = cells_of(block), TABLES.get(table, partial(kept, table))()
-        return [f"{a} is not {b}" for a, b in zip_longest(lines, expected) if a != b]
+    if made is not None and made[0] == "origin":
+        return [] if " ".join(block.split()) == expected(made) else [f"{expected(made)} is missing"]
+    if made is not None:
+        lines = cells_of(block)
+        return [f"{a} is not {b}" for a, b in zip_longest(lines, expected(made)) if a != b]
     prose, problems, named = NOT_PROSE.sub("", block), [], set()
     for line in filter(None, numbers.split("\n")):
         figure, expression = (part.strip() for part in line.split(" : "))
@@ -439,6 +581,10 @@ def test_wrong_numbers_are_found():
 |---|---|---|
 | EvidenceMLPRegressor | 0.07 | 5.0 |
 
+<!-- origin: showcase -->
+
+*Commit 12345678*
+
 A threshold of 1.06, or of 0.12.
 
 <!-- numbers
@@ -447,8 +593,9 @@ A threshold of 1.06, or of 0.12.
 
 Nobody knows 0.3, but `0.4` is code.
 """
-    table, thresholds, unknown = blocks_of(page)
+    table, origin, thresholds, unknown = blocks_of(page)
     assert "0.07" in disagreements(*table)[0]
+    assert "missing" in disagreements(*origin)[0]
     assert disagreements(*thresholds) == [
         "diagnostics.LARGEST_R_HAT is 1.05, not 1.06",
         "0.12 has no source",
@@ -457,17 +604,24 @@ Nobody knows 0.3, but `0.4` is code.
 
 
 def rewrite(page):
-    """Put the tables of the present results into a page, and print what else disagrees."""
+    """Put the tables and origins of the present results into a page, and print what disagrees."""
     text = page.read_text(encoding="utf-8")
-    for block, table, *rest in blocks_of(text):
-        if table is not None:
-            heading, *rows = TABLES.get(table, partial(kept, table))()
-            rule = block.split("\n")[1]
-            lines = [f"| {' | '.join(cells)} |" for cells in (heading, *rows)]
-            text = text.replace(block, "\n".join([lines[0], rule, *lines[1:]]))
-        for problem in disagreements(block, None, *rest) if table is None else ():
-            print(f"{page.name}: {problem}")
+    for block, made, *rest in blocks_of(text):
+        if made is None:
+            for problem in disagreements(block, made, *rest):
+                print(f"{page.name}: {problem}")
+        else:
+            marker = f"<!-- {made[0]}: {made[1]} -->\n\n"
+            text = text.replace(marker + block, marker + written(expected(made)))
     page.write_text(text, encoding="utf-8")
+
+
+def written(result):
+    """A line, or cells as a Markdown table."""
+    if isinstance(result, str):
+        return result
+    lines = [f"| {' | '.join(cells)} |" for cells in result]
+    return "\n".join([lines[0], "|" + len(result[0]) * "---|", *lines[1:]])
 
 
 if __name__ == "__main__":  # after a new run: python -m tests.test_numbers

@@ -11,7 +11,8 @@ SETS = ["airfoil", "boston", "concrete", "energy", "yacht"]
 
 path = Path("../../tests/benchmarks/results/side_by_side.csv")  # run in this folder
 found = {}
-for row in csv.DictReader(path.open(encoding="utf-8")):
+lines = path.read_text(encoding="utf-8").splitlines()
+for row in csv.DictReader(line for line in lines if not line.startswith("#")):
     found[row["data"], row["model"], row["split"]] = row["LL"]
 figure, axes = plt.subplots(figsize=(7, 2.8), layout="constrained")
 for k, (model, marker) in enumerate(MODELS.items()):

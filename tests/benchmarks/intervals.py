@@ -12,7 +12,7 @@ from time import process_time
 
 import _data  # noqa: F401, one thread
 import numpy as np
-from reporting import print_table
+from reporting import print_table, write_csv
 
 from skbayesnn import EvidenceMLPRegressor, HMCMLPRegressor
 
@@ -25,7 +25,7 @@ def seconds(call, X):
     """Processor seconds of a call."""
     begin = process_time()
     call(X)
-    return f"{process_time() - begin:.2f}"
+    return round(process_time() - begin, 2)
 
 
 def main():
@@ -34,6 +34,7 @@ def main():
     parser.add_argument("--rows", type=int, default=20_000)
     parser.add_argument("--models", nargs="+", default=["default", *MODELS])
     parser.add_argument("--noise", nargs="+", default=NOISE, choices=NOISE)
+    parser.add_argument("--csv", help="file for the rows")
     args = parser.parse_args()
     warnings.simplefilter("ignore")
     rng, rows = np.random.default_rng(0), []
@@ -60,6 +61,8 @@ def main():
             }
         )
     print_table(f"Processor seconds for {args.rows:,} rows", rows)
+    if args.csv:
+        write_csv(args.csv, rows)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Many rows and large networks: density, error, coverage, processor seconds.
+r"""Many rows and large networks: density, error, coverage, processor seconds.
 
 Default fits beside histogram boosting, on the first splits of public sets in the folder
 `SKBAYESNN_DATA` and on rows that are made here. The log density of boosting in regression is that
@@ -9,7 +9,8 @@ whose noise level is that of the training residuals: regression of a generated f
 inputs, and scikit-learn's digits (1,437 training rows), for sizes on both sides of the limits of
 dense matrices, their dual form, and structured ones.
 
-    SKBAYESNN_DATA=... python tests/benchmarks/many_rows.py
+    SKBAYESNN_DATA=... python tests/benchmarks/many_rows.py \
+        --only power kin8nm elevators sines classes --csv many_rows.csv
     python tests/benchmarks/many_rows.py --only sines classes digits_32 rows_100000
     python tests/benchmarks/many_rows.py --slope 1000 10000 100000
 """
@@ -20,7 +21,7 @@ from typing import NamedTuple
 
 import _data  # before numpy
 import numpy as np
-from reporting import timed_fit
+from reporting import print_table, timed_fit, write_csv
 from sklearn.datasets import load_digits, make_classification, make_friedman1
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.model_selection import train_test_split
@@ -174,51 +175,53 @@ CASES |= {f"digits_{n}": Case(digits, True, (n,), one_start=True) for n in (16, 
 
 
 def compare(name, case):
-    """Print the lines of the table of one case."""
+    """Our estimator and its neighbour, a dictionary for each."""
     X, y, X_test, y_test = case.rows()
-    line = class_line if case.classes else regression_line
-    line(name, *timed_fit(case.model(), X, y), X_test, y_test)
+    about = {"case": name, "task": "classes" if case.classes else "regression"}
+    about |= {"rows": len(X), "inputs": X.shape[1]}
+    model, seconds = timed_fit(case.model(), X, y)
+    found = (of_classes if case.classes else of_regression)(model, X_test, y_test)
+    chosen = f"{model.hidden_layer_sizes_} {getattr(model, 'noise_model_', '')}".strip()
+    ours = about | {"model": "skbayesnn", "chosen": chosen} | found | {"seconds": seconds}
     other, seconds = timed_fit(case.neighbour(), X, y)
     if case.classes:
-        loss, wrong = loss_of(other.predict_proba(X_test), y_test), 1 - other.score(X_test, y_test)
-        found = f"-{loss:.3f} | {100 * wrong:.1f} %"
+        density = -loss_of(other.predict_proba(X_test), y_test)
+        error = 1 - other.score(X_test, y_test)
     else:
         squares = np.mean((other.predict(X_test) - y_test) ** 2)
         variance = np.mean((other.predict(X) - y) ** 2) if case.one_start else squares
         density = -0.5 * (np.log(2 * np.pi * variance) + squares / variance)
-        found = f"{density:.3f} | {np.sqrt(squares):.4f}"
-    called = "network" if case.one_start else "boosting"
-    print(f"| {name} | {called} | {found} | | {seconds:.1f} |", flush=True)
+        error = np.sqrt(squares)
+    theirs = about | {"model": "scikit-learn", "chosen": "", "log density": float(density)}
+    theirs |= {"not moderated": "", "error": float(error), "inside": "", "seconds": seconds}
+    return [ours, theirs]
 
 
 def loss_of(probabilities, y):
     """Log loss in nats per row; classes are numbered from 0."""
     own = probabilities[np.arange(len(y)), y]
-    return -np.mean(np.log(np.maximum(own, 1e-300)))
+    return float(-np.mean(np.log(np.maximum(own, 1e-300))))
 
 
-def regression_line(name, model, seconds, X, y):
-    """Print density, error and coverage."""
+def of_regression(model, X, y):
+    """Density, error and coverage."""
     low, high = model.predict_interval(X, coverage=0.95).T
-    rms = np.sqrt(np.mean((model.predict(X) - y) ** 2))
-    density = model.log_predictive_density(X, y).mean()
-    inside = np.mean((low <= y) & (y <= high))
-    print(
-        f"| {name} | {model.hidden_layer_sizes_}, {model.noise_model_} | {density:.3f} | "
-        f"{rms:.4f} | {100 * inside:.1f} % | {seconds:.1f} |",
-        flush=True,
-    )
+    return {
+        "log density": float(model.log_predictive_density(X, y).mean()),
+        "not moderated": "",
+        "error": float(np.sqrt(np.mean((model.predict(X) - y) ** 2))),
+        "inside": float(np.mean((low <= y) & (y <= high))),
+    }
 
 
-def class_line(name, model, seconds, X, y):
-    """Print log losses, moderated and not, and the share of wrong classes."""
-    plain = loss_of(model.predict_proba(X, moderated=False), y)
-    loss, wrong = loss_of(model.predict_proba(X), y), 1 - model.score(X, y)
-    print(
-        f"| {name} | {model.hidden_layer_sizes_} | -{loss:.3f} (not moderated -{plain:.3f}) | "
-        f"{100 * wrong:.1f} % | | {seconds:.1f} |",
-        flush=True,
-    )
+def of_classes(model, X, y):
+    """Log probability of the classes, moderated and not, and the share of wrong ones."""
+    return {
+        "log density": -loss_of(model.predict_proba(X), y),
+        "not moderated": -loss_of(model.predict_proba(X, moderated=False), y),
+        "error": float(1 - model.score(X, y)),
+        "inside": "",
+    }
 
 
 def slope(sizes, hidden):
@@ -237,11 +240,14 @@ if __name__ == "__main__":
     parser.add_argument("--only", nargs="+", choices=CASES, default=list(CASES))
     parser.add_argument("--slope", type=int, nargs="+")
     parser.add_argument("--hidden", type=int, nargs="+", default=[8])
+    parser.add_argument("--csv", help="file for the rows")
     given = parser.parse_args()
     if given.slope:
         slope(given.slope, tuple(given.hidden))
     else:
-        print("| rows | chosen | log density | error | in 95 % | seconds |")
-        print("|---|---|---|---|---|---|")
+        rows = []
         for name in given.only:
-            compare(name, CASES[name])
+            rows += compare(name, CASES[name])
+            print_table(name, rows[-2:])
+        if given.csv:
+            write_csv(given.csv, rows)

@@ -19,7 +19,7 @@ from unittest.mock import patch
 import _data  # before numpy
 import numpy as np
 from problems import gaussian_classes
-from reporting import counted_warnings, print_table
+from reporting import counted_warnings, print_table, write_csv
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.model_selection import StratifiedShuffleSplit
 
@@ -69,6 +69,7 @@ def main():
     parser.add_argument("--splits", type=int, default=5)
     parser.add_argument("--widths", type=int, nargs="+", default=[0, 4])
     parser.add_argument("--n-restarts", type=int, default=2)
+    parser.add_argument("--csv", help="file for the rows")
     args = parser.parse_args()
     names = ["six Gaussians", *BUNDLED]
     if "SKBAYESNN_DATA" in os.environ:
@@ -96,6 +97,8 @@ def main():
                 }
             )
     print_table("log loss, nats per row", rows)
+    if args.csv:
+        write_csv(args.csv, rows)
 
 
 if __name__ == "__main__":

@@ -5,8 +5,7 @@ scikit-learn (Matern 5/2 with a length scale per input and free noise) with the 
 expected improvement, 1,024 quasi-random candidates, the best improved locally. The functions have
 no noise: the Gaussian process infers its own, and the network is told to expect a ten-thousandth of
 the spread of the targets, the least that the process may have. Each run starts with ``2 d + 1``
-points of a Latin hypercube, the same for both. ``results/optimisation.csv`` holds single runs, also
-with other settings of the network::
+points of a Latin hypercube, the same for both::
 
     python tests/benchmarks/optimisation.py --repetitions 3 --functions branin step
 """
@@ -15,6 +14,7 @@ import argparse
 import warnings
 from time import process_time
 
+import _data  # noqa: F401, one thread
 import numpy as np
 from reporting import print_table, write_csv
 from scipy.stats import qmc

@@ -6,6 +6,7 @@ Files of results begin with comments, ``# name: value``, which say where they co
 
 import csv
 import platform
+import shutil
 import subprocess
 import sys
 import warnings
@@ -108,6 +109,9 @@ def blas():
 
 
 def _git(*arguments):
+    """Answer of git, empty without it."""
+    if shutil.which("git") is None:
+        return ""
     run = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True)
     return run.stdout.strip()
 

@@ -73,7 +73,7 @@ def one(name, split, seed, options):
         "seconds": seconds,
         "memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / UNIT,
         "warnings": len(messages),
-        "method": getattr(model, "method_", type(model._result).__name__),
+        "method": model.method_ if hasattr(model, "method_") else type(model._result).__name__,
         "hidden": " ".join(map(str, model.hidden_layer_sizes_)) or "linear",
         "noise": getattr(model, "noise_model_", ""),
     }
@@ -162,7 +162,7 @@ def compare(*paths):
         table.append(line)
     reporting.print_table("Second file beside the first", table)
     gain = np.mean([row["score, difference"] for row in table])
-    error = np.linalg.norm([row["standard error"] for row in table]) / len(table)
+    error = np.sqrt(np.nansum([row["standard error"] ** 2 for row in table])) / len(table)
     print(f"\nmean of {len(table)} sets: {gain:.4f} ± {error:.4f}")
     return reasons + worse("mean", gain, error, ON_AVERAGE)
 
