@@ -10,19 +10,28 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import ndtr
 
 from skbayesnn._docs import documented
 from skbayesnn._typing import Array, RandomState
-from skbayesnn.estimators.inputs._parameters import probabilities
 from skbayesnn.estimators.inputs._rows import targets_of_rows
-from skbayesnn.estimators.predictions._distribution import NUMBERS, Distribution
+from skbayesnn.estimators.predictions._distribution import NUMBERS, Distribution, at_targets, told
 
 ROUND_TRIP = 1e-6  # round-trip error of a value, relative to the range of the values
 ROUNDING = 1e-12  # round-trip error of a value, relative to the value
 FIRST_REACH, N_REACHES = 0.25, 60  # reach beyond the training values in ranges, doubled each time
 BISECTIONS = 40
+TINY = np.finfo(float).tiny
 FIRST_STEP, N_STEPS = 0.25, 24  # step of differences in ranges, halved each time
 NO_SLOPE = 1e-4  # relative disagreement of two steps above which there is no derivative
+# distances from an end, in ranges, at which a function is compared: from a finite end, an infinite
+# one; ratio of successive differences from which it grows without bound; least relative difference
+NEAR, AFAR = 0.5 ** np.arange(8, 13), 2.0 ** np.arange(20, 25)
+GROWS, DIFFERENT = 0.98, 1e-9
+POSSIBLE = 1e-16  # probability beyond an end at which a function grows, above which it has no mean
+NODES = np.linspace(-5.0, 5.0, 41)  # normal scores of quantiles, for averages of slopes
+SHARES = np.exp(-0.5 * NODES**2) / np.sum(np.exp(-0.5 * NODES**2))
+MOST_WITHOUT_SLOPE = 0.05  # probability without a slope up to which there is an entropy
 STENCIL = (672 / 840, -168 / 840, 32 / 840, -3 / 840)  # of eighth order, for 1 to 4 steps
 
 
@@ -33,7 +42,9 @@ class TransformedDistribution(Distribution):
 
     Quantiles are ``g`` of those of ``t``; the density has the factor ``|dT/dy|`` (Bishop 2006,
     equation 1.27). Moments are computed by Gauss-Hermite quadrature, see
-    `PredictiveDistribution.expect`.
+    `PredictiveDistribution.expect`. Behind a pole they do not exist: the inverse of a Box-Cox
+    transformation of negative power is infinite at a finite ``t``. Moments are then ``nan``, with a
+    warning, at rows where ``t`` lies beyond with a probability above 1e-16.
 
     Parameters
     ----------
@@ -59,11 +70,13 @@ class TransformedDistribution(Distribution):
     map: Any
 
     def mean(self) -> Array:
-        """Compute the mean, in units of y."""
-        return self.expect(lambda y: y)[0]
+        """Compute the mean, in units of y; ``nan`` where there is none."""
+        return told(self._expect(lambda y: y)[0])
 
     def std(self, kind: str = "total") -> Array:
         """Compute the standard deviation about the mean, of weights and noise together.
+
+        It is ``nan`` where there is none.
 
         Raises
         ------
@@ -73,15 +86,42 @@ class TransformedDistribution(Distribution):
         """
         if kind != "total":
             raise ValueError(f"kind must be 'total' for transformed targets; got {kind!r}.")
-        return self.expect(lambda y: y)[1]
+        return told(self._expect(lambda y: y)[1])
 
     def expect(self, function: Callable[..., Any]) -> tuple[Array, Array]:
         """Compute mean and standard deviation of a function; see `PredictiveDistribution`."""
-        return self.inner.expect(lambda t: function(self.map.back(t)))
+        mean, std = self._expect(function)
+        told(mean + std)
+        return mean, std
 
-    def ppf(self, q: ArrayLike) -> Array:
-        """Compute quantiles, in units of y; see `PredictiveDistribution`."""
-        q = probabilities(q, "q")
+    def _expect(self, function):
+        mean, std = self.inner._expect(lambda t: function(self.map.back(t)))
+        lower, upper = self.map.growing_ends(function)
+        if np.isfinite([lower, upper]).any():
+
+            def beyond(t):
+                return ((t < lower) | (t > upper)).astype(float)
+
+            possible = self.inner._expect(beyond)[0] > POSSIBLE
+            mean, std = (np.where(possible, np.nan, some) for some in (mean, std))
+        return mean, std
+
+    def entropy(self) -> Array:
+        """Compute the differential entropy in nats, y in its own units.
+
+        It is that of ``t`` less the mean of ``ln |dT/dy|``, by the trapezoidal rule over normal
+        scores of ``t``: accurate to some 0.01 nats where the transformation is smooth, and ``nan``
+        where it has no finite slope for more than a twentieth of the probability.
+        """
+        t = np.moveaxis(self.inner.ppf(ndtr(NODES)), -1, 0)  # (nodes, n) or (nodes, n, n_outputs)
+        flat = t.reshape(-1, len(self.map.spread))
+        slopes = self.map.log_slope(flat).reshape(t.shape)
+        shares = SHARES.reshape(-1, *(1,) * (t.ndim - 1)) * np.isfinite(slopes)
+        known = shares.sum(axis=0)
+        average = np.sum(shares * np.nan_to_num(slopes), axis=0) / np.maximum(known, TINY)
+        return self.inner.entropy() - np.where(known < 1.0 - MOST_WITHOUT_SLOPE, np.nan, average)
+
+    def _quantiles(self, q):
         t = self.inner.ppf(q)
         if not self.map.increasing.all():
             increasing = self.map.increasing.reshape(-1, *(1,) * q.ndim)
@@ -89,6 +129,7 @@ class TransformedDistribution(Distribution):
             t = np.where(increasing, t, self.inner.ppf(1.0 - q))
         return self.map.back(t, axis=1)
 
+    @at_targets
     def logpdf(self, y: ArrayLike) -> Array:
         """Compute the log density at targets, for each output by itself, in nats.
 
@@ -100,6 +141,7 @@ class TransformedDistribution(Distribution):
         t, slopes = self._transformed(y)
         return self.inner.logpdf(self.map.shaped(t)) + self.map.shaped(slopes)
 
+    @at_targets
     def joint_logpdf(self, y: ArrayLike, censored: ArrayLike | None = None) -> Array:
         """Compute the log density at targets, joint over the outputs, as `logpdf`."""
         sides = self._sides(censored, (len(self), len(self.map.spread)))
@@ -110,6 +152,7 @@ class TransformedDistribution(Distribution):
     def _sides(self, censored, shape):
         return self.inner._sides(censored, shape)
 
+    @at_targets
     def cdf(self, y: ArrayLike) -> Array:
         """Compute the probability of a target no larger than ``y``, which may be any numbers."""
         known = self.map
@@ -131,6 +174,14 @@ class TransformedDistribution(Distribution):
     def __len__(self):
         return len(self.inner)
 
+    @property
+    def _outputs(self):
+        return () if self.map.one_dimensional else self.map.spread.shape
+
+    @property
+    def _support(self):
+        return self.map.support[:, 0] if self.map.one_dimensional else self.map.support
+
     def _transformed(self, y, sides=0.0):
         """Transform targets; return ``t`` and log slopes, both ``(n, n_outputs)``; 0 of limits."""
         t = self.map.forward(targets_of_rows(y, len(self), len(self.map.spread)))
@@ -145,11 +196,20 @@ class TransformedDistribution(Distribution):
 
 
 @contextmanager
-def _quietly():
-    """Suppress warnings of non-finite values, for which callers test."""
+def _quietly(category=Warning):
+    """Suppress warnings; those of non-finite values are errors of NumPy, too."""
     with np.errstate(all="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # some transformers enable them
+        warnings.simplefilter("ignore", category)  # some transformers enable them
         yield
+
+
+def _grows(values):
+    """Return True where values ``(steps, ...)`` grow without bound, or are no numbers."""
+    with np.errstate(all="ignore"):
+        steps = np.diff(values, axis=0)
+        grows = np.all(steps[1:] / steps[:-1] >= GROWS, axis=0)
+        grows &= np.abs(steps[-1]) > DIFFERENT * np.abs(values[-1])
+    return grows | ~np.isfinite(values).all(axis=0)
 
 
 class MonotoneMap:
@@ -158,7 +218,8 @@ class MonotoneMap:
     It is used where ``T(g(t)) = t``, an interval from ``lower`` to ``upper``, perhaps infinite,
     that holds the transformed training targets. Values beyond count as its end, so that every ``t``
     has a ``y``: under ``np.sqrt`` negative values map to 0. The targets there are ``smallest`` and
-    ``largest``. These arrays, ``increasing`` and ``spread`` have the shape (n_outputs,).
+    ``largest``. These arrays, ``increasing`` and ``spread`` have the shape (n_outputs,), and the
+    limits of possible targets, ``support``, (2, n_outputs).
 
     ``transformer``, which is fitted, maps arrays ``(m, n_outputs)``. If ``one_dimensional``, users'
     arrays have no axis of outputs. Raises ``ValueError`` if the inverse does not lead back to the
@@ -180,15 +241,52 @@ class MonotoneMap:
                 for edge, reach in ((low, -self.spread), (high, self.spread))
             ]
         )
-        finite = np.isfinite(ends)
-        y_ends = self.inverse(np.where(finite, ends, t[0]))
-        y_ends = np.where(finite, y_ends, np.where(self.increasing, ends, -ends))
-        self.lower, self.upper = ends
-        self.smallest, self.largest = y_ends.min(axis=0), y_ends.max(axis=0)
+        self.typical, (self.lower, self.upper) = np.median(t, axis=0), ends
+        self._set_targets_at_ends(ends)
+
+    def growing_ends(self, function):
+        """Ends, or infinities, where a function of targets grows without bound: two arrays of t.
+
+        Near a pole or logarithm successive differences do not shrink as distances are halved.
+        """
+        grows = _grows(self._towards_ends(function))
+        finite = np.isfinite([self.lower, self.upper])
+        lower, upper = np.where(grows & finite, [self.lower, self.upper], [[-np.inf], [np.inf]])
+        return (lower[0], upper[0]) if self.one_dimensional else (lower, upper)
+
+    def _towards_ends(self, function):
+        """Values of a function of targets on the way to both ends, ``(steps, 2, n_outputs)``."""
+        near, far = (some[:, None, None] * self.spread for some in (NEAR, AFAR))
+        ends, sign = np.array([self.lower, self.upper]), np.array([[-1.0], [1.0]])
+        t = np.where(np.isfinite(ends), ends - sign * near, self.typical + sign * far)
+        y = self.shaped(self.inverse(t.reshape(-1, t.shape[-1])))
+        with _quietly():
+            return np.asarray(function(y), dtype=float).reshape(t.shape)
+
+    def _set_targets_at_ends(self, ends):
+        """Set ``smallest``, ``largest`` and ``support``."""
+        finite, values = np.isfinite(ends), self._towards_ends(lambda y: y)
+        infinite = np.where(self.increasing, 1.0, -1.0) * np.array([[-np.inf], [np.inf]])
+        y = np.where(finite, self.inverse(np.where(finite, ends, self.typical)), values[-1])
+        grows, steps = _grows(values), np.diff(values[-3:], axis=0)
+        inside = np.sort(np.where(grows & ~finite, infinite, y), axis=0)
+        self.smallest, self.largest = inside
+        with np.errstate(all="ignore"):  # differences towards infinity shrink by equal factors
+            limits = np.where(finite, y, y + steps[1] ** 2 / (steps[0] - steps[1]))
+        limits = np.where(grows, infinite, np.where(np.isnan(limits), y, limits))
+        try:  # exact limits, such as exp(-inf) = 0
+            with _quietly():
+                t = np.full_like(ends, np.inf) * [[-1.0], [1.0]]
+                at_infinity = np.asarray(self.transformer.inverse_transform(t), dtype=float)
+                beyond = np.sign(infinite) * (at_infinity - limits) >= 0.0
+            limits = np.where(beyond, at_infinity, limits)
+        except Exception:  # some refuse infinity
+            pass
+        self.support = np.sort(limits, axis=0)
 
     def forward(self, y):
         """Transform targets to ``T(y)``; raise ``ValueError`` where it is not finite."""
-        with _quietly():
+        with _quietly(RuntimeWarning):
             t = np.asarray(self.transformer.transform(y), dtype=float)
         if t.shape != y.shape:
             raise ValueError(
@@ -250,7 +348,7 @@ class MonotoneMap:
 
     def _check_inverse(self, y, t):
         """Raise unless ``g(T(y)) = y`` and ``T(g(t)) = t``, each output by itself."""
-        taken_back = self.inverse(t)
+        taken_back = np.clip(self.inverse(t), y.min(axis=0), y.max(axis=0))  # no new targets
         apart = np.abs(taken_back - y) > ROUND_TRIP * np.max(np.abs(y), axis=0)
         if np.any(apart | (np.abs(self.forward(taken_back) - t) > ROUND_TRIP * self.spread)):
             raise ValueError(
@@ -282,8 +380,9 @@ class MonotoneMap:
                 rises = (here > there) == (value > good)
                 if not np.isfinite(here) or rises != self.increasing[output]:
                     return False
-                back = self.forward(y[1:])[0, output]
-            except ValueError:  # no target exists there
+                with _quietly():
+                    back = self.forward(y[1:])[0, output]
+            except Exception:  # no target exists there: functions refuse it by errors of any kind
                 return False
             return abs(back - value) <= ROUND_TRIP * abs(spread) + ROUNDING * abs(value)
 

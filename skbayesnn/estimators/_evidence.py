@@ -351,13 +351,8 @@ class EvidenceMLP(BayesianMLP):
         return None
 
     def _warning_of_predictions(self):
-<<<<<<< HEAD
-        heavy_tails = NOISE_MODELS[self._result.noise].heavy_tails
-        return self._predictions.warning(heavy_tails, bool(self._result.drawn))
-=======
         noise = getattr(self, "noise_model_", None)
         return self._predictions.warning(noise, bool(self._result.drawn))
->>>>>>> wrong
 
     def _noise_std_of(self, minimum):
         """Noise standard deviation of a minimum in units of y; ``None`` for classifiers."""

@@ -269,7 +269,7 @@ class CountEnsemble(Ensemble):
 
         def of_roots(roots):
             for q in roots.quantiles(probabilities):
-                yield np.ceil(np.maximum(q, 0.0) ** 3 - 0.5)
+                yield np.ceil(np.maximum(q, 0.0) ** 3 - 0.5) + 0.0  # no -0
 
         return self._by_size(of_groups, of_roots, 0.3 * (1.0 - np.max(probabilities)), X, errors)
 

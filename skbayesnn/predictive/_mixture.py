@@ -21,6 +21,8 @@ RELATIVE_ERROR, ABSOLUTE_ERROR, MOST_DIVISIONS = 3e-4, 1e-8, 30
 LEGENDRE_NODES, LEGENDRE_WEIGHTS = leggauss(6)
 HERMITE_NODES, HERMITE_WEIGHTS = hermegauss(40)  # averages over the standard normal
 HERMITE_WEIGHTS = HERMITE_WEIGHTS / HERMITE_WEIGHTS.sum()
+FAR, MOST_FAR = 7.0, 0.1  # nodes of a probability of 1e-12, and their largest share in averages
+NEGLIGIBLE = 1e-9  # share of a squared mean in a variance that may come from these nodes
 SQRT_2PI = np.sqrt(2.0 * np.pi)
 
 
@@ -72,18 +74,24 @@ class Mixture(NamedTuple):
         return logsumexp(logs, axis=0)
 
     def moments_of(self, function):
-        """Mean and variance of a function of each target, by Gauss-Hermite quadrature."""
+        """Mean and variance of a function of each target, by Gauss-Hermite quadrature.
 
-        def mean_of(function):
-            total = 0.0
+        They are ``nan`` where the farthest nodes, of no probability, have a share in them.
+        """
+
+        def mean_of(function, negligible=0.0):
+            total, size, far = 0.0, negligible, 0.0
             for some in self.components:
                 for z, share in zip(HERMITE_NODES, HERMITE_WEIGHTS, strict=True):
                     values = function(some.means + z * some.scales)
-                    total = total + share * np.tensordot(some.weights, values, 1)
-            return total
+                    own = share * np.tensordot(some.weights, values, 1)
+                    total, size = total + own, size + np.abs(own)
+                    far = far + np.abs(own) * (np.abs(z) > FAR)
+            return np.where(far <= MOST_FAR * size, total, np.nan)
 
-        mean = mean_of(function)
-        return mean, mean_of(lambda y: (function(y) - mean) ** 2)
+        with np.errstate(over="ignore", invalid="ignore"):
+            mean = mean_of(function)
+            return mean, mean_of(lambda y: (function(y) - mean) ** 2, NEGLIGIBLE * mean**2)
 
     def quantiles(self, probabilities):
         """Quantiles ``(n, ...)`` for each probability.

@@ -67,6 +67,38 @@ def test_ends():
     assert (linear.lower[0], linear.upper[0]) == (-np.inf, np.inf)
 
 
+SUPPORTS = {  # targets, transformation, inverse, limits of targets
+    "log": (POSITIVE, np.log, np.exp, [0.0, np.inf]),
+    "square root": (POSITIVE, np.sqrt, np.square, [0.0, np.inf]),
+    "reciprocal": (POSITIVE, np.reciprocal, np.reciprocal, [0.0, np.inf]),
+    "reciprocal root": (POSITIVE, lambda y: y**-0.5, lambda t: t**-2.0, [0.0, np.inf]),
+    "logit": (SHARES, logit, expit, [0.0, 1.0]),
+    "arctan": (NUMBERS, np.arctan, np.tan, [-np.inf, np.inf]),
+    "shifted log": (POSITIVE, np.log1p, np.expm1, [-1.0, np.inf]),
+    "identity": (NUMBERS, np.positive, np.positive, [-np.inf, np.inf]),
+}
+
+
+@pytest.mark.parametrize("name", SUPPORTS)
+def test_supports(name):
+    y, forward, inverse, expected = SUPPORTS[name]
+    mapping = MonotoneMap(functions(forward, inverse), y)
+    assert_allclose(mapping.support[:, 0], expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("method", ["box-cox", "yeo-johnson"])
+@pytest.mark.parametrize("power", [-1.5, -0.2, 0.4, 1.0])
+def test_ends_at_which_targets_grow(method, power):
+    transformer = PowerTransformer(method, standardize=False).fit(POSITIVE)
+    transformer.lambdas_ = np.array([power])
+    mapping = MonotoneMap(transformer, POSITIVE)
+    lower, upper = mapping.growing_ends(lambda y: y)
+    assert np.all(lower == -np.inf)
+    assert upper == pytest.approx(-1.0 / power if power < 0.0 else np.inf, abs=1e-5)
+    assert mapping.support[1, 0] == np.inf
+    assert np.isinf(mapping.growing_ends(np.tanh)).all()
+
+
 def test_slopes_that_do_not_exist_are_nan():
     mapping = MonotoneMap(functions(np.sqrt, np.square), np.array([[0.0], [1.0], [4.0]]))
     assert np.isnan(mapping.log_slope(np.array([[0.0], [1.0]]))).tolist() == [[True], [False]]

@@ -1,10 +1,13 @@
 """Transformed targets: predictions, densities and evidence in units of the targets."""
 
+import warnings
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.integrate import quad
-from scipy.stats import lognorm
+from scipy.special import expit, logit
+from scipy.stats import lognorm, norm
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
@@ -238,6 +241,120 @@ def test_moments_leave_out_networks_with_student_t_noise():
     assert_array_equal(model.predict(inputs[:1], return_std=True)[1], std)
 
 
+POWERS = {  # targets, transformer; the power that is fitted has a pole where t is finite
+    "box-cox": (1.0 / (4.0 + T), PowerTransformer("box-cox")),
+    "yeo-johnson": (np.exp(1.0 + T), PowerTransformer()),
+    "yeo-johnson, skewed to the left": (-np.exp(1.0 + T), PowerTransformer()),
+    "reciprocal": (1.0 / (6.0 + T), FunctionTransformer(np.reciprocal, np.reciprocal)),
+    "arctan": (np.tan(T / 8.0), FunctionTransformer(np.arctan, np.tan)),
+    "logarithm": (
+        -np.log(6.0 - T),
+        FunctionTransformer(lambda y: -np.exp(-y), lambda t: -np.log(-t)),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", POWERS)
+def test_moments_behind_a_pole(name):
+    """They are right where the pole is out of reach, and missing where it is not."""
+    y, transformer = POWERS[name]
+    model = TransformedTargetRegressor(clone(LINEAR), transformer=transformer).fit(X, y)
+    known, inner, rows = model._map, model.regressor_, np.linspace(-12.0, 12.0, 49)[:, None]
+    t, sd = inner.predict(rows, return_std=True)
+    finite = [end for end in (known.lower[0], known.upper[0]) if np.isfinite(end)]
+    far = np.min([np.abs(t - end) / sd for end in finite], axis=0)
+    beyond = np.any([np.sign(t - end) != np.sign(t[24] - end) for end in finite], axis=0)
+    at = model.predict_distribution(rows)
+    with pytest.warns(UserWarning, match="moments are nan"):
+        mean, std = at.mean(), at.std()
+    assert np.isnan(mean[beyond | (far < 6.0)]).all()
+    assert np.isnan(std[beyond | (far < 6.0)]).all()
+    assert (beyond | (far < 6.0)).any()
+    near = ~beyond & (far > 15.0)
+    assert near.any()
+    z, step = np.linspace(-10.0, 10.0, 4001, retstep=True)
+    share = norm.pdf(z) * step
+    for row in np.flatnonzero(near):
+        values = known.back(t[row] + sd[row] * z)
+        assert mean[row] == pytest.approx(share @ values, rel=1e-5)
+        expected = np.sqrt(share @ (values - mean[row]) ** 2)
+        assert std[row] == pytest.approx(expected, rel=1e-4)
+    assert np.isfinite(at.expect(np.tanh)[0]).all()  # bounded functions have moments everywhere
+    assert np.all(np.diff(at.interval()) >= 0)
+    with pytest.warns(UserWarning, match="Use quantiles or intervals"):
+        model.set_params(prediction="mean").predict(rows)
+
+
+def test_inverse_that_grows_too_fast_for_moments():
+    """The mean of ``exp(exp(t))`` is infinite for a Gaussian; there is no pole."""
+    functions = {"func": lambda y: np.log(np.log(y)), "inverse_func": lambda t: np.exp(np.exp(t))}
+    model = TransformedTargetRegressor(clone(LINEAR), **functions).fit(X, np.exp(np.exp(T / 2)))
+    with pytest.warns(UserWarning, match="moments are nan"):
+        assert np.isnan(model.predict_std([[1.0]])).all()
+
+
+@pytest.mark.parametrize("noise", ["constant", "student_t"])
+@pytest.mark.parametrize("functions", [(np.log, np.exp), (logit, expit), (np.arcsinh, np.sinh)])
+def test_entropy(noise, functions):
+    model = TransformedTargetRegressor(
+        EvidenceMLPRegressor((), noise=noise), func=functions[0], inverse_func=functions[1]
+    ).fit(X, functions[1](T))
+    at, size = model.predict_distribution(GRID[::3]), 20_000
+    drawn, entropy = at.rvs(size, random_state=1), at.entropy()
+    for row in range(3):
+        losses = -at[np.full(size, row)].logpdf(drawn[:, row])
+        error = losses.std() / np.sqrt(size)
+        assert abs(losses.mean() - entropy[row]) < 4 * error + 0.01
+
+
+def test_entropy_of_log_normal_targets(linear, law):
+    assert_allclose(linear.predict_distribution(GRID).entropy(), law.entropy(), atol=1e-6)
+
+
+@pytest.mark.parametrize("error", [ValueError, ArithmeticError, UserWarning])
+@pytest.mark.filterwarnings("error")
+def test_functions_that_refuse_targets(error):
+    """They are never called with targets that nobody gave, or their errors are taken as no."""
+
+    def forward(y):
+        if np.any(y < 0.01) or np.any(y > 1e3):
+            if error is UserWarning:
+                warnings.warn("no such target", stacklevel=1)
+            else:
+                raise error("no such target")
+        return np.log(y)
+
+    functions = {"func": forward, "inverse_func": np.exp}
+    model = TransformedTargetRegressor(clone(LINEAR), **functions).fit(X, Y)
+    assert_allclose(model.log_slopes_, -T, atol=1e-6)
+    at = model.predict_distribution(GRID)
+    assert np.isfinite([at.ppf(0.9), at.entropy(), at.std()]).all()
+    assert_allclose(at.cdf(at.ppf(0.6)), 0.6, rtol=1e-6)
+
+
+def test_targets_at_the_ends_of_the_support():
+    def support(name, y):
+        functions = {
+            "log": (np.log, np.exp),
+            "logit": (logit, expit),
+            "cube": (np.cbrt, lambda t: t**3),
+        }
+        func, inverse = functions[name]
+        model = TransformedTargetRegressor(clone(LINEAR), func=func, inverse_func=inverse)
+        return model.fit(X, y).predict_distribution(GRID).ppf([0, 0.5, 1])[:, [0, 2]]
+
+    assert_array_equal(support("log", Y), np.tile([0.0, np.inf], (7, 1)))
+    assert_array_equal(support("logit", expit(T)), np.tile([0.0, 1.0], (7, 1)))
+    assert_array_equal(support("cube", T**3), np.tile([-np.inf, np.inf], (7, 1)))
+
+
+def test_a_curve_at_one_row(linear, law):
+    at, y = linear.predict_distribution(GRID[3:4]), np.array([[0.2, 1.0, 2.0], [3.0, 4.0, 5.0]])
+    expected = lognorm(*(law.kwds.get("s", law.args[0])[3:4],), scale=law.kwds["scale"][3])
+    for name in ("pdf", "logpdf", "cdf", "sf"):
+        assert_allclose(getattr(at, name)(y), getattr(expected, name)(y), atol=1e-9)
+
+
 def test_student_t_noise_has_no_moments():
     model = fit_log(EvidenceMLPRegressor((), noise="student_t"))
     assert np.all(model.predict_interval(GRID) > 0)
@@ -274,7 +391,7 @@ def test_bad_data(linear):
     with pytest.raises(ValueError, match="not finite at y = "):
         linear.log_predictive_density(GRID[:1], [-1.0])
     with pytest.raises(ValueError, match="y has 2 outputs, the model was fitted with 1"):
-        linear.predict_distribution(GRID[:1]).cdf([[1.0, 2.0]])
+        linear.predict_distribution(GRID[:2]).cdf([[1.0, 2.0], [3.0, 4.0]])
     with pytest.raises(ValueError, match="must return finite numbers"):
         linear.predict_distribution(GRID).expect(lambda y: y[:1])
     with pytest.raises(ValueError, match="kind must be 'total'"):

@@ -323,8 +323,9 @@ def test_options_of_predictions(pair):
     for coverage in (0.0, 1.0, 95, -0.1, np.nan, "0.9"):
         with pytest.raises(ValueError, match="coverage must lie between 0 and 1, got"):
             regressor.predict_interval(X, coverage=coverage)
+    for q in ([0.5, 1.1], 95, [0.5, -0.1], np.nan, "0.9", [], [True]):
         with pytest.raises(ValueError, match="q must lie between 0 and 1, got"):
-            regressor.predict_quantiles(X, q=[0.5, coverage])
+            regressor.predict_quantiles(X, q=q)
     with pytest.raises(ValueError, match="n_samples must be at least 1, got -1"):
         regressor.sample_prior(X, -1)
     gaussian = make(pair[0], noise="constant").fit(X, Y)

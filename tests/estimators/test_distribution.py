@@ -194,7 +194,54 @@ def test_bad_arguments(model):
     with pytest.raises(ValueError, match="kind must be"):
         at.std("both")
     with pytest.raises(ValueError, match="between 0 and 1"):
-        at.ppf(1.0)
+        at.ppf(1.5)
+
+
+def test_ends_of_the_support(model):
+    at = model.predict_distribution(GRID)
+    ends = at.ppf([[0, 1], [0.2, 0.5]])
+    assert_array_equal(ends[..., 0, :], np.tile([-np.inf, np.inf], (3, 2, 1)))
+    assert_array_equal(ends[..., 1, :], at.ppf([0.2, 0.5]))
+    assert_array_equal(at.ppf(0), np.full((3, 2), -np.inf))
+
+
+def test_targets_of_any_shape_at_one_row(model):
+    """As of SciPy's frozen distributions, targets broadcast against the row."""
+    at, y = model.predict_distribution(GRID[1:2]), RNG.standard_normal((4, 5, 2))
+    rows = model.predict_distribution(np.tile(GRID[1], (20, 1)))
+    for name in ("pdf", "logpdf", "cdf", "sf", "joint_logpdf"):
+        found = getattr(at, name)(y)
+        assert_allclose(
+            found, getattr(rows, name)(y.reshape(20, 2)).reshape(found.shape), rtol=1e-9
+        )
+        assert found.shape == ((4, 5) if name == "joint_logpdf" else (4, 5, 2))
+        assert_allclose(getattr(at, name)(y[..., :1])[0, 0], getattr(at, name)(y[0, 0, 0])[0])
+    assert_allclose(at.cdf(np.moveaxis(at.ppf([0.2, 0.7]), -1, 0)[:, 0]), [[0.2] * 2, [0.7] * 2])
+    with pytest.raises(ValueError, match="inconsistent"):
+        at.cdf(np.zeros((4, 3)))
+
+
+def test_curves_of_one_output_are_those_of_scipy():
+    at = clone(LINEAR).fit(X, Y[:, 0]).predict_distribution(GRID[:1])
+    expected, y = norm(at.mean(), at.std()), np.linspace(-1.0, 1.0, 6)
+    for some in (y, y.reshape(2, 3), y[:, None], 0.3, [0.3]):
+        for name in ("pdf", "logpdf", "cdf", "sf"):
+            curve = getattr(expected, name)(some)
+            found = getattr(at, name)(some)
+            assert found.shape == curve.shape
+            assert_allclose(found, curve, rtol=1e-9)
+
+
+def test_counts_at_one_row():
+    y = RNG.poisson(np.exp(X[:, 0]))
+    model = EvidenceMLPRegressor((), noise="poisson", measure_evidence=False).fit(X, y)
+    at = model.predict_distribution(GRID[:1])
+    p = at.pmf(np.arange(200))
+    assert p.shape == (200,)
+    assert p.sum() == pytest.approx(1.0, abs=1e-9)
+    assert_allclose(at.cdf(np.arange(200)), np.cumsum(p), atol=1e-5)
+    assert at.entropy()[0] == pytest.approx(entr(p).sum(), abs=1e-5)
+    assert_array_equal(at.ppf([0, 1]), [[0.0, np.inf]])
 
 
 def test_averages_searches_and_pipelines():

@@ -348,7 +348,7 @@ BAD = [
     ({"prior": Prior(base_precision=np.triu(np.ones((4, 4))))}, "symmetric"),
     ({"prior": Prior("ard", base_precision=1.0)}, "prior='ard' is not possible"),
     ({"prior": BASE, "hidden_layer_sizes": "auto"}, "hidden_layer_sizes='auto'"),
-    ({"prior": FITTED, "method": "population"}, "method="population""),
+    ({"prior": FITTED, "method": "population"}, "method='population'"),
     (AS_GIVEN | {"standardize": True}, "standardize=False; got True"),
     (AS_GIVEN | {"activation": "relu"}, "activation='tanh'"),
     (AS_GIVEN | {"hidden_layer_sizes": (2,)}, r"hidden layers \(\)"),

@@ -322,12 +322,14 @@ def floats(given, name):
         raise TypeError(f"{name} must hold numbers, got {given!r}.") from error
 
 
-def probabilities(given: ArrayLike, name: str) -> Array:
-    """Convert to an array of numbers; raise unless all lie strictly between 0 and 1."""
+def probabilities(given: ArrayLike, name: str, ends: bool = False) -> Array:
+    """Convert to an array of numbers between 0 and 1, ``ends`` included or not, or raise."""
     values = np.asarray(given)
-    if values.dtype.kind != "f" or values.size == 0 or not np.all((values > 0) & (values < 1)):
-        raise ValueError(f"{name} must lie between 0 and 1, got {given!r}.")
-    return values.astype(float)
+    if values.dtype.kind in "fiu" and values.size:
+        inside = (values >= 0) & (values <= 1) if ends else (values > 0) & (values < 1)
+        if np.all(inside):
+            return values.astype(float)
+    raise ValueError(f"{name} must lie between 0 and 1, got {given!r}.")
 
 
 def tails(coverage: ArrayLike) -> Array:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import wraps
 from typing import Any, Self
 
 import numpy as np
-from numpy.polynomial.hermite_e import hermegauss
 from numpy.typing import ArrayLike
-from scipy.special import ndtr
 
 from skbayesnn._data import Scaling
 from skbayesnn._docs import documented
@@ -20,7 +19,6 @@ from skbayesnn.estimators.inputs._rows import generator, scored_sides, targets_o
 from skbayesnn.predictive import CountEnsemble, Ensemble
 
 KINDS = ("total", "epistemic", "aleatoric")
-NODES, SHARES = hermegauss(15)  # averages over the standard normal, for the entropy
 
 PARTS = """Parts of predictive distributions.
 
@@ -31,7 +29,7 @@ kind : {"total", "epistemic", "aleatoric"}, default="total"
 coverage : float or array-like of shape (n_coverages,), default=0.95
     Probability inside, between 0 and 1.
 q : float or array-like, default=0.5
-    Lower-tail probabilities, between 0 and 1; 0.5 is the median.
+    Lower-tail probabilities, from 0 to 1; 0.5 is the median, 0 and 1 are the ends of the support.
 
 Returns
 -------
@@ -43,7 +41,8 @@ NUMBERS = """Distributions of numbers, at rows.
 Parameters
 ----------
 y : float or array-like of shape (n_samples,) or (n_samples, n_outputs)
-    Targets.
+    Targets. At one row they may have any shape (...) or (..., n_outputs), which the result has, as
+    with SciPy's frozen distributions: a density is drawn over a grid of targets.
 ensemble : Ensemble
     Networks that predict, in standardised units.
 X : ndarray of shape (n_samples, n_features)
@@ -51,6 +50,39 @@ X : ndarray of shape (n_samples, n_features)
 one_dimensional : bool
     Whether arrays have no axis of outputs.
 """
+
+
+def at_targets(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Evaluate a method at targets; at one row at those of any shape, as SciPy's distributions.
+
+    Further arguments, such as the sides of limits, belong to rows: with them ``y`` does, too.
+    """
+
+    @wraps(method)
+    def evaluate(self, y, *of_rows, **named):
+        y, outputs = np.asarray(y), self._outputs
+        fits = y.ndim > 0 and (not outputs or y.shape[-1] in (1, *outputs))
+        if len(self) != 1 or not fits or of_rows or named:
+            return method(self, y, *of_rows, **named)
+        shape = np.broadcast_shapes(y.shape, (1, *outputs))
+        rows = np.broadcast_to(y, shape).reshape(-1, *outputs)
+        values = method(self[np.zeros(len(rows), dtype=int)], rows)
+        return values.reshape(*shape[: len(shape) - len(outputs)], *values.shape[1:])
+
+    return evaluate
+
+
+def told(values: Array) -> Array:
+    """Return moments; warn if some are ``nan``."""
+    missing = np.isnan(values)
+    if np.any(missing):
+        warnings.warn(
+            f"{np.sum(missing)} of {missing.size} moments are nan: these do not exist, or they "
+            "depend on targets that are all but impossible. Use quantiles or intervals.",
+            UserWarning,
+            stacklevel=3,
+        )
+    return values
 
 
 @documented(PARTS, NUMBERS)
@@ -66,8 +98,11 @@ class Distribution:
     std: Callable[..., Any]
     logpdf: Callable[..., Any]
     cdf: Callable[..., Any]
-    ppf: Callable[..., Any]
+    entropy: Callable[..., Any]
     joint_logpdf: Callable[..., Any]
+    _quantiles: Callable[..., Any]
+    _support: Any  # least and largest target
+    _outputs: Any  # shape of the targets of a row
 
     def var(self, kind: str = "total") -> Array:
         """Compute the variance, or one of its parts, in squared units of y."""
@@ -77,14 +112,22 @@ class Distribution:
         """Compute the density at targets, the exponential of `logpdf`."""
         return np.exp(self.logpdf(y))
 
-    def entropy(self) -> Array:
-        """Compute the differential entropy, in nats, y in its own units.
+    def ppf(self, q: ArrayLike) -> Array:
+        """Compute quantiles, the inverse of `cdf`, in units of y.
 
-        It is the mean of ``-ln p(t)`` over ``t = F^-1(Phi(z))`` with ``z`` standard normal, by
-        Gauss-Hermite quadrature with 15 nodes: exact for Gaussians.
+        Several outputs have separate quantiles. The axes of ``q`` come last.
+
+        Parameters
+        ----------
+        q : float or array-like
+            Lower-tail probabilities, from 0 to 1, which give the ends of the support.
         """
-        quantiles = np.moveaxis(self.ppf(ndtr(NODES)), -1, 0)
-        return -np.tensordot(SHARES / SHARES.sum(), [self.logpdf(y) for y in quantiles], 1)
+        q = probabilities(q, "q", ends=True)
+        values = self._quantiles(np.where((q > 0.0) & (q < 1.0), q, 0.5))
+        least, largest = (
+            np.reshape(end, (*np.shape(end), *(1,) * q.ndim)) for end in self._support
+        )
+        return np.where(q == 0.0, least, np.where(q == 1.0, largest, values))
 
     def interval(self, coverage: ArrayLike = 0.95) -> Array:
         """Compute central intervals.
@@ -151,6 +194,8 @@ class PredictiveDistribution(Distribution):
     needs_errors: bool = False
     has_limits: bool = False
 
+    _support = -np.inf, np.inf
+
     def mean(self) -> Array:
         """Compute the mean, in units of y."""
         return self._shaped(self.scaling.inverse(self.ensemble.mean(self.X, self.errors)))
@@ -175,11 +220,13 @@ class PredictiveDistribution(Distribution):
         """
         return self._moments(kind)[1] * self.scaling.scale[:, None] * self.scaling.scale
 
+    @at_targets
     def logpdf(self, y: ArrayLike) -> Array:
         """Compute the log density at targets in nats, for each output by itself."""
         y, log_scale = self._targets(y), np.log(self.scaling.scale)
         return self._shaped(self.ensemble.marginal_log_density(self.X, y, self.errors) - log_scale)
 
+    @at_targets
     def joint_logpdf(self, y: ArrayLike, censored: ArrayLike | None = None) -> Array:
         """Compute the log density at targets, joint over the outputs.
 
@@ -199,6 +246,7 @@ class PredictiveDistribution(Distribution):
         """Check the sides of limits of targets to be scored, see `scored_sides`."""
         return scored_sides(censored, shape, self.has_limits)
 
+    @at_targets
     def cdf(self, y: ArrayLike) -> Array:
         """Compute the probability of a target no larger than ``y``, for each output by itself.
 
@@ -207,17 +255,8 @@ class PredictiveDistribution(Distribution):
         """
         return self._shaped(self.ensemble.cdf(self.X, self._targets(y), self.errors))
 
-    def ppf(self, q: ArrayLike) -> Array:
-        """Compute quantiles, the inverse of `cdf`, in units of y.
-
-        Several outputs have separate quantiles. The axes of ``q`` come last.
-
-        Parameters
-        ----------
-        q : float or array-like
-            Lower-tail probabilities, between 0 and 1.
-        """
-        q = probabilities(q, "q")
+    def _quantiles(self, q):
+        """Quantiles of probabilities of any shape, strictly between 0 and 1."""
         quantiles = self.ensemble.quantiles(self.X, q.ravel(), self.errors)
         quantiles = np.stack(
             [self._shaped(self.scaling.inverse(some)) for some in quantiles], axis=-1
@@ -238,8 +277,10 @@ class PredictiveDistribution(Distribution):
         """Compute mean and standard deviation of a function of the target, such as a cost.
 
         They are computed by Gauss-Hermite quadrature with 40 nodes for each Gaussian of the
-        mixture: exact for polynomials of degree 79. Networks with Student-t noise, under which such
-        means need not exist, are left out if all others have at least a fifth of the weight.
+        mixture: exact for polynomials of degree 79. They are ``nan``, with a warning, where more
+        than a tenth of them would come from beyond 7 standard deviations of its Gaussians, of a
+        probability of 1e-12. Networks with Student-t noise, under which such means need not exist,
+        are left out if all others have at least a fifth of the weight.
 
         Parameters
         ----------
@@ -258,6 +299,12 @@ class PredictiveDistribution(Distribution):
             If more than 80 % of the networks have Student-t noise; or if ``function`` does not
             return finite numbers of the shape that it was given.
         """
+        mean, std = self._expect(function)
+        told(mean + std)
+        return mean, std
+
+    def _expect(self, function):
+        """Compute as `expect`, without a warning."""
         ensemble = self.ensemble.with_moments
         if ensemble is None:
             raise ValueError(
@@ -322,6 +369,10 @@ class PredictiveDistribution(Distribution):
             )
         return self.scaling.transform(targets_of_rows(y, len(self), self.ensemble.n_outputs))
 
+    @property
+    def _outputs(self):
+        return () if self.one_dimensional else (self.ensemble.n_outputs,)
+
     def _shaped(self, values):
         """Drop the axis of outputs if y had none."""
         return values[:, 0] if self.one_dimensional else values
@@ -361,6 +412,7 @@ class CountDistribution(PredictiveDistribution):
 
     ensemble: CountEnsemble
 
+    _support = 0.0, np.inf
     pmf = PredictiveDistribution.pdf
     logpmf = PredictiveDistribution.logpdf
 
@@ -370,7 +422,7 @@ class CountDistribution(PredictiveDistribution):
                 "The model was fitted with exposures, but every count is taken here as one of "
                 "exposure 1. Pass exposure; in cross-validation by metadata routing: "
                 "set_fit_request(exposure=True).set_score_request(exposure=True).",
-                stacklevel=3,
+                stacklevel=4,
             )
         return super()._targets(y)
 
