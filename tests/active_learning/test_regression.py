@@ -113,9 +113,8 @@ def test_gains_of_linear_models_with_correlated_noise():
     alpha = model.weight_precisions_[0]
     S = np.linalg.inv(alpha * np.eye(2) + np.sum(x**2) * np.linalg.inv(Sigma))  # of the slopes
     at, point = np.array([[0.3], [2.0], [-5.0]]), 1.5
-    total = [
-        np.linalg.slogdet(np.eye(2) + a**2 * S @ np.linalg.inv(Sigma))[1] / 2 for a in at[:, 0]
-    ]
+    squares, inverse = at[:, 0] ** 2, np.linalg.inv(Sigma)
+    total = [0.5 * np.linalg.slogdet(np.eye(2) + a * S @ inverse)[1] for a in squares]
     assert_allclose(information_gain(model, at), total, rtol=1e-6)
     # the slopes are known if the outputs at one point are
     assert_allclose(information_gain(model, at, [[point]]), total, rtol=1e-6)
