@@ -22,6 +22,7 @@ from sklearn.feature_selection import SelectFromModel, SelectKBest, f_regression
 from sklearn.pipeline import make_pipeline
 
 from skbayesnn import EvidenceMLPRegressor
+from skbayesnn.metrics import sobol_indices
 
 # a fit may end some nats low
 warnings.simplefilter("ignore", ConvergenceWarning)
@@ -48,19 +49,21 @@ X, y = make_data(300, rng)
 X_test, y_test = make_data(2000, rng)
 
 # %%
-# Relevances
-# ----------
-# ``feature_relevance_`` is the prior standard deviation of an input's weights,
+# Used inputs and their effects
+# -----------------------------
+# ``input_prior_std_`` is the prior standard deviation of an input's weights,
 # for standardised inputs. Its lower bound is 0.001; an input at this bound is
-# switched off. The relevance shows whether an input is useful and how strongly
-# the function bends along it, not how large its effect is: inputs that act
-# linearly need small weights into the hidden units and large ones out of them.
+# switched off. It shows whether an input is used and how strongly the function
+# bends along it, not how large its effect is: inputs that act linearly need
+# small weights into the hidden units and large ones out of them. The size of
+# the effects is that of Sobol indices, shares of the variance of the function.
 # A start may end at a minimum where a useful input is off, with a much lower
 # evidence. Therefore there are three starts.
 
 ard = EvidenceMLPRegressor((6,), prior="ard", n_restarts=3, random_state=0).fit(
     X, y
 )
+effects = sobol_indices(ard, X)
 F, p_values = f_regression(X, y)
 
 VERMILION = "#D55E00"  # Okabe and Ito
@@ -68,15 +71,11 @@ plt.rcParams.update({"font.size": 8, "axes.linewidth": 0.6})
 fig, (left, right) = plt.subplots(
     1, 2, figsize=(6.5, 3.2), layout="constrained"
 )
-order = np.argsort(-ard.feature_relevance_)
-left.barh(range(15), ard.feature_relevance_[order], color="#0072B2", height=0.7)
+order = np.argsort(-effects.total)
+error = {"xerr": effects.total_std[order], "error_kw": {"elinewidth": 0.9}}
+left.barh(range(15), effects.total[order], color="#0072B2", height=0.7, **error)
 left.set_yticks(range(15), [NAMES[i] for i in order])
-left.set(
-    xlabel="ARD: relevance (prior sd of weights)",
-    xscale="log",
-    xlim=(0.0008, 1),
-    ylim=(14.6, -0.6),
-)
+left.set(xlabel="ARD network: total Sobol index", ylim=(14.6, -0.6))
 left.spines[["top", "right"]].set_visible(False)
 order = np.argsort(p_values)
 right.barh(range(15), -np.log10(p_values[order]), color="0.6", height=0.7)
@@ -88,26 +87,31 @@ right.spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %%
-# On the left the five inputs are on top, and all others are far below. On the
-# right the copy ("decoy") is highly significant, as its original is, and the
-# input that acts by its square is not.
+# On the left the five inputs are on top, the strongest first, and no other has
+# an effect. On the right the copy ("decoy") is highly significant, as its
+# original is, and the input that acts by its square is not.
 
 table = pd.DataFrame(
-    {"relevance": ard.feature_relevance_, "p_value": p_values}, index=NAMES
+    {
+        "total_index": effects.total,
+        "input_prior_std": ard.input_prior_std_,
+        "p_value": p_values,
+    },
+    index=NAMES,
 )
-print(table.sort_values("relevance", ascending=False).round(4))
+print(table.sort_values("total_index", ascending=False).round(4))
 
 # %%
 # Selection in a pipeline
 # -----------------------
-# ``SelectFromModel`` takes the relevances by name. The next step gets only the
-# chosen columns. It is compared with three others: all columns, with one prior
-# for all inputs; the five columns of largest F; and the ARD network alone,
-# which needs no selection.
+# ``SelectFromModel`` takes ``input_prior_std_`` by name, and drops inputs that
+# are switched off. The next step gets only the other columns. It is compared
+# with three others: all columns, with one prior for all inputs; the five
+# columns of largest F; and the ARD network alone, which needs no selection.
 
 select = SelectFromModel(
     EvidenceMLPRegressor((6,), prior="ard", n_restarts=3, random_state=0),
-    importance_getter="feature_relevance_",
+    importance_getter="input_prior_std_",
     threshold=0.01,
 )
 network = EvidenceMLPRegressor((6,), n_restarts=2, random_state=0)

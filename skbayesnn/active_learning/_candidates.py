@@ -2,9 +2,9 @@
 
 Gains need the means ``(n, p)`` and covariances ``S`` ``(n, p, p)`` of the ``p`` outputs at
 candidates, ``S_u`` at points of interest, and ``C`` ``(n, p, n_points * p)`` between both, without
-noise. For regression all are in units of the noise at each input, see `LinearModel`: targets have
-the covariance ``S + 1``. For classification they are those of activations, and gains about points
-of interest are those about the class there.
+noise. For regression outputs are combined so that their noise has the covariance 1, that of targets
+is ``S + 1``, see `LinearModel`. For classification they are activations, and gains about points of
+interest are those about the class there.
 
 Outputs are linear in a standard normal vector. In these whitened coordinates variances and
 covariances are products of vectors: with ``A = L L^T`` the covariance of two outputs of
@@ -157,7 +157,8 @@ LEAST_RANK = 1e-10  # singular values, relative to the largest, that count as ze
 class LinearModel:
     """Linear model of outputs, ``f(x) = mean(x) + V(x) z`` with ``z ~ N(0, 1)``.
 
-    Outputs of regressors are in units of the noise at each input, so that targets have unit noise.
+    Outputs of regressors are multiplied by the inverse of a root of the covariance of the noise at
+    each input, so that targets have independent noise of variance 1. Information does not change.
     Outputs of classifiers are activations, or, ``as_targets``, those of `curved`. Outputs of counts
     are log rates; a count of mean ``mu`` and dispersion ``a`` has the noise variance ``1/mu + a``,
     one over the information about its log rate. ``log_rate`` is the logarithm of the rate at which
@@ -173,20 +174,20 @@ class LinearModel:
         """True if outputs are activations."""
         return self.part.noise is None and not self.as_targets
 
-    def noise_variances(self, X):
-        """Mean noise variance over the networks at every row, ``(n, n_outputs)``."""
-        mean = self.part.noise.variances(X).mean(axis=0)
+    def noise_roots(self, X):
+        """Roots ``(n, p, p)`` of the mean noise covariance over the networks at every row."""
+        mean = self.part.noise_covariances(X).mean(axis=0)
         if self.log_rate is not None:
-            mean = mean + np.exp(-self.part.whitened(X)[0] - self.log_rate)
-        return np.broadcast_to(mean, (len(X), self.part.network.n_outputs))
+            mean = mean + np.exp(-self.part.whitened(X)[0] - self.log_rate)[..., None]
+        return np.broadcast_to(np.linalg.cholesky(mean), (len(X), *mean.shape[1:]))
 
     def expand(self, X):
         """Mean ``(n, n_outputs)`` and ``V`` ``(n, n_outputs, r)`` of rows that fit in memory."""
         mean, V = self.part.whitened(X)
         if self.part.noise is None:
             return mean, curved(mean, V) if self.as_targets else V
-        sd = np.sqrt(self.noise_variances(X))
-        return mean / sd, V / sd[..., None]
+        white = np.linalg.inv(self.noise_roots(X))
+        return (white @ mean[..., None])[..., 0], white @ V
 
 
 def prior_model(member, groups, alpha, log_rate=None):
@@ -313,9 +314,9 @@ class Candidates:
             _, sizes, directions = np.linalg.svd(directions, full_matrices=False)
             directions = directions[sizes > LEAST_RANK * sizes[0]]
         elif kind == "q_optimal":
-            weight = self._linear.noise_variances(self._question.X_interest)
-            weight = weight * self._question.weight[:, None] * self._question.y_scale**2
-            directions = np.sqrt(weight).reshape(-1, 1) * directions
+            V = self._linear.noise_roots(self._question.X_interest) @ V  # of the outputs again
+            weight = np.sqrt(self._question.weight)[:, None, None]
+            directions = (weight * self._question.y_scale[:, None] * V).reshape(directions.shape)
         elif self._linear.has_classes:
             right = slopes(mean, S)
         else:

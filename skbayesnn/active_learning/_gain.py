@@ -147,7 +147,8 @@ def information_gain(
       ``c_u^2 / (nu^2 + s^2)``; summed over outputs.
 
     If there are several outputs, they are measured and predicted together, and scalars become
-    matrices. For input-dependent noise the variance is that at each input. Student-t noise counts
+    matrices, ``nu^2`` the covariance of the noise between them (MacKay 1992, section 4.3). For
+    input-dependent noise the variance is that at each input. Student-t noise counts
     as Gaussian noise of the same variance. For counts outputs are log rates, and a count of
     exposure 1 and mean ``mu`` has the noise variance ``1/mu``, plus the dispersion.
 

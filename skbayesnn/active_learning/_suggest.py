@@ -1,30 +1,36 @@
 """Suggestion of the next experiments: acquisition functions and their maxima."""
 
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
-from scipy.optimize import Bounds, minimize
+from scipy.optimize import Bounds
 from scipy.spatial import cKDTree
-from scipy.special import erfcx, ndtr
+from scipy.special import erfcx, logsumexp, ndtr
 from scipy.stats import qmc
 from sklearn.utils import check_array
 
 from skbayesnn._docs import documented
 from skbayesnn._typing import Array, Estimator, RandomState
-from skbayesnn.active_learning._candidates import measured, observed
-from skbayesnn.active_learning._gain import linear_models, resolve
+from skbayesnn.active_learning._gain import resolve
 from skbayesnn.estimators import PredictiveDistribution
 from skbayesnn.estimators.inputs._parameters import count
 from skbayesnn.estimators.inputs._rows import generator, named
 from skbayesnn.estimators.tasks._regression_fit import RegressionFit
 from skbayesnn.network import row_blocks
+from skbayesnn.predictive import normal_points
 
-LOG_CANDIDATES = 10  # 2^10 quasi-random candidates
-N_STARTS, MOST_ITERATIONS = 2, 30  # of the local optimiser, besides the row of largest mean
-STEP = 1e-5  # of differences, relative to the bounds
+LOG_CANDIDATES, ENOUGH = 10, 256  # 2^10 quasi-random candidates; fewer possible ones make a walk
+N_WALKERS, N_STEPS, MOST_TRIALS = 512, 10, 20  # of the walk; trials per step
+THIN = 1e-3  # largest step of a walk, relative to the bounds, that shows a region without room
+N_BEST, N_CHILDREN, N_ROUNDS = 8, 32, 24  # rows kept and tried in each round of a local search
+SCALES = (-2.0, -0.5)  # of its steps, powers of ten relative to the bounds
+N_VALUES = 16  # half the number of sets of values at pending rows
 NO_NOISE, SOME = 0.01, 0.1  # sd of noise, in that of y, that is nearly none; share of networks
 # distances of rows next to measured and to chosen ones, in sd of the inputs over the number of rows
 NEAR, NEAR_CHOSEN = 0.1, 0.5
+LEAST_SIZE = 1e-9  # singular values, relative to the largest, that count as zero
+ADVICE = "Give an array of possible rows in place of the bounds, or a constraint with more room."
 LOG_SQRT_2_PI = 0.5 * np.log(2.0 * np.pi)
 FAR = -1.0  # standardised improvement below which another form of the logarithm is used
 FARTHEST = -1e3  # standardised improvement below which the asymptotic form is more accurate
@@ -43,13 +49,17 @@ def suggest(
 ) -> Any:
     """Suggest the inputs of the next experiments, to find the best value of a function.
 
-    The acquisition function is evaluated at all candidates. Within bounds, a local optimiser
-    improves the best of 1,024 quasi-random candidates, and the candidate of largest mean. If
-    several experiments are to run together, each is chosen as if the earlier ones had given their
-    expected values, which keep the mean, and reduce the standard deviations of correlated rows
-    ("Kriging believer", Ginsbourger, Le Riche & Carraro 2010). For counts the
-    function is the log rate. Without noise, rows next to measured or chosen ones are suggested only
-    if no others are left.
+    The acquisition function is evaluated at all candidates. Within bounds these are 1,024
+    quasi-random rows, and a local search improves the best of them, and the one of largest mean. If
+    a constraint allows few of these rows, candidates are found by a random walk through the region
+    that it allows, from training rows and other possible rows.
+
+    If several experiments are to run together, each is chosen given the values that the function
+    may have at the earlier ones, whatever the noise there: the expected improvement is that of the
+    whole batch (Ginsbourger, Le Riche & Carraro 2010), other acquisition functions are averaged
+    over these values. So a batch spreads, and has no repeats; add those that you want because of
+    the noise. For counts the function is the log rate. Without noise, rows next to measured or
+    chosen ones are suggested only if no others are left.
 
     Parameters
     ----------
@@ -75,7 +85,9 @@ def suggest(
         Function from rows ``(m, n_features)`` to positive costs ``(m,)``, by which the expected
         improvement is divided.
     constraint : callable, optional
-        Function from rows ``(m, n_features)`` to booleans ``(m,)``, True if a row is possible.
+        Function from rows ``(m, n_features)`` to booleans ``(m,)``, True if a row is possible, such
+        as ``lambda X: X.sum(axis=1) <= 1``. Within bounds it must leave some room: where inputs
+        fulfil an equation, give an array of possible rows.
     random_state : int, RandomState instance or None, default=None
         Seed of quasi-random candidates and drawn functions.
 
@@ -89,8 +101,8 @@ def suggest(
     TypeError
         If the estimator is not a fitted regressor of this package.
     ValueError
-        If there are several outputs, if no candidate is possible, if costs are not positive, or if
-        a parameter is invalid.
+        If there are several outputs, if no candidate is possible, or hardly any room is left, if
+        costs are not positive, or if a parameter is invalid.
 
     Examples
     --------
@@ -107,32 +119,13 @@ def suggest(
     search = _Search(estimator, acquisition, maximize, cost, constraint)
     n_features = getattr(estimator, "n_features_in_", None)  # unknown to some transformers
     bounds, rng = _bounds(candidates, n_features), generator(random_state)
-    if bounds is not None:
-        unit = qmc.Sobol(len(bounds), scramble=False).random_base2(LOG_CANDIDATES)
-        unit = (unit + rng.random(len(bounds))) % 1.0  # a random shift leaves it balanced
-        pool = bounds[:, 0] + unit * (bounds[:, 1] - bounds[:, 0])
-    elif hasattr(candidates, "iloc"):
-        pool = candidates
-    else:
-        pool = check_array(candidates, dtype=np.float64, input_name="candidates")
-    pool = pool[search.possible(pool)]
-    if (bounds is None and len(pool) < n) or len(pool) == 0:
-        raise ValueError(
-            f"Only {len(pool)} candidates are possible, {n} are wanted. Give more candidates, or a "
-            "constraint that allows more of them."
-        )
-    chosen: Any = np.empty((0, pool.shape[1]))
-    taken: list[int] = []
-    for _ in range(n):
-        score = search.score(chosen, rng)
-        if bounds is not None:
-            chosen = np.vstack([chosen, search.within(bounds, pool, score, chosen)])
-            continue
-        values = search.without_repeats(score(pool)[1], pool, chosen)
-        values[taken] = -np.inf
-        taken.append(int(np.argmax(values)))
-        chosen = pool.iloc[taken] if hasattr(pool, "iloc") else pool[taken]
-    return chosen
+    with search.model._ensemble.threads():
+        if bounds is None:
+            return _from_rows(search, candidates, n, rng)
+        pool, chosen = _candidates_within(search, bounds, rng), np.empty((0, len(bounds)))
+        for _ in range(n):
+            chosen = np.vstack([chosen, _best_within(search, bounds, pool, chosen, rng)])
+        return chosen
 
 
 def log_expected_improvement(mean: Array, std: Array, best: float) -> Array:
@@ -247,7 +240,9 @@ class _Search:
                 "cost divides the expected improvement; with another acquisition, let a callable "
                 "account for it."
             )
-        self.function = acquisition if callable(acquisition) else ACQUISITIONS.get(acquisition)
+        self.acquisition = acquisition if callable(acquisition) else ACQUISITIONS.get(acquisition)
+        of_logs = self.acquisition is log_expected_improvement
+        self.average = _log_mean if of_logs else lambda scores: scores.mean(axis=0)
         self.sign = 1.0 if maximize or callable(acquisition) else -1.0
         self.cost, self.constraint = cost, constraint
         self.best = np.max(self.sign * self._at(self.model._result.problem.X).mean())
@@ -258,26 +253,48 @@ class _Search:
             return np.ones(len(X), dtype=bool)
         return _per_row("constraint", "booleans", np.asarray(self.constraint(X), dtype=bool), X)
 
-    def without_repeats(self, values, X, chosen):
-        """Set values of rows next to a measured or chosen one to ``-inf``, unless all are.
-
-        Values stay if there is surely noise.
-        """
+    def repeats(self, X, chosen):
+        """Mask of the rows next to a measured or chosen one; none if there is surely noise."""
         ensemble, measured_rows = self.model._ensemble, self.model._result.problem.X
         exact = np.max(ensemble.typical_noise_variances, axis=1) < NO_NOISE**2
         if self.model._counts or ensemble.member_weights @ exact < SOME:
-            return values
+            return np.zeros(len(X), dtype=bool)
         Z = self.prepare(X)
         near = cKDTree(measured_rows).query(Z, p=np.inf)[0] < NEAR / len(measured_rows)
         if len(chosen):
             distances = cKDTree(self.prepare(chosen)).query(Z, p=np.inf)[0]
             near |= distances < NEAR_CHOSEN / len(measured_rows)
-        return values if near.all() else np.where(near, -np.inf, values)
+        return near
+
+    def training_rows(self):
+        """Training rows in the units of the user; none if steps of a pipeline change them."""
+        model, Z = self.model, self.model._result.problem.X
+        X = model._X_scaling.inverse(Z)
+        try:
+            return X if np.allclose(self.prepare(X), Z) else X[:0]
+        except ValueError:  # other features
+            return X[:0]
+
+    def function(self, Z):
+        """The function at standardised rows, to be large: ``mean + V z``, ``z`` standard normal.
+
+        This Gaussian has the moments of the mixture of networks or minima.
+        """
+        ensemble = self.model._ensemble
+        shares = np.array([weights.sum() for weights in ensemble.weights])
+        means, vectors = zip(*(part.whitened(Z) for part in ensemble.parts), strict=True)
+        means = np.hstack(means)
+        mean = means @ shares
+        vectors = [np.sqrt(w) * V[:, 0] for w, V in zip(shares, vectors, strict=True)]
+        V = np.hstack([*vectors, np.sqrt(shares) * (means - mean[:, None])])
+        scaling = self.model._y_scaling
+        return self.sign * scaling.inverse(mean), self.sign * scaling.scale * V
 
     def score(self, chosen, rng):
-        """Mean of the function, which is to be large, and acquisition function of rows.
+        """Function of rows that returns the mean and the acquisition, given the chosen rows.
 
-        The latter is given the rows that were chosen before.
+        The acquisition is averaged over values of the function at these rows: of expected
+        improvements, over the best of them, that is the improvement by the whole batch.
         """
         if self.thompson:
             seed = int(rng.integers(2**32))
@@ -289,60 +306,170 @@ class _Search:
                 return f, f
 
             return drawn
-        pending, best = None, self.best
-        if len(chosen):
-            pending = self.prepare(chosen)
-            best = max(best, np.max(self.sign * self._at(pending).mean()))
+        basis, values, best = self._given(chosen)
+
+        def moments(Z):
+            if not len(basis):
+                mean, std = self._at(Z)._mean_and_std("epistemic")
+                return np.column_stack([self.sign * mean, std])
+            mean, V = self.function(Z)
+            along = V @ basis.T
+            rest = np.sum(V**2, axis=1) - np.sum(along**2, axis=1)
+            return np.column_stack([mean, np.sqrt(np.maximum(rest, 0.0)), along])
 
         def score(X):
             Z = self.prepare(X)
-            mean, std = self._at(Z)._mean_and_std("epistemic")
-            mean = self.sign * mean
-            if pending is not None:
-                std = std * np.sqrt(self.left(Z, pending))
-            values = np.asarray(self.function(mean, std, best))
-            _per_row("acquisition", "numbers", values, X, ~np.isnan(values))
-            if self.cost is None:
-                return mean, values
-            cost = np.asarray(self.cost(X), dtype=float)
-            _per_row("cost", "positive numbers", cost, X, (cost > 0) & np.isfinite(cost))
-            return mean, values - np.log(cost)
+            blocks = [moments(Z[rows]) for rows in row_blocks(len(Z), basis.shape[1])]
+            mean, std, *along = np.concatenate(blocks).T
+            given = mean + values @ np.array(along).reshape(-1, len(X))
+            pairs = zip(given, best, strict=True)
+            scores = [np.asarray(self.acquisition(some, std, most)) for some, most in pairs]
+            for some in scores:
+                _per_row("acquisition", "numbers", some, X, ~np.isnan(some))
+            return mean, self.average(np.array(scores)) - self._log_cost(X)
 
         return score
 
-    def left(self, Z, pending):
-        """Share of the variance of the function that is left after measurements elsewhere."""
-        models, weights = linear_models(self.model, self.model._ensemble)
-        targets = [measured(linear.expand(pending)[1][:, 0]) for linear in models]
-        share = np.empty(len(Z))
-        for rows in row_blocks(len(Z), sum(linear.part.n_unknowns for linear in models)):
-            moments = [linear.part.whitened(Z[rows]) for linear in models]
-            mean = np.stack([mean[:, 0] for mean, _ in moments])
-            before = np.stack([np.sum(V**2, axis=(1, 2)) for _, V in moments])
-            after = [observed(V, own) for (_, V), own in zip(moments, targets, strict=True)]
-            fall = before - np.stack([np.sum(V**2, axis=(1, 2)) for V in after])
-            total = weights @ (before + mean**2) - (weights @ mean) ** 2
-            share[rows] = 1.0 - weights @ fall / np.maximum(total, np.finfo(float).tiny)
-        return np.clip(share, 0.0, 1.0)
+    def _given(self, chosen):
+        """Directions ``(q, r)`` of the values at chosen rows, sets of values, and the best of each.
 
-    def within(self, bounds, pool, score, chosen):
-        """Find the best row within bounds, which is possible and no repeat.
-
-        A local optimiser starts at the best rows of the pool. The acquisition function often has a
-        narrow maximum near that of the mean, so the row of largest mean is a start, too.
+        The sets ``(m, q)`` are in standard units of the directions.
         """
-        low, width = bounds[:, 0], bounds[:, 1] - bounds[:, 0]
-        means, values = score(pool)
-        order = np.argsort(-self.without_repeats(values, pool, chosen))[:N_STARTS]
-        starts = pool[[*order, np.argmax(means)]]
-        improved = [starts[0], *(_improved(score, start, low, width) for start in starts)]
-        improved = np.array(improved)
-        improved = improved[self.possible(improved)]
-        return improved[np.argmax(self.without_repeats(score(improved)[1], improved, chosen))]
+        if not len(chosen):
+            parts = self.model._ensemble.parts
+            width = len(parts) + sum(part.n_unknowns for part in parts)
+            return np.empty((0, width)), np.empty((1, 0)), np.array([self.best])
+        mean, V = self.function(self.prepare(chosen))
+        _, sizes, basis = np.linalg.svd(V, full_matrices=False)
+        basis = basis[sizes > LEAST_SIZE * sizes[0]]
+        half = normal_points(len(basis))[:N_VALUES]
+        values = np.concatenate([half, -half])
+        return basis, values, np.max(mean + values @ (basis @ V.T), axis=1, initial=self.best)
 
     def _at(self, Z):
         """Predictive distribution at standardised rows, in units of y."""
         return PredictiveDistribution(self.model._ensemble, Z, self.model._y_scaling, True)
+
+    def _log_cost(self, X):
+        if self.cost is None:
+            return 0.0
+        cost = np.asarray(self.cost(X), dtype=float)
+        return np.log(_per_row("cost", "positive numbers", cost, X, (cost > 0) & np.isfinite(cost)))
+
+
+def _from_rows(search, candidates, n, rng):
+    """Choose among rows; those next to measured or chosen ones only if all others are taken."""
+    rows = candidates
+    if not hasattr(candidates, "iloc"):
+        rows = check_array(candidates, dtype=np.float64, input_name="candidates")
+    rows = rows[search.possible(rows)]
+    if len(rows) < n:
+        raise ValueError(
+            f"Only {len(rows)} candidates are possible, {n} are wanted. Give more candidates, or a "
+            "constraint that allows more of them."
+        )
+    taken: list[int] = []
+    for _ in range(n):
+        chosen = rows.iloc[taken] if hasattr(rows, "iloc") else rows[taken]
+        values, repeats = search.score(chosen, rng)(rows)[1], search.repeats(rows, chosen)
+        left = np.setdiff1d(np.arange(len(rows)), taken)
+        left = left[~repeats[left]] if not repeats[left].all() else left
+        taken.append(int(left[np.argmax(values[left])]))
+    return rows.iloc[taken] if hasattr(rows, "iloc") else rows[taken]
+
+
+def _candidates_within(search, bounds, rng):
+    """Possible rows within bounds: quasi-random ones, or those of a walk if few are possible."""
+    low, high = bounds.T
+    unit = qmc.Sobol(len(bounds), scramble=False).random_base2(LOG_CANDIDATES)
+    unit = (unit + rng.random(len(bounds))) % 1.0  # a random shift leaves it balanced
+    rows = low + unit * (high - low)
+    possible = rows[search.possible(rows)]
+    if len(possible) >= ENOUGH:
+        return possible
+    known = search.training_rows()
+    known = known[np.all((known >= low) & (known <= high), axis=1)]
+    share = rng.random((len(rows), 1))  # of the way from corners and from the middle
+    starts = [end + share * (rows - end) for end in (low, high, 0.5 * (low + high))]
+    starts = np.vstack([known, *starts])
+    starts = np.vstack([possible, starts[search.possible(starts)]])
+    if not len(starts):
+        raise ValueError(f"No row within the bounds was found that the constraint allows. {ADVICE}")
+    return _walk(search.possible, bounds, starts[rng.integers(len(starts), size=N_WALKERS)], rng)
+
+
+def _walk(possible, bounds, rows, rng):
+    """Spread possible rows evenly over the region that they are in, by hit and run.
+
+    A step goes to a random place on a line through the row. The range of places shrinks to the row
+    until one is possible (Neal 2003, section 3.3). Differences between rows give directions within
+    narrow regions.
+    """
+    (low, high), largest = bounds.T, 0.0
+    for _ in range(N_STEPS):
+        steps, left = _directions(rows, len(rows), high - low, rng), np.arange(len(rows))
+        reach = np.tile([-1.0, 1.0], (len(rows), 1))
+        for _ in range(MOST_TRIALS):
+            t = rng.uniform(*reach[left].T)
+            trial = np.clip(rows[left] + t[:, None] * steps[left], low, high)
+            reach[left, (t > 0).astype(int)] = t
+            good = possible(trial)
+            moves = np.abs(trial - rows[left])[good] / (high - low)
+            largest = max(largest, np.max(moves, initial=0.0))
+            rows[left[good]], left = trial[good], left[~good]
+            if not len(left):
+                break
+    if largest < THIN:
+        raise ValueError(
+            "The constraint leaves hardly any room: rows that it allows cannot be moved by a "
+            f"thousandth of the bounds. {ADVICE}"
+        )
+    return rows
+
+
+def _directions(rows, size, width, rng):
+    """Random steps ``(size, n_features)``: to any side, and differences between rows."""
+    first, second = rows[rng.integers(len(rows), size=(2, size))]
+    to_any = width * rng.standard_normal(first.shape)
+    return np.where(rng.random((size, 1)) < 0.5, to_any, first - second)
+
+
+def _best_within(search, bounds, pool, chosen, rng):
+    """Find the best row within bounds, which is possible and no repeat.
+
+    The acquisition function often has a narrow maximum near that of the mean, so one search starts
+    at the row of largest mean, another at the best rows.
+    """
+    score = search.score(chosen, rng)
+    fresh = pool[~search.repeats(pool, chosen)]
+    pool = fresh if len(fresh) else pool
+    means, values = score(pool)
+    ends = []
+    for start in (np.argmax(means)[None], np.argsort(-values)[:N_BEST]):
+        rows, best = pool[start], values[start]
+        for _ in range(N_ROUNDS):
+            children = _children(rows, bounds, rng)
+            children = children[search.possible(children)]
+            children = children[~search.repeats(children, chosen)]
+            if len(children):
+                rows, best = np.vstack([rows, children]), np.append(best, score(children)[1])
+                kept = np.argsort(-best, kind="stable")[:N_BEST]
+                rows, best = rows[kept], best[kept]
+        ends.append((best[0], rows[0]))
+    return max(ends, key=itemgetter(0))[1]
+
+
+def _children(rows, bounds, rng):
+    """Rows within bounds at steps of many sizes from the given ones."""
+    low, high = bounds.T
+    scales = 10.0 ** rng.uniform(*SCALES, (N_CHILDREN, 1))
+    steps = scales * _directions(rows, N_CHILDREN, high - low, rng)
+    return np.clip(rows[rng.integers(len(rows), size=N_CHILDREN)] + steps, low, high)
+
+
+def _log_mean(logs):
+    """Logarithm of the mean over the first axis."""
+    return logsumexp(logs, axis=0) - np.log(len(logs))
 
 
 def _per_row(name, what, values, X, valid=True):
@@ -352,26 +479,6 @@ def _per_row(name, what, values, X, valid=True):
             f"{name} must return {len(X)} {what}, one per row; it returned {values!r}."
         )
     return values
-
-
-def _improved(score, start, low, width):
-    """Improve a row locally within bounds."""
-    steps = np.vstack([np.zeros(len(low)), STEP * np.eye(len(low))])
-
-    def worse(u):  # value and differences, inwards at upper bounds
-        inwards = np.where(u + STEP > 1.0, -1.0, 1.0)
-        values = -score(low + width * (u + steps * inwards))[1]
-        return values[0], inwards * (values[1:] - values[0]) / STEP
-
-    result = minimize(
-        worse,
-        (start - low) / width,
-        jac=True,
-        method="L-BFGS-B",
-        bounds=[(0, 1)] * len(low),
-        options={"maxiter": MOST_ITERATIONS},
-    )
-    return low + width * result.x
 
 
 def _bounds(candidates, n_features):

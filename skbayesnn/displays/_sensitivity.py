@@ -9,9 +9,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skbayesnn._typing import Array, Axes, Estimator
+from skbayesnn._typing import Axes, Estimator
 from skbayesnn.displays._display import BLUE, ORANGE, Display, feature_names, output_index
-from skbayesnn.metrics import sobol_indices
+from skbayesnn.metrics import SobolIndices, sobol_indices
 
 N_LARGEST = 20  # inputs that are shown
 
@@ -24,7 +24,7 @@ class SensitivityDisplay(Display):
 
     Parameters
     ----------
-    indices : tuple of ndarray of shape (n_features,)
+    indices : SobolIndices
         Result of `sobol_indices` for one output.
     names : list of str
         Names of the inputs.
@@ -46,7 +46,7 @@ class SensitivityDisplay(Display):
     'x2'
     """
 
-    indices: Sequence[Array]
+    indices: SobolIndices
     names: Sequence[str]
 
     @classmethod
@@ -74,12 +74,12 @@ class SensitivityDisplay(Display):
         """
         of_outputs = [np.atleast_2d(some) for some in sobol_indices(estimator, X, **options)]
         output = output_index(output, len(of_outputs[0]))
-        indices = tuple(some[output] for some in of_outputs)
+        indices = SobolIndices(*(some[output] for some in of_outputs))
         return cls(indices, feature_names(estimator, X)).plot(ax)
 
     def plot(self, ax: Axes = None) -> Self:
         """Draw the bars, of at most 20 inputs."""
-        order = np.argsort(-self.indices[2], kind="stable")[:N_LARGEST]
+        order = np.argsort(-self.indices.total, kind="stable")[:N_LARGEST]
         position, self.bars_ = np.arange(len(order)), []
         first, first_std, total, total_std = (some[order] for some in self.indices)
         kinds = [

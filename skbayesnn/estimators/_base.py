@@ -356,16 +356,21 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
         return None
 
     @property
-    def feature_relevance_(self):
-        """Prior standard deviation of each input's weights (standardised units)."""
+    def input_prior_std_(self):
+        """Prior standard deviation of each input's weights (standardised units).
+
+        It tells which inputs are not used. It does not rank the others: an input of large but
+        linear effect may have small weights into the hidden units. Rank by
+        `skbayesnn.metrics.sobol_indices`.
+        """
         check_is_fitted(self)
         if not self._result.problem.has_relevances:
             raise AttributeError(
-                "feature_relevance_ exists only where every input has a precision: set "
-                "prior='ard', which 'auto' chooses on larger data alone. After any fit use "
-                "sobol_indices or derivative_indices (skbayesnn.metrics)."
+                "input_prior_std_ exists only where every input has a precision: set "
+                "prior='ard', which 'auto' chooses on larger data alone. To rank inputs, after any "
+                "fit, use sobol_indices or derivative_indices (skbayesnn.metrics)."
             )
-        return self._relevances
+        return self._input_prior_std
 
     def _units(self, network):
         """Conversion of weights from standardised units to those of X and y."""

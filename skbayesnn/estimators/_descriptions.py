@@ -24,7 +24,8 @@ activation : {"tanh", "logistic", "relu", "identity", "silu", "gelu"}, default="
     Activation function of the hidden units: ``activation="relu"``.
 random_state : int, RandomState instance or None, default=None
     Seed of all random numbers. With an integer, as ``random_state=0``, every fit of the same data
-    gives the same result.
+    on the same machine gives the same result. On other processors, whose arithmetic rounds
+    differently, results agree as well as those of different seeds do.
 max_time : float or None, default=None
     Seconds after which the fit stops, uses the best it has found, and warns: ``max_time=60``. It
     may overrun by 50 % (at least 1 s). The warm-up of chains ends after half of the time that is
@@ -46,9 +47,11 @@ weight_group_names_ : list of str
 weight_precisions_ : ndarray of shape (n_groups,)
     ``alpha`` of every weight group (standardised units): geometric mean over drawn networks (of
     highest evidence), or at the best minimum.
-feature_relevance_ : ndarray of shape (n_features,)
+input_prior_std_ : ndarray of shape (n_features,)
     Prior standard deviation of each input's weights (standardised units), of samplers its posterior
-    mean; with ``prior="ard"``, or if ``"auto"`` has chosen that.
+    mean; with ``prior="ard"``, or if ``"auto"`` has chosen that. Unused inputs have some 0.001. It
+    does not rank the others, as it is large for curved, not for large effects: rank by
+    `skbayesnn.metrics.sobol_indices`.
 hidden_layer_sizes_ : tuple of int
     Units of each hidden layer, as given or chosen; the minima may have fewer after pruning.
 n_outputs_ : int

@@ -159,7 +159,7 @@ class EvidenceMLP(BayesianMLP):
         self._ensemble, self._left_out = predictions
         self._result = result if result.drawn else self._laplace.fit
         if result.problem.has_relevances:
-            self._relevances = self.weight_precisions_[: self.n_features_in_] ** -0.5
+            self._input_prior_std = self.weight_precisions_[: self.n_features_in_] ** -0.5
         densities = self._left_out.log_density + self._log_scales(rows)
         self.leave_one_out_log_density_ = rows.of_given(densities)
         self._predictions = LeftOutScores.of(

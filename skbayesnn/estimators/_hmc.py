@@ -161,7 +161,7 @@ class HMCMLP(BayesianMLP):
         self.weight_precisions_ = np.exp(np.mean(np.log(draws.alpha), axis=(0, 1)))
         if result.problem.has_relevances:
             inputs = draws.alpha[..., : self.n_features_in_]
-            self._relevances = np.mean(inputs**-0.5, axis=(0, 1))
+            self._input_prior_std = np.mean(inputs**-0.5, axis=(0, 1))
         self.n_iter_ = self.n_warmup + draws.energy.shape[1] * result.settings.thin
         best = self._draws.theta[self._draws.best].astype(float)
         self.coefs_, self.intercepts_ = self._in_user_units(self._draws.network, best)

@@ -7,9 +7,10 @@ Sensitivity indices measure how much each input of a fitted function matters.
 """
 
 from skbayesnn.metrics._scorers import interval_coverage, log_density_scorer, neg_crps_scorer
-from skbayesnn.metrics._sensitivity import derivative_indices, sobol_indices
+from skbayesnn.metrics._sensitivity import SobolIndices, derivative_indices, sobol_indices
 
 __all__ = [
+    "SobolIndices",
     "derivative_indices",
     "interval_coverage",
     "log_density_scorer",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import qmc
@@ -13,6 +15,27 @@ from skbayesnn.estimators._pipeline import predictor
 from skbayesnn.estimators.inputs._rows import named
 
 
+class SobolIndices(NamedTuple):
+    """Sobol indices of every input, ``(n_features,)`` or ``(n_outputs, n_features)``.
+
+    Attributes
+    ----------
+    first : ndarray
+        Shares of the variance of the function that inputs cause by themselves.
+    first_std : ndarray
+        Standard deviations of ``first``.
+    total : ndarray
+        Shares that inputs cause by themselves and with their interactions.
+    total_std : ndarray
+        Standard deviations of ``total``.
+    """
+
+    first: Array
+    first_std: Array
+    total: Array
+    total_std: Array
+
+
 @documented()
 def sobol_indices(
     estimator: Estimator,
@@ -21,7 +44,7 @@ def sobol_indices(
     n_points: int = 1024,
     n_draws: int = 100,
     random_state: RandomState = 0,
-) -> tuple[Array, Array, Array, Array]:
+) -> SobolIndices:
     """First-order and total Sobol indices of the mean, with errors by drawn functions.
 
     Inputs are independent, each distributed as in its column of ``X``. With two sets of points
@@ -45,9 +68,9 @@ def sobol_indices(
 
     Returns
     -------
-    first, first_std, total, total_std : ndarray of shape (n_features,) or (n_outputs, n_features)
-        Shares of the variance that an input causes by itself, and with its interactions. Indices
-        describe the posterior mean; standard deviations are over the drawn functions.
+    SobolIndices
+        Named tuple of ``first``, ``first_std``, ``total`` and ``total_std``. Indices describe the
+        posterior mean; standard deviations are over the drawn functions.
 
     Examples
     --------
@@ -58,7 +81,7 @@ def sobol_indices(
     >>> X = rng.standard_normal((100, 2))
     >>> y = X @ [2.0, 1.0] + 0.1 * rng.standard_normal(100)
     >>> model = EvidenceMLPRegressor((), noise="constant").fit(X, y)
-    >>> sobol_indices(model, X)[0].round(1)  # 4 and 1 of 5
+    >>> sobol_indices(model, X).first.round(1)  # 4 and 1 of 5
     array([0.8, 0.2])
     """
     if not hasattr(X, "iloc"):
@@ -81,7 +104,7 @@ def sobol_indices(
     variance = np.maximum(f[:2].var(axis=(0, 1)), np.finfo(float).tiny)
     first = np.mean(f[1] * (f[2:] - f[0]), axis=1) / variance
     total = np.mean((f[0] - f[2:]) ** 2, axis=1) / (2.0 * variance)
-    return *_mean_and_std(first), *_mean_and_std(total)
+    return SobolIndices(*_mean_and_std(first), *_mean_and_std(total))
 
 
 @documented(sobol_indices.__doc__ or "")

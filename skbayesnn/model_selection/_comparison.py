@@ -172,7 +172,7 @@ def compare(models: Mapping[str, Estimator] | Sequence[Estimator]) -> Comparison
     -------
     ComparisonTable
         Columns ``model`` (name); ``posterior_probability``, if all were equally probable before
-        the data (MacKay 1992, equation 2.4); ``log_evidence`` and its standard error
+        the data (MacKay 1992, equation 2.3); ``log_evidence`` and its standard error
         ``log_evidence_std`` (nats, ``y`` in its own units); ``bic`` (Bishop 4.139) and ``gpe``, the
         generalised prediction error in units of ``y`` squared (MacKay 1992, section 3.5), of the
         best minimum; ``leave_one_out``, the mean leave-one-out log predictive density;

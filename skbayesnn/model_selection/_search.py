@@ -96,7 +96,7 @@ class EvidenceSearch(LinkToSite, Delegating, MetaEstimatorMixin, BaseEstimator):
     log_evidence_ : float
         Log evidence of the whole family: the logarithm of the mean evidence, if all candidates were
         equally probable before the data. Over a log-uniform grid of a continuous parameter this
-        includes the Occam factor of that parameter (MacKay 1992, section 2.3). Candidates without
+        includes the Occam factor of that parameter (MacKay 1992, section 2.6). Candidates without
         evidence count as zero.
     classes_ : ndarray of shape (n_classes,)
         Class labels; classifiers only.

@@ -18,7 +18,7 @@ class Activation(NamedTuple):
 
     successive: Callable  # generator of ``phi(a)``, ``phi'(a)`` and ``phi''(a)``
     # whether ``phi(-a) = -phi(a)``: then a unit whose weights all change sign computes the same
-    # function, which doubles the number of equivalent minima (MacKay 1992, section 3.2)
+    # function, which doubles the number of equivalent minima (MacKay 1992, section 3.3)
     odd: bool = False
     # whether ``phi`` is linear: then hidden units can be rotated into each other freely
     linear: bool = False

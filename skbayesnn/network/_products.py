@@ -70,7 +70,7 @@ def derivatives_along(trace, vector):
 def jacobian(trace):
     """Derivatives ``g = df/dw`` of outputs by weights, ``(..., n, n_outputs, k)``.
 
-    They are the sensitivities of MacKay (1992, section 2.6).
+    They are the sensitivities of MacKay (1992, section 4.3).
     """
     *lead, n_rows, n_outputs = trace.outputs.shape
     result = np.empty((*lead, n_rows, n_outputs, trace.network.n_weights))

@@ -48,7 +48,7 @@ class Energies(NamedTuple):
     errors: np.ndarray  # (..., n_levels), energy ``E_D`` of every noise level, see `Misfit`
 
     def total(self, hyper):
-        """Total ``M = sum_c alpha_c E_W^c + sum_l beta_l E_D,l`` (MacKay 1992, equation 3.5)."""
+        """Total ``M = sum_c alpha_c E_W^c + sum_l beta_l E_D,l`` (MacKay 1992, equation 3.3)."""
         return (hyper.alpha * self.weights).sum(axis=-1) + self.misfit
 
 

@@ -197,9 +197,16 @@ class GivenHidden(Draws):
 
     def whitened(self, X):
         """Outputs as ``mean + V z``, with exact mean and variances, and correlations of draws."""
-        chosen, rng = np.repeat(np.arange(self.size), FUNCTIONS), np.random.default_rng(0)
-        means, variances = self._moments(X)
+        rng, shape = np.random.default_rng(0), self.layers.sd.shape
+        drawn = [self.layers.weights(rng.standard_normal(shape)) for _ in range(FUNCTIONS)]
+
+        def functions(trace, drawn):  # the hidden units of each network are computed once
+            z = trace.inputs[-1][:, None]
+            return np.moveaxis(z @ np.swapaxes(drawn, -1, -2), 1, -1)
+
+        (means, variances), drawn = self._moments(X), np.stack(drawn, axis=1)
         mean = means.mean(axis=0)
-        V = np.moveaxis(outputs(self.network, self._drawn_weights(chosen, rng), X) - mean, 0, -1)
+        f = of_networks(functions, self.network, self.theta, X, others=(drawn,))
+        V = np.moveaxis(f - mean[..., None], 0, -1).reshape(*mean.shape, -1)
         total = means.var(axis=0) + variances.mean(axis=0)  # law of total variance
         return mean, V * np.sqrt(total / np.sum(V**2, axis=-1))[..., None]

@@ -1,4 +1,5 @@
 import tracemalloc
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -6,9 +7,10 @@ from numpy.testing import assert_allclose
 
 from skbayesnn import EvidenceMLPRegressor
 from skbayesnn.active_learning import information_gain, select
+from skbayesnn.predictive import Ensemble
 from tests.active_learning.exact import gaussian_information, joint_covariance
 from tests.active_learning.fitted import candidates, evidence, sampled
-from tests.tools import parts_of, set_block_doubles, standardised
+from tests.tools import parts_of, set_block_doubles, standardised, with_ensemble
 
 pytestmark = pytest.mark.usefixtures("laplace")
 
@@ -24,12 +26,13 @@ def brute_force(estimator, X, kind):
     gains = []
     for member in parts_of(estimator):
         everything = joint_covariance(estimator, member, rows)
-        noise = member.noise.variances(standardised(estimator, rows)).mean(axis=0)
-        noise = np.broadcast_to(noise * estimator._y_scaling.scale**2, (len(rows), p))
-        noisy = noise.flatten()
-        if kind != "predicted_target":
-            noisy[n * p :] = 0.0
-        targets = everything + np.diag(noisy)
+        noise = member.noise_covariances(standardised(estimator, rows)).mean(axis=0)
+        scale = estimator._y_scaling.scale
+        noise = np.broadcast_to(noise * np.outer(scale, scale), (len(rows), p, p))
+        noisy = len(rows) if kind == "predicted_target" else n
+        targets = everything.copy()
+        for row in range(noisy):
+            targets[row * p : (row + 1) * p, row * p : (row + 1) * p] += noise[row]
         points = [list(range((n + u) * p, (n + u + 1) * p)) for u in range(m)]
         own = np.empty((n, m))
         for row in range(n):
@@ -37,7 +40,7 @@ def brute_force(estimator, X, kind):
             everywhere = list(range(n * p, (n + m) * p))
             if kind == "total":  # of the weights: with noise, less what is left given them
                 own[row] = 0.5 * np.linalg.slogdet(targets[np.ix_(t, t)])[1]
-                own[row] -= 0.5 * np.sum(np.log(noise[row]))
+                own[row] -= 0.5 * np.linalg.slogdet(noise[row])[1]
             elif kind == "joint":
                 own[row] = gaussian_information(targets, t, everywhere)
             elif kind == "q_optimal":
@@ -79,6 +82,48 @@ def test_draws_count_by_their_moments(task, noise, kind):
     model, X = sampled(task, noise), candidates()
     gains = information_gain(model, X, X_INTEREST, kind=kind, interest_weight=WEIGHT)
     assert_allclose(gains, brute_force(model, X, kind), rtol=1e-5, atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_correlated_noise(kind):
+    """Networks of two outputs whose noise has the correlation .97, and the posterior with it."""
+    estimator, X = evidence("two", noise="correlated"), candidates()
+    (member,) = parts_of(estimator)
+    r = 0.97
+    noise = replace(member.noise, correlation=np.array([[[1.0, r], [r, 1.0]]]))
+    ensemble = Ensemble((replace(member, noise=noise),), (np.ones(1),))
+    changed = with_ensemble(estimator, ensemble)
+    gains = information_gain(changed, X, X_INTEREST, kind=kind, interest_weight=WEIGHT)
+    expected = brute_force(changed, X, kind)
+    assert_allclose(gains, expected, rtol=1e-5, atol=1e-9)
+
+
+def test_gains_of_linear_models_with_correlated_noise():
+    """The posterior and the gains of two lines ``w_o x`` in closed form, by Kronecker products."""
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((20, 1))
+    Sigma = np.array([[0.25, 0.27], [0.27, 0.36]])  # correlation .9
+    y = x * [1.0, -2.0] + rng.multivariate_normal(np.zeros(2), Sigma, 20)
+    model = EvidenceMLPRegressor(
+        (), prior="single", noise="correlated", fit_intercept=False, standardize=False
+    ).fit(x, y)
+    (member,) = parts_of(model)
+    Sigma = member.noise_covariances(x)[0, 0]
+    assert Sigma[0, 1] ** 2 > 0.5 * Sigma[0, 0] * Sigma[1, 1]
+    alpha = model.weight_precisions_[0]
+    S = np.linalg.inv(alpha * np.eye(2) + np.sum(x**2) * np.linalg.inv(Sigma))  # of the slopes
+    at, point = np.array([[0.3], [2.0], [-5.0]]), 1.5
+    squares, inverse = at[:, 0] ** 2, np.linalg.inv(Sigma)
+    total = [0.5 * np.linalg.slogdet(np.eye(2) + a * S @ inverse)[1] for a in squares]
+    assert_allclose(information_gain(model, at), total, rtol=1e-6)
+    # the slopes are known if the outputs at one point are
+    assert_allclose(information_gain(model, at, [[point]]), total, rtol=1e-6)
+    falls = [S - np.linalg.inv(np.linalg.inv(S) + a * inverse) for a in squares]
+    q_optimal = information_gain(model, at, [[point]], kind="q_optimal")
+    assert_allclose(q_optimal, [point**2 * np.trace(fall) for fall in falls], rtol=1e-6)
+    independent = np.diag(1.0 / np.diag(Sigma))
+    ignored = 0.5 * np.linalg.slogdet(np.eye(2) + squares[1] * S @ independent)[1]
+    assert abs(total[1] - ignored) > 0.01
 
 
 def test_blocks_do_not_matter(monkeypatch):

@@ -5,6 +5,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.integrate import quad
 from scipy.optimize import Bounds
+from scipy.spatial.distance import pdist
+from scipy.stats import norm
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.pipeline import make_pipeline
@@ -109,38 +111,163 @@ def test_contours(model):
     assert abs(mean[0] - 3.0) < 1.96 * std[0]
 
 
-def test_pending_measurements_of_linear_models_condition_as_a_refit_does():
+def given(model, pending, at, acquisition):
+    """Acquisition function at rows, given the values of the function at pending ones."""
+    return _Search(model, acquisition, True, None, None).score(np.array(pending), None)(at)[1]
+
+
+def test_pending_values_condition_linear_models():
+    """Against the posterior covariance of a ridge regression."""
     X, y = make_rows(12)
-    model = EvidenceMLPRegressor((), noise="constant").fit(X, y)
-    pending, at = np.array([[2.0, 3.0], [-1.0, 0.0]]), np.array([[0.5, 0.5], [1.5, 2.0]])
     prior = Prior("single", precision=1e-3)
-    fixed = EvidenceMLPRegressor((), noise=model.noise_std_, prior=prior, standardize=False)
-    fixed.fit(X, y)
-    more = np.vstack([X, pending]), np.append(y, fixed.predict(pending))
-    search = _Search(fixed, "upper_confidence_bound", True, None, None)
-    left = search.left(search.prepare(at), search.prepare(pending))
-    found = fixed.predict_std(at, "epistemic") * np.sqrt(left)
-    assert_allclose(found, fixed.fit(*more).predict_std(at, kind="epistemic"), rtol=1e-6)
+    model = EvidenceMLPRegressor((), noise=0.2, prior=prior, standardize=False).fit(X, y)
+    pending, at = np.array([[2.0, 3.0], [-1.0, 0.0]]), np.array([[0.5, 0.5], [1.5, 2.0]])
+    rows = np.vstack([X, pending, at])
+    rows = np.column_stack([rows, np.ones(len(rows))])
+    S = rows @ np.linalg.inv(1e-3 * np.eye(3) + rows[:12].T @ rows[:12] / 0.04) @ rows.T
+    p, a = slice(12, 14), slice(14, 16)
+    rest = S[a, a] - S[a, p] @ np.linalg.solve(S[p, p], S[p, a])
+    std = given(model, pending, at, lambda mean, std, best: std)
+    assert_allclose(std, np.sqrt(np.diag(rest)), rtol=1e-6)
+    mean = given(model, pending, at, lambda mean, std, best: mean)
+    assert_allclose(mean, model.predict(at), rtol=1e-9)
+    assert_allclose(given(model, pending, pending, lambda mean, std, best: std), 0.0, atol=1e-6)
+
+
+def test_improvements_of_batches():
+    """``E max(f, g, best) - E max(f, best)``, with the pending value ``f``, by quadrature."""
+    X, y = make_rows(12)
+    model = EvidenceMLPRegressor((), noise=2.0, prior=Prior("single", precision=1e-3)).fit(X, y)
+    pending, at = np.array([[0.9, 1.8]]), np.array([[0.1, 1.7], [0.4, 1.9], [0.8, 1.7]])
+    search = _Search(model, "log_expected_improvement", True, None, None)
+    mean = model.predict(np.vstack([pending, at]))
+    _, covariance = model._ensemble.joint_moments(model._check_X(np.vstack([pending, at])))
+    S = covariance[..., 0] * model._y_scaling.scale**2 - 4.0 * np.eye(4)
+    z = np.linspace(-8.0, 8.0, 4001)[:, None]
+    f = mean[0] + np.sqrt(S[0, 0]) * z
+    rest = np.sqrt(np.diag(S)[1:] - S[0, 1:] ** 2 / S[0, 0])
+    u = (mean[1:] + S[0, 1:] / np.sqrt(S[0, 0]) * z - np.maximum(f, search.best)) / rest
+    improvement = norm.pdf(z).T @ (rest * (norm.pdf(u) + u * norm.cdf(u))) * 0.004
+    found = given(model, pending, at, "log_expected_improvement")
+    assert_allclose(found, np.log(improvement[0]), atol=0.05)  # by 32 values
+    assert np.ptp(found) > 1.0
 
 
 @pytest.mark.usefixtures("as_users_fit")
 def test_variances_that_batches_leave_are_those_of_the_drawn_networks():
     X = np.random.default_rng(0).uniform(size=(12, 2))
     model = EvidenceMLPRegressor(noise=1e-3, random_state=0).fit(X, np.sin(4 * X[:, 0]) * X[:, 1])
-    search = _Search(model, "log_expected_improvement", True, None, None)
-    pending, at = model._check_X([[0.8, 0.9]]), model._check_X([[0.8, 0.9], [0.7, 0.9], [0.1, 0.1]])
+    pending, at = np.array([[0.8, 0.9]]), np.array([[0.8, 0.9], [0.7, 0.9], [0.1, 0.1]])
     draws = model._ensemble.parts[0]
-    rows = np.concatenate([pending, at])
+    rows = model._check_X(np.concatenate([pending, at]))
     C = np.cov(draws.outputs(rows)[..., 0], rowvar=False, ddof=0)  # of the means of output layers
     C += draws.joint_covariances(rows)[:, 0].mean(axis=0)
-    noise = draws.noise.typical_variances[0, 0]
-    expected = 1.0 - C[0, 1:] ** 2 / (C[0, 0] + noise) / np.diag(C)[1:]
-    assert expected[0] < 0.1 < expected[2]  # the measured row, and a far one
-    found = search.left(at, pending)
-    assert_allclose(found[0], expected[0], rtol=1e-6)
+    expected = 1.0 - C[0, 1:] ** 2 / C[0, 0] / np.diag(C)[1:]
+    assert expected[1] < 0.4 < expected[2]  # a near row, and a far one
+    std = given(model, pending, at, lambda mean, std, best: std)
+    found = (std / model.predict_std(at, kind="epistemic")) ** 2
     correlations = np.sqrt(1.0 - expected)
     errors = 2.0 * correlations * expected / np.sqrt(draws.n_unknowns)  # of drawn functions
-    assert np.all(np.abs(found - expected)[1:] < 4.0 * errors[1:] + 0.01)
+    assert np.all(np.abs(found - expected) < 4.0 * errors + 1e-6)
+
+
+@pytest.mark.usefixtures("as_users_fit")
+def test_noisy_batches_spread():
+    rng = np.random.default_rng(2)
+    X = rng.uniform(size=(20, 2))
+    y = -np.sum((X - 0.4) ** 2, axis=1) + 0.02 * rng.standard_normal(20)
+    model = EvidenceMLPRegressor(random_state=0).fit(X, y)
+    for seed in range(2):
+        batch = suggest(model, [(0.0, 1.0)] * 2, 5, random_state=seed)
+        assert pdist(batch).min() > 0.01
+        assert pdist(batch).max() > 0.1
+
+
+def below_one(X):
+    return X.sum(axis=1) <= 1.0
+
+
+@pytest.fixture(scope="module", params=[4, 8])
+def mixture(request, laplace):
+    """A model of shares, of which one more fills up to 1; best where all are equal."""
+    rng, d = np.random.default_rng(0), request.param
+    X = rng.dirichlet(np.ones(d + 1), 60)[:, :d]
+    y = -np.sum((X - 1.0 / (d + 1)) ** 2, axis=1) + 0.01 * rng.standard_normal(60)
+    return EvidenceMLPRegressor((4,), noise="constant", n_restarts=2, random_state=0).fit(X, y)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_shares_below_one(mixture, seed):
+    d = mixture.n_features_in_
+    rows = suggest(mixture, [(0, 1)] * d, 2, constraint=below_one, random_state=seed)
+    assert below_one(rows).all()
+    assert np.all((rows >= 0) & (rows <= 1))
+    assert pdist(rows) > 0.01
+    many = np.random.default_rng(seed).dirichlet(np.ones(d + 1), 5000)[:, :d]
+    found, others = (
+        given(mixture, rows[:0], some, "log_expected_improvement") for some in (rows[:1], many)
+    )
+    assert found[0] > others.max()
+
+
+def test_pipelines_of_shares():
+    """Training rows of the pipeline are not known in the units of the user."""
+    rng = np.random.default_rng(0)
+    X = rng.dirichlet(np.ones(9), 60)[:, :8]
+    model = make_pipeline(StandardScaler(), EvidenceMLPRegressor((), noise="constant"))
+    model.fit(X, X[:, 0] + 0.01 * rng.standard_normal(60))
+    rows = suggest(model, [(0, 1)] * 8, 2, constraint=below_one, random_state=0)
+    assert below_one(rows).all()
+    assert rows[0, 0] > 0.95  # of a linear function
+
+
+def shares():
+    return np.random.default_rng(0).dirichlet(np.ones(4), 60)
+
+
+def on_sphere(X):
+    """About the origin, through one training row."""
+    return np.abs(np.sum(X**2, axis=1) - np.sum(shares()[7] ** 2)) < 1e-9
+
+
+@pytest.fixture(scope="module")
+def of_shares(laplace):
+    """A model of four shares that fill up to 1, best where all are equal."""
+    X = shares()
+    y = -np.sum((X - 0.25) ** 2, axis=1) + 0.01 * np.random.default_rng(1).standard_normal(60)
+    return EvidenceMLPRegressor((4,), noise="constant", n_restarts=2, random_state=0).fit(X, y)
+
+
+def test_narrow_regions_around_training_rows(of_shares):
+    """Walks start at training rows, and follow directions between them."""
+    centre = shares()[7] + 0.002
+
+    def in_ball(X):
+        return np.linalg.norm(X - centre, axis=1) < 0.01
+
+    near = suggest(of_shares, [(0, 1)] * 4, 2, constraint=in_ball, random_state=0)
+    assert in_ball(near).all()
+    assert pdist(near) > 1e-3
+
+    def filled(X):
+        return np.abs(X.sum(axis=1) - 1.0) < 1e-6
+
+    for seed in range(3):
+        rows = suggest(of_shares, [(0, 1)] * 4, 2, constraint=filled, random_state=seed)
+        assert filled(rows).all()
+        assert pdist(rows) > 0.01
+
+
+@pytest.mark.parametrize(
+    ("constraint", "message"),
+    [
+        (lambda X: np.abs(X.sum(axis=1) - 1.5) < 1e-9, "No row within the bounds was found"),
+        (on_sphere, "hardly any room"),
+    ],
+)
+def test_regions_without_room(of_shares, constraint, message):
+    with pytest.raises(ValueError, match=message + r".*\. Give an array of possible rows"):
+        suggest(of_shares, [(0, 1)] * 4, constraint=constraint, random_state=0)
 
 
 @pytest.mark.parametrize("scaled", [False, True])
@@ -177,12 +304,12 @@ def test_rows_of_a_data_frame():
         ({"x0": (0.0, 1.0), "x1": (0.0, 1.0)}, {}, "limits as a list of pairs"),
         (LIMITS, {"acquisition": "thompson", "cost": np.ones_like}, "cost divides"),
         ([(1.0, 0.0), (0.0, 1.0)], {}, "must be below"),
-        (LIMITS, {"constraint": lambda X: X[:, 0] > 2}, "Only 0 candidates"),
+        (LIMITS, {"constraint": lambda X: X[:, 0] > 2}, "No row within the bounds"),
         (np.zeros((2, 2)), {"n": 3}, "Only 2 candidates"),
         (np.zeros(2), {}, "Expected 2D array"),
         (np.full((3, 2), np.nan), {}, "candidates contains NaN"),
-        (LIMITS, {"cost": lambda X: -np.ones(len(X))}, "cost must return 1024 positive numbers"),
-        (LIMITS, {"acquisition": lambda mean, std, best: 1.0}, "must return 1024 numbers"),
+        (LIMITS, {"cost": lambda X: -np.ones(len(X))}, "cost must return .* positive numbers"),
+        (LIMITS, {"acquisition": lambda mean, std, best: 1.0}, "must return .* numbers"),
         (LIMITS, {"constraint": lambda X: True}, "constraint must return 1024 booleans"),
         ([*LIMITS, (0.0, 1.0)], {}, "must be finite pairs"),
         ((0.0, 1.0), {}, "must be finite pairs"),

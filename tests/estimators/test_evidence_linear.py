@@ -198,7 +198,7 @@ def test_an_intercept_of_its_own_does_not_disturb_the_others(kind):
     assert_allclose(shifted.weight_precisions_, one.weight_precisions_, rtol=1e-4)
     assert_allclose(shifted.coefs_[0], one.coefs_[0], rtol=1e-5)
     assert_allclose(shifted.intercepts_[0] - one.intercepts_[0], 500.0, rtol=1e-5)
-    assert hasattr(one, "feature_relevance_") == (kind == "ard")
+    assert hasattr(one, "input_prior_std_") == (kind == "ard")
     together = fit(X, y + 500.0, **options | {"prior": kind})
     if kind == "single":  # its one precision has to suit the intercept
         assert together.weight_precisions_[0] < 0.1 * one.weight_precisions_[0]

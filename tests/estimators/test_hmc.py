@@ -226,12 +226,12 @@ def test_some_fixed_precisions():
     assert list(model.diagnostics_.hyper_r_hat)[-1] == "noise_0"
 
 
-def test_relevance_is_a_mean_over_draws():
+def test_input_prior_std_is_a_mean_over_draws():
     model = fit(prior="ard", **QUICK)
     alpha = draws_of(model).alpha[..., :2]
-    assert_allclose(model.feature_relevance_, np.mean(alpha**-0.5, axis=(0, 1)), rtol=1e-12)
+    assert_allclose(model.input_prior_std_, np.mean(alpha**-0.5, axis=(0, 1)), rtol=1e-12)
     model.set_params(prior="layer").fit(*make_rows())
-    assert not hasattr(model, "feature_relevance_")
+    assert not hasattr(model, "input_prior_std_")
 
 
 @pytest.fixture(scope="module")

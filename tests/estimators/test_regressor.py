@@ -250,7 +250,7 @@ def test_fitting_again_forgets_the_shape_of_y():
     assert model.fit(X, y).predict(GRID).shape == (9,)
     model = fit(prior="ard")
     with pytest.raises(AttributeError, match=r"set prior='ard'.*sobol_indices"):
-        _ = model.set_params(prior="layer").fit(X, y).feature_relevance_
+        _ = model.set_params(prior="layer").fit(X, y).input_prior_std_
 
 
 def test_report_adds_up(model):
@@ -301,14 +301,14 @@ def test_relevance_tells_live_from_dead_inputs():
     X = rng.uniform(-2, 2, (100, 4))
     y = np.sin(2 * X[:, 1]) + 0.5 * X[:, 3] + 0.1 * rng.standard_normal(100)
     model = fit(X=X, y=y, hidden_layer_sizes=(4,), n_restarts=3, prior="ard")
-    live, dead = model.feature_relevance_[[1, 3]], model.feature_relevance_[[0, 2]]
-    assert model.feature_relevance_.shape == (4,)
+    live, dead = model.input_prior_std_[[1, 3]], model.input_prior_std_[[0, 2]]
+    assert model.input_prior_std_.shape == (4,)
     assert live.min() > 10 * dead.max()
     assert live[0] > live[1]
-    assert_array_equal(model.feature_relevance_, model.weight_precisions_[:4] ** -0.5)
+    assert_array_equal(model.input_prior_std_, model.weight_precisions_[:4] ** -0.5)
     assert model.weight_group_names_[:2] == ["input_x0", "input_x1"]
     assert model.log_evidence_ > fit(X=X, y=y, hidden_layer_sizes=(4,), n_restarts=3).log_evidence_
-    assert not hasattr(fit(), "feature_relevance_")
+    assert not hasattr(fit(), "input_prior_std_")
 
 
 def test_networks_that_learn_nothing_are_one_minimum():

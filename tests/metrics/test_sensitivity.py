@@ -38,6 +38,18 @@ def test_indices_of_a_linear_function():
     assert first_std.shape == (2, 3)
 
 
+def test_effects_rank_otherwise_than_widths_of_priors():
+    """A strong linear effect needs small weights, a weak curved one large ones."""
+    y = 3.0 * X[:, 0] + 0.3 * np.sin(0.5 * X[:, 1]) + 0.02 * NOISE[:, 0]
+    model = EvidenceMLPRegressor((4,), prior="ard", noise="constant", random_state=0).fit(X, y)
+    shares = np.array([9.0 * np.var(X[:, 0]), 0.09 * np.var(np.sin(0.5 * X[:, 1])), 0.0])
+    indices = sobol_indices(model, X)
+    assert_allclose(indices.total, shares / shares.sum(), atol=0.003)
+    assert_allclose(indices.first, indices.total, atol=0.003)
+    assert model.input_prior_std_[1] > 2.0 * model.input_prior_std_[0]
+    assert np.all(indices.first_std + indices.total_std < 0.02)
+
+
 def test_interaction_counts_in_the_total_alone():
     """First-order indices of a product of two centred inputs vanish, the total ones are 1."""
     y = X[:, 0] * X[:, 1] + 0.05 * NOISE[:, 0]
@@ -56,7 +68,7 @@ def test_categories_of_a_table_count_as_one_input():
     encoder = make_column_transformer((OneHotEncoder(), ["town"]), remainder="passthrough")
     model = make_pipeline(encoder, EvidenceMLPRegressor((), noise="constant")).fit(table, y)
     expected = 0.02**2 * 100 / 3, np.var(2.0 * (town == "York"))
-    assert_allclose(sobol_indices(model, table)[0], expected / np.sum(expected), atol=0.01)
+    assert_allclose(sobol_indices(model, table).first, expected / np.sum(expected), atol=0.01)
     numbers = EvidenceMLPRegressor(()).fit(table.assign(town=X[:, 0]), y)
     with pytest.raises(ValueError, match=r"'town'\. Encode categories in a pipeline"):
         sobol_indices(numbers, table)

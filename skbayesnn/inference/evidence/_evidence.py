@@ -118,7 +118,7 @@ def log_symmetry(network, groups, switched_off=()):
     """Log number of equivalent minima under label switching and sign changes of hidden units.
 
     The number is ``H!`` per hidden layer, times ``2^H`` for odd activations (MacKay 1992, section
-    3.2; Bishop 5.7). Only units with the same prior are exchangeable.
+    3.3; Bishop 5.7). Only units with the same prior are exchangeable.
 
     Units of layers ``switched_off`` (from 0) equal their own mirror images. The result is ``nan``
     where units can be rotated continuously (linear hidden layers of several units).

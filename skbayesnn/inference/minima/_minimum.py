@@ -221,7 +221,7 @@ def gaussian_around(posterior, minimum, settings):
     """Recompute the precision of the weights at a minimum that its evidence was evaluated with.
 
     It is the exact Hessian if formed and positive definite, else its Gauss-Newton approximation
-    (MacKay 1992, section 3.2; Bishop 2006, equation 5.167). Fits do not store these matrices: there
+    (MacKay 1992, section 3.A; Bishop 2006, equation 5.167). Fits do not store these matrices: there
     is one per minimum, and most of them are never used.
 
     The posterior has the network, likelihood and noise of the minimum, see `own_posterior`. Returns

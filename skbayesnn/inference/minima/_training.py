@@ -46,7 +46,7 @@ class Trained(NamedTuple):
 
 
 def random_starts(posterior, rngs, low_noise=None):
-    """Draw random weights, with hyperparameters of a strong prior (MacKay 1992, section 3.3).
+    """Draw random weights, with hyperparameters of a strong prior (MacKay 1992, section 3.A).
 
     Weights into hidden units get standard deviation ``fan_in^(-1/2)`` (LeCun et al. 1998).
     Low-noise starts, with a noise sd of a tenth of the targets' sd and weight precision 1,

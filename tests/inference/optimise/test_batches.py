@@ -177,7 +177,7 @@ class TestEstimators:
         y = np.sin(X[:, :n_relevant].sum(axis=1) / np.sqrt(n_relevant) * 2)
         y += 0.5 * rng.standard_normal(600)
         model = EvidenceMLPRegressor((6,), n_restarts=1, random_state=0).fit(X, y)
-        assert hasattr(model, "feature_relevance_") == (n_relevant == 2)
+        assert hasattr(model, "input_prior_std_") == (n_relevant == 2)
         assert ("input_x0" in model.weight_group_names_) == (n_relevant == 2)
         given = Prior(hyperprior={"output": LogUniform()})  # of a group of this layout
         of_layers = clone(model).set_params(prior=given).fit(X, y)
