@@ -31,7 +31,7 @@ max_time : float or None, default=None
     may overrun by 50 % (at least 1 s). The warm-up of chains ends after half of the time that is
     left when it begins, and they keep at least four draws. Results then depend on the speed of the
     machine. If networks were drawn, the first use of ``coefs_``, ``evidence_report_`` or another
-    attribute of minima searches for these, in at most as much time again.
+    attribute of minima searches for these, within ``max_time`` again.
 fit_intercept : bool, default=True
     Whether outputs have intercepts. Use ``False`` if the data are centred, or X has a constant
     column. X, and y of regressors, are then scaled, but not shifted. Hidden units keep their

@@ -55,8 +55,8 @@ class MinimumReport:
         the contribution of Gamma hyperpriors.
     log_noise_precision_std : ndarray of shape (n_outputs,) or None
         Error bars ``(2 / (N - gamma))^(1/2)`` of every ``ln beta`` (MacKay 1992, section 2.5), as
-        of the precisions; half of them are the relative error bars of ``noise_std``. ``nan`` where
-        the level was given, ``None`` unless the noise is constant and Gaussian.
+        of the precisions; half of them are the relative error bars of ``noise_std``. 0 where the
+        level was given, ``None`` unless the noise is constant and Gaussian.
     gradient_norm, smallest_eigenvalue : float
         Gradient norm and smallest eigenvalue of the Hessian of the energy at the minimum.
     hidden_layer_sizes : tuple of int
@@ -173,8 +173,10 @@ def _log_noise_precision_std(minimum, inferred):
     likelihood = minimum.likelihood
     if minimum.noise is not None or not likelihood.n_levels or not likelihood.linear:
         return None
-    degrees = np.where(inferred, minimum.noise_counts - minimum.noise_gamma, np.nan)
-    return np.sqrt(2.0 / np.maximum(degrees, 0.0))[likelihood.levels]  # MacKay 1992, section 2.5
+    degrees = np.where(inferred, minimum.noise_counts - minimum.noise_gamma, np.inf)
+    with np.errstate(divide="ignore"):
+        error = np.sqrt(2.0 / np.maximum(degrees, 0.0))  # MacKay 1992, section 2.5
+    return error[likelihood.levels]
 
 
 def table_of_groups(title, report):
@@ -202,8 +204,8 @@ def table_of_noise(report):
 
 
 def _error_bar(error):
-    """Format the error bar of the logarithm of a precision, ``nan`` if that was given."""
-    if np.isnan(error):
+    """Format the error bar of the logarithm of a precision, 0 if that was given."""
+    if error == 0.0:
         return "given"
     return f"+- {error:.2f}" if error < UNDETERMINED else "not determined"
 

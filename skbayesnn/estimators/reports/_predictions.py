@@ -108,7 +108,7 @@ class LeftOutScores(NamedTuple):
     @property
     def far_off(self):
         """True if means of left-out rows are off by far more than the targets vary."""
-        return bool(min(self.share, self.unweighted) < FAR_OFF)
+        return bool(self.share < FAR_OFF or self.unweighted < FAR_OFF)
 
     @property
     def too_narrow(self):
