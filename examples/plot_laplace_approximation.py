@@ -199,7 +199,7 @@ plt.show()
 #
 # For networks such a sum is impossible. By default the evidence of small
 # networks is measured instead: networks are moved in steps from the prior to
-# the posterior (``measure_evidence``). For larger ones
+# the posterior (``method``). For larger ones
 # :meth:`~skbayesnn.HMCMLPRegressor.from_evidence` samples the same
 # posterior, and the attribute ``comparison_`` of the sampler says whether the
 # Gaussian approximation was adequate, as in

@@ -116,9 +116,7 @@ grid = {
     "hidden_layer_sizes": [(n,) for n in (5, 6, 8, 12, 20)],
     "random_state": [1, 2],
 }
-one_start = EvidenceMLPRegressor(
-    noise="shared", n_restarts=1, method="laplace"
-)
+one_start = EvidenceMLPRegressor(noise="shared", n_restarts=1, method="laplace")
 many = EvidenceSearch(one_start, grid).fit(X, y)
 evidence, priors = many.results_["log_evidence"], many.results_["param_prior"]
 errors = np.array([error_in_cm(m, X_test, y_test) for m in many.estimators_])

@@ -74,7 +74,7 @@ class EvidenceDisplay(Display):
     >>> from skbayesnn.model_selection import EvidenceSearch
     >>> X = np.linspace(-2, 2, 30)[:, None]
     >>> y = np.sin(2 * X[:, 0]) + 0.1 * np.random.default_rng(0).standard_normal(30)
-    >>> model = EvidenceMLPRegressor(measure_evidence=False, n_restarts=1, random_state=0)
+    >>> model = EvidenceMLPRegressor(method="laplace", n_restarts=1, random_state=0)
     >>> search = EvidenceSearch(model, {"hidden_layer_sizes": [(1,), (2,), (3,)]}).fit(X, y)
     >>> display = EvidenceDisplay.from_estimator(search)
     >>> display.axes_[-1].get_xlabel()

@@ -156,7 +156,7 @@ def print_references():
     """Evidences by large populations, beside the kept ones."""
     schedule = Schedule(n_chains=1024, n_moves=8, effective=0.9, n_last_chains=1024)
     for name, (truth, error) in references().items():
-        model, _ = timed_fit(*estimator(name, measure_evidence=True))
+        model, _ = timed_fit(*estimator(name, method="population"))
         fit, rng = model._result, np.random.default_rng(1)
         joint = fit.drawn[0].joint
         eta = fit.drawn[0].position[:, joint.n_sampled : joint.dimension]

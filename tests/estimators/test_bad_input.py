@@ -79,8 +79,8 @@ PARAMETERS = [  # what is raised is a ValueError, or a TypeError where a type is
     ({"prior": Prior(precision={"output": "auto"})}, "got 'auto' for 'output'"),
 ]
 EVIDENCE_PARAMETERS = [
-    ({"measure_evidence": "always"}, "must be one of 'auto', True, False; got 'always'"),
-    ({"measure_evidence": 3}, "must be one of 'auto', True, False; got 3"),
+    ({"method": "always"}, "must be one of 'auto', 'population', 'chains', .*; got 'always'"),
+    ({"method": 3}, "must be one of 'auto', 'population', 'chains', .*; got 3"),
     ({"combine": "vote"}, "combine must be one of .*'tempered'; got 'vote'"),
     ({"solver": "diagonal"}, "hessian must be one of .* got 'diagonal'"),
     ({"n_restarts": 0}, "n_restarts must be at least 1, got 0"),

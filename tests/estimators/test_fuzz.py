@@ -35,7 +35,7 @@ EVIDENCE = COMMON | {
     "n_restarts": st.just(2),
     "solver__max_iter": st.sampled_from([1, 5, 40]),
     "solver__tol": st.sampled_from([1e-6, 1e-3, 1e30]),
-    "measure_evidence": st.just(False),
+    "method": st.sampled_from(["laplace", "laplace", "chains"]),
 }
 SAMPLING = COMMON | {
     "sampler": st.sampled_from(["auto", "auto", "hmc", "langevin", "metropolis"]),

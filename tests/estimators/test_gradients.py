@@ -29,7 +29,7 @@ Y = np.column_stack([50 * np.sin(Z[:, 0]) + 20 * Z[:, 1], Z[:, 1] ** 2])
 Y += RNG.standard_normal((60, 2)) * [3.0, 0.1]
 UNEVEN = 2 * Z[:, 0] + np.exp(Z[:, 1]) * RNG.standard_normal(60)
 CLASSES = np.digitize(np.sin(Z[:, 0]) + 0.3 * RNG.standard_normal(60), [0.0, 0.5])
-LAPLACE = {"measure_evidence": False, "n_restarts": 2, "random_state": 0}
+LAPLACE = {"method": "laplace", "n_restarts": 2, "random_state": 0}
 SHORT = BRIEF | {"n_draws": 60, "n_warmup": 40, "sampler": Sampler(init="prior")}
 MODELS = {
     "Laplace": (EvidenceMLPRegressor((4,), noise="constant", **LAPLACE), Y),

@@ -45,9 +45,9 @@ def test_evidence_regressor(hidden, noise):
         assert [c.hidden_layer_sizes for c in model.candidates_] == [()]
 
 
-@pytest.mark.parametrize("measured", [True, False])
-def test_evidence_classifier(measured):
-    options = {"max_time": 1e-3, "measure_evidence": measured, "random_state": 0}
+@pytest.mark.parametrize("method", ["population", "chains", "laplace"])
+def test_evidence_classifier(method):
+    options = {"max_time": 1e-3, "method": method, "random_state": 0}
     model = broken_off(EvidenceMLPClassifier((3,), **options), Y > 0)
     assert np.all(np.isfinite(model.predict_proba(X)))
 

@@ -183,7 +183,7 @@ VALUES = {
     "prior__mean": (0.0,),
     "prior__base_precision": (1.0, np.ones(3)),
     "hidden_layer_sizes": ("auto", (2,), ()),
-    "measure_evidence": (True, False),
+    "method": ("population", "chains", "laplace", "early_stopping"),
     "fit_intercept": (False,),
 }
 ALONE = {"hidden_layer_sizes": (2,)}  # with which all of these make sense

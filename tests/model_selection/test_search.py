@@ -70,7 +70,7 @@ class TestTable:
         search = EvidenceSearch(REGRESSOR, {"hidden_layer_sizes": [(1,), (2,), (3,)]}).fit(X, Y)
         assert search.results_["log_evidence"][0] < search.best_score_ - 15.0
         assert np.isfinite(search.results_["log_evidence_std"]).all()
-        assert all(model.noise == model.measure_evidence == "auto" for model in search.estimators_)
+        assert all(model.noise == model.method == "auto" for model in search.estimators_)
 
     def test_probabilities_and_evidence_of_the_family(self, search):
         evidences = search.results_["log_evidence"]

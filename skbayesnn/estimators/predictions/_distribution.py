@@ -402,7 +402,7 @@ class CountDistribution(PredictiveDistribution):
     >>> from skbayesnn import EvidenceMLPRegressor
     >>> X = np.linspace(-1, 1, 100)[:, None]
     >>> y = np.random.default_rng(0).poisson(3.0 * np.exp(X[:, 0]))
-    >>> model = EvidenceMLPRegressor((), noise="poisson", measure_evidence=False).fit(X, y)
+    >>> model = EvidenceMLPRegressor((), noise="poisson", method="laplace").fit(X, y)
     >>> at = model.predict_distribution([[0.0]], exposure=[10.0])
     >>> at.mean().round(-1), at.ppf([0.05, 0.95]).shape
     (array([30.]), (1, 2))

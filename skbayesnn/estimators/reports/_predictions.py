@@ -149,13 +149,13 @@ class LeftOutScores(NamedTuple):
             found = f"fit {self.doubt}. Its {self._held}" if self.explains_nothing else self._held
             return ConvergenceWarning(f"The {found}: {TOO_NARROW.get(noise, OTHER_NOISE)}")
         if self.far_off:
-            sampling = "" if drawn else ", or measure_evidence=True (sampling)"
+            sampling = "" if drawn else ", or method='chains' (sampling)"
             fewer = f"Try fewer hidden units or inputs{sampling}."
             advice = OVERDISPERSED if noise == "poisson" else fewer
             return ConvergenceWarning(f"The fit {self.doubt}. {advice}")
         if not self.explains_nothing:
             return None
-        instead = "measure_evidence=False (training instead of sampling), " if drawn else ""
+        instead = "method='laplace' (training instead of sampling), " if drawn else ""
         return ConvergenceWarning(
             f"The fit {self.doubt}. Either y does not depend on X, or the fit has not found how: "
             f"try more hidden units, fewer layers, {instead}another random_state or other inputs."
