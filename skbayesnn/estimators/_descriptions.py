@@ -71,7 +71,8 @@ noise_std_ : float or ndarray of shape (n_outputs,)
     median, samplers: the mean), or at the best minimum. For input-dependent noise: its geometric
     mean over the training rows; ``predict_std(X, kind="aleatoric")`` gives it for each row.
 noise_model_ : str
-    The ``kind`` of `Noise`; with ``"auto"`` the model of highest evidence, or the chosen model.
+    The ``kind`` of `Noise`; with ``"auto"`` the law that chains draw from, the model of highest
+    evidence, or the chosen model.
 noise_log_evidences_ : dict
     Log evidence of each noise model that was fitted (samplers: of a Gaussian approximation); only
     with ``noise="auto"``.
@@ -87,23 +88,24 @@ Parameters
 ----------
 hidden_layer_sizes : tuple of int or "auto", default="auto"
     Units of each hidden layer, as in ``hidden_layer_sizes=(16, 8)``; ``()`` is a Bayesian linear
-    (classifiers: logistic) regression. With ``"auto"`` on small data, networks are drawn from the
-    posterior (``measure_evidence``): one layer of 16 units (classifiers: 8) and no hidden layer
-    predict together, with shares that maximise the leave-one-out predictive density
-    (``candidates_``). Regressors of at most ten rows, and of few rows without noise, also draw one
-    layer of 128 units. On larger data ``"auto"`` tries no hidden layer, one layer of 2, 4, 8 and 16
-    units, and two layers of 4, and doubles widths while the evidence rises by more than 1 nat; no
-    network has more weights than there are targets. From 5,000 rows on, or from 1,000 with many
-    inputs, the log density of held-out rows decides, which every layer must raise by 0.01 nats per
-    row; in regression the best two networks then predict together.
+    (classifiers: logistic) regression. With ``"auto"`` the size depends on the ``method``:
+
+    * ``"population"``: one layer of 16 units (classifiers: 8) and no hidden layer predict together,
+      with shares that maximise the leave-one-out predictive density (``candidates_``). Regressors
+      of at most ten rows, and of few rows without noise, also draw one layer of 128 units.
+    * ``"chains"``: two layers of 16 units (classifiers: one).
+    * ``"early_stopping"``: the log density of held-out rows decides, which every layer must raise
+      by 0.01 nats per row; in regression the best two networks predict together.
+    * ``"laplace"``: the evidence decides. No hidden layer, one layer of 2, 4, 8 and 16 units, and
+      two layers of 4 are tried, and widths double while the evidence rises by more than 1 nat; no
+      network has more weights than there are targets.
 n_restarts : int, default=5
     Number of random starts of searches for minima.
 combine : str, default="posterior"
     How predictions are combined.
 
-    * ``"posterior"``: networks drawn from the posterior, if there are any (``measure_evidence``).
-      Otherwise as ``"tempered"``; in regression, where the size was chosen and short chains take
-      seconds, their networks, stacked over noise models, have up to 65 % of the weight.
+    * ``"posterior"``: networks drawn from the posterior, if there are any. Otherwise as
+      ``"tempered"``.
     * ``"tempered"``: all minima, also those of the networks that ``hidden_layer_sizes="auto"`` has
       tried (under ``"input_dependent"`` or ``"student_t"`` noise: none of these; where held-out
       rows decide: the second-best one, in regression) and of the noise models that
@@ -118,11 +120,22 @@ combine : str, default="posterior"
       density (for classifiers see ``leave_one_out_log_density_``).
 
     All except ``"posterior"`` use the Gaussian around each minimum.
-measure_evidence : bool or "auto", default="auto"
-    Draw networks from the posterior by sequential Monte Carlo. They predict, and measure the
-    evidence. ``"auto"``: if that is predicted to take at most 10 s, or 2.5 s where there are two
-    targets or more per weight. ``True``: always, if ``hidden_layer_sizes`` is given. ``False``:
-    never; a Gaussian around each minimum approximates the posterior. The prior must have mean zero.
+method : str, default="auto"
+    How the posterior of the weights is represented; the one used is ``method_``.
+
+    * ``"population"``: networks drawn by sequential Monte Carlo, which also measures the evidence.
+    * ``"chains"``: networks drawn by independent chains of Hamiltonian Monte Carlo, with equal
+      weights, from 4 chains where these agree to 16 where they do not
+      (``monte_carlo_error_``). Each begins at a briefly trained network.
+    * ``"laplace"``: a Gaussian around each minimum of the training (MacKay 1992). With
+      ``combine="best"`` and a ``prior`` this is the estimator of the text.
+    * ``"early_stopping"``: networks whose training ends where held-out rows are predicted best.
+    * ``"auto"``: the first of these that is possible. Populations, if they are predicted to take at
+      most 10 s, or 2.5 s where there are two targets or more per weight; chains, up to 1,000
+      weights, and 3 million rows times weights, as with some 5,000 rows of 15 inputs; early
+      stopping, from 5,000 rows on (with many inputs from 1,000); Laplace's approximation. Fits with
+      a given ``solver`` or another ``combine`` use no chains. Drawn networks need a prior of mean
+      zero.
 solver : str or Solver, default="auto"
     Curvature at a minimum: ``"auto"``, ``"exact"`` or ``"gauss_newton"``. A `Solver` also sets
     the limits of the training: ``solver=Solver(max_iter=1000)``.
@@ -142,8 +155,15 @@ Attributes
 log_evidence_ : float
     Logarithm of the evidence (marginal likelihood) of the network with ``hidden_layer_sizes_``, for
     regressors with ``noise_model_`` and as a density over y in its own units, in nats (MacKay 1992,
-    equations 2.27, 3.8, 3.15). Measured by sampling, or Laplace's approximation: ``logsumexp`` over
-    the distinct minima. ``nan`` if not available.
+    equations 2.27, 3.8, 3.15). Measured by a population, or Laplace's approximation: ``logsumexp``
+    over the distinct minima. ``nan`` if not available. After chains the first use searches for
+    minima, under constant noise if the noise law has none.
+method_ : str
+    The ``method`` that was used.
+monte_carlo_error_ : float
+    After chains: root mean square difference of predictive means that another ``random_state``
+    would bring, in predictive standard deviations. If the means of ``K`` chains vary with the
+    standard deviation ``s``, it is ``s (2 / K)^(1/2)``. Otherwise ``nan``.
 batch_log_evidences_ : tuple of float
     After `partial_fit`: the log evidence of every batch, given the earlier ones. ``log_evidence_``
     is their sum. Batches that were fitted together count as one.

@@ -96,6 +96,7 @@ class EvidenceMLP(BayesianMLP):
             previous,
             workers,
             method="laplace" if in_batches else self.method,
+            with_chains=self.combine == "posterior" and solver.hessian == "auto",
         )
         self._unsearched = result, entropy  # what `_laplace` needs, perhaps never
         vars(self).pop("_laplace", None)  # cached by an earlier fit
@@ -142,6 +143,12 @@ class EvidenceMLP(BayesianMLP):
         if self._result.drawn:
             return "population" if np.isfinite(self._result.log_evidence) else "chains"
         return "early_stopping" if self._best.trouble is Trouble.EARLY else "laplace"
+
+    @property
+    def monte_carlo_error_(self):
+        """Monte Carlo error of predictive means between two fits by chains."""
+        check_is_fitted(self)
+        return self._result.error if self._result.drawn else np.nan
 
     def _keep(self, result, rows):
         self._keep_common(result)

@@ -39,6 +39,7 @@ FLEXIBLE = "input_dependent_student_t"  # noise law that nests the others
 N_TOGETHER = 4  # chains that are drawn before their spread is looked at
 MAX_CHAINS = 16
 MOST_WORK = 3e6  # rows times weights up to which chains are drawn by default
+MOST_WEIGHTS = 1000  # of a network up to which they are: metrics take a second each there
 # rows times weights of all chains beyond the first ones: with more, fewer chains are drawn
 WORK_OF_CHAINS = 5e6
 # transitions of a chain: first at a tempered posterior, then of the warm-up, then draws
@@ -77,8 +78,9 @@ def is_drawn_by_chains(problem, hidden_layer_sizes, noise):
         return False
     if posterior.is_quadratic and NOISE_MODELS[noise].plain:
         return False
-    work = len(posterior.X) * posterior.network.n_weights
-    return bool(posterior.is_compiled and posterior.groups.centred and work <= MOST_WORK)
+    k = posterior.network.n_weights
+    affordable = k <= MOST_WEIGHTS and len(posterior.X) * k <= MOST_WORK
+    return bool(posterior.is_compiled and posterior.groups.centred and affordable)
 
 
 def chains_of(posterior):
@@ -111,7 +113,7 @@ def fit_by_chains(problem, hidden_layer_sizes, noise, entropy, workers):
                 raise KeyboardInterrupt
             found.append(sampled.draws)
             draws = joined(found)
-            error = monte_carlo_error(posed.posterior, sampled.joint, draws)
+            error = monte_carlo_error(posed.posterior, draws)
             step(f"{len(draws.energy)} chains: predictions known to {error:.2f} predictive sd")
             if error <= MAX_ERROR or problem.deadline.passed:
                 break
@@ -143,7 +145,7 @@ def joined(found):
     return Draws.join([draws.first(n_draws) for draws in found], axis=0)
 
 
-def monte_carlo_error(posterior, joint, draws):
+def monte_carlo_error(posterior, draws):
     """Standard error of predictive means, in predictive standard deviations, between two fits.
 
     If the means of ``K`` chains vary with the standard deviation ``s``, those of two fits differ by

@@ -100,14 +100,16 @@ def fit_evidence(
     previous=None,
     workers=ALONE,
     method="laplace",
+    with_chains=True,
 ):
     """Draw networks from the posterior of a problem, or find its minima.
 
     ``hidden_layer_sizes`` and ``noise``, one of `NOISE_MODELS`, may be ``"auto"``. ``entropy`` is
     that of the seeds of random numbers. The ``method`` is one of `METHODS`; ``"auto"`` is the first
     of these that is possible and takes seconds to minutes: a population, which also measures the
-    evidence; independent chains; early stopping; Laplace's approximation around minima. Minima of
-    the fit ``previous`` replace random starts. Returns a `DrawnFit` or an `EvidenceFit`.
+    evidence; independent chains, if ``with_chains``; early stopping; Laplace's approximation around
+    minima. Minima of the fit ``previous`` replace random starts. Returns a `DrawnFit` or an
+    `EvidenceFit`.
     """
     wanted = {"auto": "auto", "population": True}.get(method, False)
     sizes = sampled_sizes(problem, hidden_layer_sizes, noise, wanted)
@@ -120,6 +122,7 @@ def fit_evidence(
     unmeasured = "" if sizes is None else NO_TIME if limit.passed else MISSED
     if method == "chains" or (
         method == "auto"
+        and with_chains
         and not limit.passed
         and is_drawn_by_chains(problem, hidden_layer_sizes, noise)
     ):

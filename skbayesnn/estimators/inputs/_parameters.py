@@ -11,7 +11,7 @@ from sklearn.frozen import FrozenEstimator
 
 from skbayesnn._typing import Array
 from skbayesnn.estimators.inputs._settings import COUNTS
-from skbayesnn.inference import NOISE_MODELS
+from skbayesnn.inference import FLEXIBLE, NOISE_MODELS
 from skbayesnn.network import ACTIVATIONS
 from skbayesnn.posterior import INTERCEPT, Gamma
 from skbayesnn.samplers import Plan, random_walk
@@ -33,7 +33,9 @@ GROWN, DRAWN = {"hidden_layer_sizes='auto'"}, {"method='population'", "method='c
 NO_INTERCEPT = {"fit_intercept=False"}
 FIXED_NOISE, GAMMA_NOISE = {"noise.std"}, {"A Gamma prior of the noise level"}
 CORRELATED, COUNTED = noise_is("correlated"), noise_is(*COUNTS)
-WITHOUT_LEVEL = noise_is("input_dependent", "student_t", "correlated")
+VARYING, DRAWN_ONLY = noise_is("input_dependent", FLEXIBLE), noise_is(FLEXIBLE)
+WITHOUT_LEVEL = noise_is("student_t") | VARYING | CORRELATED
+WITHOUT_DRAWS = {"method='laplace'", "method='early_stopping'"}
 
 
 def choices_of(estimator):
@@ -70,21 +72,22 @@ REFUSALS = {
     "the array labels the weights of one network. Give hidden_layer_sizes, or one of the priors "
     "'single', 'layer' and 'ard'": [(GROWN, ARRAY)],
     # noise
-    "it fixes one noise level for all inputs. Leave noise.std at 'auto'": [
-        (FIXED_NOISE, noise_is("input_dependent"))
-    ],
+    "it fixes one noise level for all inputs. Leave noise.std at 'auto'": [(FIXED_NOISE, VARYING)],
     "it fixes levels of single outputs, and this infers the whole covariance. Leave noise.std at "
     "'auto'": [(FIXED_NOISE, CORRELATED)],
     "there the noise has no level of its own. Use noise='constant', 'shared' or 'student_t', or a "
-    "LogUniform prior": [(GAMMA_NOISE, noise_is("input_dependent", "correlated"))],
+    "LogUniform prior": [(GAMMA_NOISE, VARYING | CORRELATED)],
     f"it adds to Gaussian noise of a constant level. {LEVELS}, or leave measurement_std out": [
         ({MEASUREMENTS}, WITHOUT_LEVEL)
     ],
     "limits are for Gaussian or Student-t noise of a constant level. Use noise='constant', "
     "'shared' or 'student_t', or leave censored out": [
-        ({CENSORED}, noise_is("input_dependent", "correlated") | COUNTED)
+        ({CENSORED}, VARYING | CORRELATED | COUNTED)
     ],
     "it adds to Gaussian noise. Leave measurement_std out": [({MEASUREMENTS}, COUNTED)],
+    "its posterior is sampled, without an approximation around minima. Use method='auto'": [
+        (DRAWN_ONLY, WITHOUT_DRAWS)
+    ],
     "counts vary about their mean by their own law. Leave noise.std at 'auto'": [
         (FIXED_NOISE, COUNTED)
     ],

@@ -115,7 +115,7 @@ class Noise(Setting):
     Parameters
     ----------
     kind : {"auto", "constant", "shared", "correlated", "input_dependent", "student_t", \
-"poisson", "negative_binomial"}, default="auto"
+"input_dependent_student_t", "poisson", "negative_binomial"}, default="auto"
         Noise model.
 
         * ``"constant"``: Gaussian, one level per output.
@@ -128,12 +128,16 @@ class Noise(Setting):
           chosen by evidence, or sampled, from 2.5, 5, 10, 20 and 40, and 1 where gross outliers are
           found; standard deviations are then those of the noise within 1,000 of its scales. A row
           is an outlier in all its outputs (Lange, Little & Taylor 1989; Geweke 1993).
+        * ``"input_dependent_student_t"``: both, of drawn networks. Constant noise and Gaussian noise
+          are limits of this law, so that nothing has to be chosen. The degrees of freedom may also
+          be 80 and 160.
         * ``"poisson"``: counts; the network learns the logarithm of the rate (see ``exposure`` of
           ``fit``).
         * ``"negative_binomial"``: counts of variance ``m + a m^2`` for the mean ``m``. The
           dispersion ``a`` is inferred like a noise level, as the variance of a factor of the rate.
           It takes about 20 times as long as ``"poisson"``: minutes from some thousand rows on.
-        * ``"auto"``: constant, unless a test of the residuals (see `EvidenceReport`) suggests
+        * ``"auto"``: if networks are drawn by chains, the law that nests the others. Else constant,
+          unless a test of the residuals (see `EvidenceReport`) suggests
           input-dependent (p < 0.05) or Student-t noise (p < 0.5). These are then fitted as well.
           Networks drawn from the posterior under all these noise models predict together, weighted
           by stacking. Without such draws the noise model of highest evidence is chosen, or
