@@ -11,7 +11,6 @@ import numpy as np
 from skbayesnn.inference._chains_fit import fit_by_chains, is_drawn_by_chains
 from skbayesnn.inference._drawn_fit import fit_by_drawing, sampled_sizes
 from skbayesnn.inference.choice._growth import (
-    BY_EVIDENCE,
     OF_MANY_ROWS,
     HeldOut,
     best_of,
@@ -147,19 +146,11 @@ def fit_evidence(
         growth, tried = grown(problem, seeds, workers, seconds_after=later)
         hidden_layer_sizes = best_of(growth).hidden_layer_sizes
 
-    def fit_of(sizes, models=None):
-        search = problem, sizes, tried, entropy, n_restarts, previous, workers
-        with workers.progress.before(lambda: later(sizes, tried.get(sizes))):
-            fit = _under_constant_noise(*search)
-        return _with_noise(replace(fit, growth=growth), noise, previous, workers, models)
-
-    fit = fit_of(hidden_layer_sizes)
-    better = size_under_noise(fit, tried, noise, workers) if tried else None
-    if better is not None:
-        smaller, fit = fit, fit_of(*better)
-        # minima of the smaller network under other noise still take part in predictions
-        others = [*fit.others, *(pair for pair in smaller.pool if pair[1].noise is not None)]
-        fit = replace(fit, others=others, noise_p_values=smaller.noise_p_values)
+    search = problem, hidden_layer_sizes, tried, entropy, n_restarts, previous, workers
+    known = tried.get(hidden_layer_sizes)
+    with workers.progress.before(lambda: later(hidden_layer_sizes, known)):
+        fit = _under_constant_noise(*search)
+    fit = _with_noise(replace(fit, growth=growth), noise, previous, workers)
     return replace(fit, unmeasured=unmeasured)
 
 
@@ -219,53 +210,14 @@ def _under_constant_noise(problem, sizes, tried, entropy, n_restarts, previous, 
     return EvidenceFit(problem=problem, posed=posed, minima=minima, others=others)
 
 
-def _with_noise(fit, noise, previous, workers, models=None):
-    """Fit under the given noise; if it is ``"auto"``, ``models`` are the ones to be tried."""
+def _with_noise(fit, noise, previous, workers):
+    """Fit under the given noise, or choose it."""
     if noise == "auto":
-        return with_chosen_noise(fit, previous, workers, models)
+        return with_chosen_noise(fit, previous, workers)
     if NOISE_MODELS[noise].plain:
         return replace(fit, noise=noise, noise_p_values=p_values_of(fit))
     posed, minima = search_under_noise(noise, fit, previous, workers)
     return replace(fit, posed=posed, minima=minima, others=[], noise=noise)
-
-
-def size_under_noise(fit, tried, noise, workers=ALONE):
-    """Find a larger network that has a higher evidence than the one grown under constant noise.
-
-    Outliers mask structure in the data. So Student-t noise, if its evidence is higher than that of
-    constant noise, is tried with larger networks, from the best minimum of each, in descending
-    order of evidence under constant noise.
-    Smaller networks are not tried: such noise absorbs their misfit (on airfoil their evidence was
-    higher, but their predictions were worse).
-
-    ``tried`` has minima under constant noise by hidden layer sizes; ``noise`` is what the user
-    asked for. Returns hidden layer sizes and noise models, or ``None`` if no larger network is
-    better.
-    """
-    totals = fit.noise_log_evidences if noise == "auto" else {fit.noise: fit.log_evidence}
-    constant = {sizes: total_log_evidence(minima) for sizes, minima in tried.items()}
-    problem, own = fit.problem, fit.posed.posterior.network
-    before = constant.get(own.hidden_layer_sizes, np.nan)
-    gain = totals.get("student_t", np.nan) - totals.get("constant", -np.inf)
-    if not (gain > 0.0 and np.isfinite(before)):
-        return None
-    highest = np.nanmax(list(totals.values())) - problem.log_scale
-    least = before - abs(highest - before) - MOST_GAIN
-    larger = [sizes for sizes in constant if problem.network(sizes).n_weights > own.n_weights]
-    larger = [sizes for sizes in larger if constant[sizes] >= least]
-    larger, better = sorted(larger, key=constant.get, reverse=True), None
-    with workers.progress.stage("larger networks", np.ones(len(larger))) as step:
-        for sizes in larger:
-            if problem.deadline.passed:
-                break
-            posed = problem.posed(sizes)
-            start = EvidenceFit(problem=problem, posed=posed, minima=tried[sizes][:1])
-            total = total_log_evidence(search_under_noise("student_t", start, None, workers)[1])
-            value = total + problem.log_scale
-            step(f"hidden layers {sizes} with student_t noise: log evidence {value:.2f}")
-            if total > highest + BY_EVIDENCE.least_gain:
-                better, highest = (sizes, ["student_t"]), total
-    return better
 
 
 def _has_many_rows(problem, hidden_layer_sizes, noise):

@@ -1,6 +1,6 @@
 """Combination of minima or models into one predictive distribution, and their shares in it."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from typing import NamedTuple
 
@@ -28,9 +28,7 @@ from skbayesnn.predictive._variational import closest_gaussian, seconds_of_class
 
 NEGLIGIBLE_MODEL = 0.002  # share of a sampled model below which it is left out
 PSEUDO_COUNT = 0.5  # rows of a Dirichlet prior of the shares of sampled models
-EQUAL_SHARE = 0.3  # part of the predictions of minima that noise models share equally
 HOPELESS = 20.0  # nats below the best evidence at which a sampled model has no share
-STEP = 1e-5  # of standardised inputs, near the best step of central differences
 NEGLIGIBLE_WEIGHT = 1e-6  # share of a minimum below which it is left out of predictions
 STACKING_STEPS, LEAST_GAIN = 2000, 1e-10  # most steps; relative gain below which they end
 TEMPERATURE = 0.05  # difference of log densities, in nats per row, that divides a weight by e
@@ -44,60 +42,6 @@ NOISE = {  # of every likelihood but independent Gaussian ones
     Poisson: CountNoise,
     StudentT: StudentTNoise,
 }
-
-
-@dataclass(frozen=True)
-class Pooled(Member):
-    """Network with input-dependent noise whose mean is pooled with that of other networks.
-
-    Where a network expects much noise, its training rows count for little, and the mean of networks
-    with constant noise is more accurate. Two forecasts with variances ``v`` and ``v'`` of their
-    errors are combined with weights proportional to ``1/v`` and ``1/v'`` (Bates and Granger 1969,
-    "The combination of forecasts", Operational Research Quarterly 20). Variances here are those of
-    a target, noise included. Error bars remain those of the network.
-
-    ``others`` are the `Ensemble` of networks with constant noise; see `Member` for all else.
-    """
-
-    others: Ensemble | None = None
-
-    @property
-    def doubles_per_row(self):
-        return super().doubles_per_row + self.others.doubles_per_row
-
-    def outputs(self, X):
-        """Pooled means ``(1, n, n_outputs)``."""
-        return self.moments(X)[0]
-
-    def moments(self, X):
-        """Pooled means, and the covariances of the network itself."""
-        mean, covariance = super().moments(X)
-        return self._pooled(mean[0], covariance[0], X)[None], covariance
-
-    def linearised(self, X):
-        """Pooled means ``(n, n_outputs)``, and the derivatives of the network itself."""
-        mean, J = super().linearised(X)
-        return self._pooled(mean, self.precision.project(J), X), J
-
-    def _pooled(self, mean, covariance, X):
-        """Means of the network and of the others, weighted by their inverse variances."""
-        own = np.diagonal(covariance, axis1=1, axis2=2) + self.noise.variances(X)[0]
-        others, covariance = self.others.moments(X)
-        theirs = np.diagonal(covariance, axis1=1, axis2=2)
-        return mean + own / (own + theirs) * (others - mean)
-
-    def gradients(self, X):
-        """Derivatives of the pooled means, by central differences."""
-        steps = STEP * np.eye(X.shape[1])
-        slopes = [(self.outputs(X + h) - self.outputs(X - h)) / (2.0 * STEP) for h in steps]
-        return np.stack(slopes, axis=-1)
-
-    def _slopes(self, X):
-        start = 0
-        for slopes, G in super()._slopes(X):
-            rows = slice(start, start + len(slopes))
-            yield self.gradients(X[rows])[0], G
-            start = rows.stop
 
 
 class Combined(NamedTuple):
@@ -132,35 +76,12 @@ def combined(fit, combine, progress=None):
     seconds = len(pool) * seconds_of_classes(*fit.posed)
     with (progress or Progress()).stage("predictions", seconds=seconds):
         shares = _shares(combine, fit.posed.posterior, minima, densities)
-    if of_all_models:
-        shares = _shared_by_noise_models(shares, minima)
     if combine == "posterior" and fit.problem.linear_share:
         shares = _with_linear_share(shares, minima, fit.problem.linear_share)
     used = np.flatnonzero(shares)
     mixed = LeftOut.mixed([left_out_of(i) for i in used], shares[used])
-    parts = _pooled(fit, minima, used, member, densities)
-    gaussians = Ensemble(parts, tuple(shares[[i]] for i in used))
+    gaussians = Ensemble(tuple(map(member, used)), tuple(shares[[i]] for i in used))
     return Combined(fit.without_matrices(), gaussians, shares, mixed)
-
-
-def _pooled(fit, minima, used, member, densities):
-    """Make members for the minima that are used; means under input-dependent noise are pooled.
-
-    They are pooled with the means of all minima under constant noise, if there are any.
-    """
-    kind = type(fit.problem.likelihood)
-    plain = [i for i, m in enumerate(minima) if m.noise is None and type(m.likelihood) is kind]
-    if not plain or all(minima[i].noise is None for i in used):
-        return tuple(map(member, used))
-    of_plain = [minima[i] for i in plain]
-    shares = _shares("tempered", fit.posed.posterior, of_plain, lambda j: densities(plain[j]))
-    kept = np.flatnonzero(shares)
-    others = Ensemble(tuple(member(plain[j]) for j in kept), tuple(shares[[j]] for j in kept))
-
-    def pooled(own):
-        return Pooled(own.network, own.theta, own.precision, own.noise, others=others)
-
-    return tuple(member(i) if minima[i].noise is None else pooled(member(i)) for i in used)
 
 
 def member_of(posterior, minimum, settings):
@@ -214,20 +135,6 @@ def _shares(combine, posterior, minima, densities):
         classes=not posterior.likelihood.n_levels,
     )
     return weights
-
-
-def _shared_by_noise_models(shares, minima):
-    """Mix the shares of minima with equal shares of all noise models that have any.
-
-    Noise networks predict left-out rows too well where they overfit. Their predictions have light
-    tails, so that the density of a single new target can be very low without other models.
-    """
-    names = [f"{type(m.likelihood).__name__} {m.noise is None}" for m in minima]
-    _, model = np.unique(names, return_inverse=True)
-    totals = np.bincount(model, shares)
-    equal = (totals > 0) / np.count_nonzero(totals)
-    factors = 1.0 - EQUAL_SHARE + EQUAL_SHARE * equal / np.where(totals > 0, totals, 1.0)
-    return shares * factors[model]
 
 
 def _with_linear_share(shares, models, linear_share):

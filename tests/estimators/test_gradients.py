@@ -16,7 +16,6 @@ from skbayesnn import (
 )
 from skbayesnn.estimators import AveragedClassifier, AveragedRegressor
 from skbayesnn.predictive import Draws
-from skbayesnn.predictive._combination import Pooled
 from tests.tools import BRIEF, assert_near, difference
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -27,7 +26,6 @@ Z = RNG.uniform(-2, 2, (60, 3))
 X = CENTRE + UNITS * Z
 Y = np.column_stack([50 * np.sin(Z[:, 0]) + 20 * Z[:, 1], Z[:, 1] ** 2])
 Y += RNG.standard_normal((60, 2)) * [3.0, 0.1]
-UNEVEN = 2 * Z[:, 0] + np.exp(Z[:, 1]) * RNG.standard_normal(60)
 CLASSES = np.digitize(np.sin(Z[:, 0]) + 0.3 * RNG.standard_normal(60), [0.0, 0.5])
 LAPLACE = {"method": "laplace", "n_restarts": 2, "random_state": 0}
 SHORT = BRIEF | {"n_draws": 60, "n_warmup": 40, "sampler": Sampler(init="prior")}
@@ -35,7 +33,6 @@ MODELS = {
     "Laplace": (EvidenceMLPRegressor((4,), noise="constant", **LAPLACE), Y),
     "two layers": (EvidenceMLPRegressor((3, 2), noise="constant", **LAPLACE), Y[:, 0]),
     "drawn": (EvidenceMLPRegressor((2,), noise="constant", random_state=0), Y[:, 0]),
-    "pooled": (EvidenceMLPRegressor((2,), **LAPLACE), UNEVEN),
     "sampled": (HMCMLPRegressor((4,), noise="constant", **SHORT), Y),
     "two classes": (EvidenceMLPClassifier((3,), **LAPLACE), CLASSES > 0),
     "three classes": (EvidenceMLPClassifier((3,), **LAPLACE), CLASSES),
@@ -46,10 +43,7 @@ MODELS = {
 @pytest.fixture(scope="module", params=MODELS)
 def model(request):
     estimator, y = MODELS[request.param]
-    estimator.fit(X, y)
-    pooled = any(isinstance(part, Pooled) for part in estimator._ensemble.parts)
-    assert pooled == (request.param == "pooled")
-    return estimator
+    return estimator.fit(X, y)
 
 
 def moved(f, rows):

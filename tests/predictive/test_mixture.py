@@ -1,13 +1,9 @@
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 from scipy.optimize import minimize
 from scipy.stats import norm
 
-from skbayesnn.posterior import Gaussian, StudentT
 from skbayesnn.predictive._combination import (
-    _shared_by_noise_models,
     stacking_weights,
     tempered_weights,
 )
@@ -54,11 +50,3 @@ class TestTemperedWeights:
         weights = tempered_weights(np.array([-10.0, -32.0, -34.0]), np.full(100, 1.0))
         assert weights[1] > 0 == weights[2]
         assert weights[0] + weights[1] == pytest.approx(1)
-
-
-def test_noise_models_that_have_a_share_divide_a_part_equally():
-    plain, heavy = Gaussian.per_output(1), StudentT.per_output(1)
-    kinds = [(plain, None), (plain, "network"), (plain, "network"), (heavy, None), (plain, None)]
-    minima = [SimpleNamespace(likelihood=law, noise=noise) for law, noise in kinds]
-    shares = _shared_by_noise_models(np.array([0.0, 0.6, 0.3, 0.1, 0.0]), minima)
-    assert shares == pytest.approx([0.0, 0.52, 0.26, 0.22, 0.0])

@@ -128,7 +128,7 @@ class Noise(Setting):
           chosen by evidence, or sampled, from 2.5, 5, 10, 20 and 40, and 1 where gross outliers are
           found; standard deviations are then those of the noise within 1,000 of its scales. A row
           is an outlier in all its outputs (Lange, Little & Taylor 1989; Geweke 1993).
-        * ``"input_dependent_student_t"``: both, of drawn networks. Constant noise and Gaussian noise
+        * ``"input_dependent_student_t"``: both, of drawn networks. Constant and Gaussian noise
           are limits of this law, so that nothing has to be chosen. The degrees of freedom may also
           be 80 and 160.
         * ``"poisson"``: counts; the network learns the logarithm of the rate (see ``exposure`` of

@@ -26,17 +26,17 @@ NO_NOISE = 0.5
 CLOSELY_FITTED = 0.01  # least residual degrees of freedom of a row; below, rounding dominates
 
 
-def with_chosen_noise(fit, previous=None, workers=ALONE, models=None):
+def with_chosen_noise(fit, previous=None, workers=ALONE):
     """Choose the noise model by the evidence, among those that tests of the residuals suggest.
 
-    Starts with a fit under constant noise. ``models`` are tried regardless of the tests. Minima
-    under other noise models than the chosen one join ``others``.
+    Starts with a fit under constant noise. Minima under other noise models than the chosen one join
+    ``others``.
     """
     p_values = p_values_of(fit)
     comparable = np.isfinite(fit.best.log_evidence)
-    names = models or suspected(fit.problem, p_values) if comparable else []
+    names = suspected(fit.problem, p_values) if comparable else []
     found = {"constant": (fit.posed, fit.minima)}
-    seconds = np.nan if models else SECONDS_OF_NOISE * len(names) * workers.progress.elapsed
+    seconds = SECONDS_OF_NOISE * len(names) * workers.progress.elapsed
     with workers.progress.stage("noise models", np.ones(len(names)), seconds=seconds) as step:
         for noise in names:
             if fit.problem.deadline.passed:
