@@ -30,7 +30,8 @@ from skbayesnn.posterior import (
     weight_groups,
 )
 
-NOT_SAMPLED = {"sampled_seconds": 0.0, "checked_seconds": 0.0}  # as large data
+# as large data
+NOT_SAMPLED = {"sampled_seconds": 0.0, "checked_seconds": 0.0, "chain_work": 0.0}
 BRIEF = {"n_chains": 2, "n_warmup": 10, "n_draws": 10, "measure_evidence": False, "random_state": 0}
 DEPTHS = [(), (4,), (3, 2, 3)]
 

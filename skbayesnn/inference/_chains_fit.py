@@ -38,8 +38,6 @@ SIZES = {True: (16, 16), False: (16,)}
 FLEXIBLE = "input_dependent_student_t"  # noise law that nests the others
 N_TOGETHER = 4  # chains that are drawn before their spread is looked at
 MAX_CHAINS = 16
-MOST_WORK = 3e6  # rows times weights up to which chains are drawn by default
-MOST_WEIGHTS = 1000  # of a network up to which they are: metrics take a second each there
 # rows times weights of all chains beyond the first ones: with more, fewer chains are drawn
 WORK_OF_CHAINS = 5e6
 # transitions of a chain: first at a tempered posterior, then of the warm-up, then draws
@@ -78,8 +76,8 @@ def is_drawn_by_chains(problem, hidden_layer_sizes, noise):
         return False
     if posterior.is_quadratic and NOISE_MODELS[noise].plain:
         return False
-    k = posterior.network.n_weights
-    affordable = k <= MOST_WEIGHTS and len(posterior.X) * k <= MOST_WORK
+    k, limits = posterior.network.n_weights, problem.limits
+    affordable = k <= limits.chain_weights and len(posterior.X) * k <= limits.chain_work
     return bool(posterior.is_compiled and posterior.groups.centred and affordable)
 
 
