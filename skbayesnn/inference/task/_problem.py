@@ -74,8 +74,8 @@ class Limits(NamedTuple):
     # targets per weight below which Laplace's approximation is inaccurate, and posterior samples
     # predict better (measured on sets of 80 to 700 rows)
     few_targets_per_weight: float = 2.0
-    # weights, and rows times weights, up to which networks are drawn by independent chains: a metric
-    # takes about a second there, and a step of a trajectory a millisecond
+    # weights, and rows times weights, up to which networks are drawn by independent chains: a
+    # metric takes about a second there, and a step of a trajectory a millisecond
     chain_weights: int = 1000
     chain_work: float = 3e6
     # hidden units per row from which the hidden weights of one layer are drawn from their prior,
