@@ -197,7 +197,7 @@ class TransformedDistribution(Distribution):
 
 @contextmanager
 def _quietly(category=Warning):
-    """Suppress warnings; those of non-finite values are errors of NumPy, too."""
+    """Suppress warnings of a category, and those of NumPy of non-finite values."""
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore", category)  # some transformers enable them
         yield

@@ -82,7 +82,9 @@ class TransformedTargetRegressor(
         default the identity.
     prediction : {"median", "mean"}, default="median"
         Prediction that `predict` returns. The median is ``inverse_func`` of the median of ``t``,
-        and always exists. The mean, by quadrature, has the least squared error.
+        and always exists. The mean, by quadrature, has the least squared error. It and standard
+        deviations are ``nan`` where they do not exist, as behind a Box-Cox transformation of
+        negative power, see `TransformedDistribution`.
 
     Attributes
     ----------
