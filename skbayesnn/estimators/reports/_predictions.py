@@ -18,6 +18,11 @@ FEWEST = 20  # rows from which a fit without predictive power is worth a warning
 BY_CHANCE = 0.001  # probability of a coverage as small under which it is too small
 MUCH = 0.02  # share of rows by which the coverage must also be too small
 ALIKE = 0.5  # correlation of errors of neighbours above which a fit misses structure
+UNIFORM = 1.0 / 12.0  # variance of probabilities of targets under their own distribution
+FAR_OFF = -1.0  # R2 below which no number is given: predictions lie far beyond all targets
+LARGEST_ERROR = 1e70  # larger errors count as this, so that fourth powers stay finite
+LITTLE = 0.001, 0.02  # bounds of the standard error used as threshold of the share
+
 OVERDISPERSED = (
     "Counts vary more than Poisson noise allows. Pass their exposure, if they have any, or try "
     "noise='negative_binomial'."
@@ -31,10 +36,6 @@ TOO_NARROW = {  # what to try, by noise model
     "student_t": "the others are outliers, which even Student-t noise does not describe. "
     "Intervals describe the rows inside.",
 }
-UNIFORM = 1.0 / 12.0  # variance of probabilities of targets under their own distribution
-FAR_OFF = -1.0  # R2 below which no number is given: predictions lie far beyond all targets
-LARGEST_ERROR = 1e70  # larger errors count as this, so that fourth powers stay finite
-LITTLE = 0.001, 0.02  # bounds of the standard error used as threshold of the share
 
 
 class LeftOutScores(NamedTuple):
