@@ -104,12 +104,13 @@ class LeftOutScores(NamedTuple):
     @property
     def explains_nothing(self):
         """True if the simplest model predicts as well, within the standard error."""
-        return bool(self.share <= np.clip(self.error, *LITTLE))
+        return bool(not self.far_off and self.share <= np.clip(self.error, *LITTLE))
 
     @property
     def far_off(self):
-        """True if means of left-out rows are off by far more than the targets vary."""
-        return bool(self.share < FAR_OFF or self.unweighted < FAR_OFF)
+        """True if means of left-out rows, perhaps few, are off by far more than targets vary."""
+        off = self.share < FAR_OFF or self.unweighted < FAR_OFF
+        return bool(off and np.isnan(self.loss))
 
     @property
     def too_narrow(self):
@@ -126,12 +127,12 @@ class LeftOutScores(NamedTuple):
     @property
     def doubt(self):
         """Message about poor predictions, or ``None``."""
+        if self.far_off:
+            return f"predicts some left-out rows far beyond all targets: {self._value}"
         if self.explains_nothing:
             return f"explains nothing: {self._value}"
         if self.too_narrow:
             return self._held
-        if self.far_off:
-            return f"predicts some left-out rows far beyond all targets: {self._value}"
         if self.misses_structure:
             return (
                 f"misses structure: errors of neighbouring rows correlate by {self.similarity:.2f}"
@@ -147,7 +148,9 @@ class LeftOutScores(NamedTuple):
         if self.n_rows < FEWEST:
             return None
         if self.too_narrow:
-            found = f"fit {self.doubt}. Its {self._held}" if self.explains_nothing else self._held
+            found = (
+                self._held if self.doubt == self._held else f"fit {self.doubt}. Its {self._held}"
+            )
             return ConvergenceWarning(f"The {found}: {TOO_NARROW.get(noise, OTHER_NOISE)}")
         if self.far_off:
             sampling = "" if drawn else ", or measure_evidence=True (sampling)"
