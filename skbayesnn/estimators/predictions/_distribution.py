@@ -49,6 +49,8 @@ X : ndarray of shape (n_samples, n_features)
     Inputs, standardised.
 one_dimensional : bool
     Whether arrays have no axis of outputs.
+has_limits : bool, default=False
+    Whether the model was fitted with limits, so that a score has to say which targets are some.
 """
 
 
@@ -166,8 +168,6 @@ class PredictiveDistribution(Distribution):
         Variances of known errors of measurement, in standardised units.
     needs_errors : bool, default=False
         Whether there is no other noise, and so no density without ``errors``.
-    has_limits : bool, default=False
-        Whether the model was fitted with limits, so that a score has to say which targets are.
 
     See Also
     --------

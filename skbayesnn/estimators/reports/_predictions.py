@@ -18,6 +18,11 @@ FEWEST = 20  # rows from which a fit without predictive power is worth a warning
 BY_CHANCE = 0.001  # probability of a coverage as small under which it is too small
 MUCH = 0.02  # share of rows by which the coverage must also be too small
 ALIKE = 0.5  # correlation of errors of neighbours above which a fit misses structure
+UNIFORM = 1.0 / 12.0  # variance of probabilities of targets under their own distribution
+FAR_OFF = -1.0  # R2 below which no number is given: predictions lie far beyond all targets
+LARGEST_ERROR = 1e70  # larger errors count as this, so that fourth powers stay finite
+LITTLE = 0.001, 0.02  # bounds of the standard error used as threshold of the share
+
 OVERDISPERSED = (
     "Counts vary more than Poisson noise allows. Pass their exposure, if they have any, or try "
     "noise='negative_binomial'."
@@ -31,10 +36,6 @@ TOO_NARROW = {  # what to try, by noise model
     "student_t": "the others are outliers, which even Student-t noise does not describe. "
     "Intervals describe the rows inside.",
 }
-UNIFORM = 1.0 / 12.0  # variance of probabilities of targets under their own distribution
-FAR_OFF = -1.0  # R2 below which no number is given: predictions lie far beyond all targets
-LARGEST_ERROR = 1e70  # larger errors count as this, so that fourth powers stay finite
-LITTLE = 0.001, 0.02  # bounds of the standard error used as threshold of the share
 
 
 class LeftOutScores(NamedTuple):
@@ -103,12 +104,13 @@ class LeftOutScores(NamedTuple):
     @property
     def explains_nothing(self):
         """True if the simplest model predicts as well, within the standard error."""
-        return bool(self.share <= np.clip(self.error, *LITTLE))
+        return bool(not self.far_off and self.share <= np.clip(self.error, *LITTLE))
 
     @property
     def far_off(self):
-        """True if means of left-out rows are off by far more than the targets vary."""
-        return bool(self.share < FAR_OFF or self.unweighted < FAR_OFF)
+        """True if means of left-out rows, perhaps few, are off by far more than targets vary."""
+        off = self.share < FAR_OFF or self.unweighted < FAR_OFF
+        return bool(off and np.isnan(self.loss))
 
     @property
     def too_narrow(self):
@@ -125,12 +127,12 @@ class LeftOutScores(NamedTuple):
     @property
     def doubt(self):
         """Message about poor predictions, or ``None``."""
+        if self.far_off:
+            return f"predicts some left-out rows far beyond all targets: {self._value}"
         if self.explains_nothing:
             return f"explains nothing: {self._value}"
         if self.too_narrow:
             return self._held
-        if self.far_off:
-            return f"predicts some left-out rows far beyond all targets: {self._value}"
         if self.misses_structure:
             return (
                 f"misses structure: errors of neighbouring rows correlate by {self.similarity:.2f}"
@@ -146,7 +148,9 @@ class LeftOutScores(NamedTuple):
         if self.n_rows < FEWEST:
             return None
         if self.too_narrow:
-            found = f"fit {self.doubt}. Its {self._held}" if self.explains_nothing else self._held
+            found = (
+                self._held if self.doubt == self._held else f"fit {self.doubt}. Its {self._held}"
+            )
             return ConvergenceWarning(f"The {found}: {TOO_NARROW.get(noise, OTHER_NOISE)}")
         if self.far_off:
             sampling = "" if drawn else ", or method='chains' (sampling)"
