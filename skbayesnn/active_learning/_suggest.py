@@ -257,7 +257,7 @@ class _Search:
         """Mask of the rows next to a measured or chosen one; none if there is surely noise."""
         ensemble, measured_rows = self.model._ensemble, self.model._result.problem.X
         exact = np.max(ensemble.typical_noise_variances, axis=1) < NO_NOISE**2
-        if self.model._counts or ensemble.member_weights @ exact < SOME:
+        if not len(X) or self.model._counts or ensemble.member_weights @ exact < SOME:
             return np.zeros(len(X), dtype=bool)
         Z = self.prepare(X)
         near = cKDTree(measured_rows).query(Z, p=np.inf)[0] < NEAR / len(measured_rows)
@@ -266,14 +266,14 @@ class _Search:
             near |= distances < NEAR_CHOSEN / len(measured_rows)
         return near
 
-    def training_rows(self):
-        """Training rows in the units of the user; none if steps of a pipeline change them."""
-        model, Z = self.model, self.model._result.problem.X
-        X = model._X_scaling.inverse(Z)
-        try:
-            return X if np.allclose(self.prepare(X), Z) else X[:0]
-        except ValueError:  # other features
-            return X[:0]
+    def training_rows(self, low, high):
+        """Training rows within bounds; none if steps of a pipeline change them."""
+        Z = self.model._result.problem.X
+        X = self.model._X_scaling.inverse(Z)
+        if X.shape[1] != len(low) or not np.allclose(self.prepare(X), Z):
+            return np.empty((0, len(low)))
+        inside = np.clip(X, low, high)  # rounding may have moved rows at the bounds
+        return inside[np.all(np.isclose(inside, X), axis=1)]
 
     def function(self, Z):
         """The function at standardised rows, to be large: ``mean + V z``, ``z`` standard normal.
@@ -342,7 +342,8 @@ class _Search:
         mean, V = self.function(self.prepare(chosen))
         _, sizes, basis = np.linalg.svd(V, full_matrices=False)
         basis = basis[sizes > LEAST_SIZE * sizes[0]]
-        half = normal_points(len(basis))[:N_VALUES]
+        q = len(basis)  # zero if the function is surely constant
+        half = normal_points(max(q, 1))[:N_VALUES, :q]
         values = np.concatenate([half, -half])
         return basis, values, np.max(mean + values @ (basis @ V.T), axis=1, initial=self.best)
 
@@ -387,11 +388,9 @@ def _candidates_within(search, bounds, rng):
     possible = rows[search.possible(rows)]
     if len(possible) >= ENOUGH:
         return possible
-    known = search.training_rows()
-    known = known[np.all((known >= low) & (known <= high), axis=1)]
     share = rng.random((len(rows), 1))  # of the way from corners and from the middle
     starts = [end + share * (rows - end) for end in (low, high, 0.5 * (low + high))]
-    starts = np.vstack([known, *starts])
+    starts = np.vstack([search.training_rows(low, high), *starts])
     starts = np.vstack([possible, starts[search.possible(starts)]])
     if not len(starts):
         raise ValueError(f"No row within the bounds was found that the constraint allows. {ADVICE}")
