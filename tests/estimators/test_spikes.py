@@ -272,7 +272,7 @@ def test_no_other_noise_where_there_is_none():
 def test_counts_are_pointed_to_their_laws():
     counts = np.random.default_rng(0).poisson(0.2 * np.exp(SMOOTH))
     assert fit(counts)[1][0].endswith("noise='poisson' or 'negative_binomial'.")
-    for y in (counts + 1, counts / 2, np.minimum(counts, 1), np.clip(np.round(SMOOTH) + 3, 1, 5)):
+    for y in (counts + 2, counts / 2, np.minimum(counts, 1), np.clip(np.round(SMOOTH) + 3, 1, 5)):
         assert not any("poisson" in words for words in fit(y)[1])
 
 

@@ -120,8 +120,6 @@ def heavy_tailed(seed):
 def test_larger_networks_are_tried_under_the_noise_that_hid_them():
     (X, y), test = heavy_tailed(3)
     model = EvidenceMLPRegressor(random_state=0).fit(X, y)
-    grown = max(model.candidates_, key=lambda candidate: candidate.value)
-    assert grown.hidden_layer_sizes == ()  # the outliers are far larger than what there is to learn
     assert model.noise_model_ == "student_t"
     assert model.hidden_layer_sizes_ != ()
     linear = EvidenceMLPRegressor((), random_state=0).fit(X, y)
