@@ -299,7 +299,7 @@ def quality(name):
             means = [np.mean(each) for each in splits.values()]
             cells.append("" if np.isnan(means[0]) else with_error(means, digits))
         cells += [
-            f"{np.mean([float(row[c]) for row in fits]):.{d}f}"
+            f"{np.mean([float(row[c] or np.nan) for row in fits]):.{d}f}"
             for c, d in (("seconds", 1), ("memory", 0))
         ]
         cells.append(", ".join(sorted({row["method"] for row in fits})))
@@ -593,9 +593,9 @@ A threshold of 1.06, or of 0.12.
 
 Nobody knows 0.3, but `0.4` is code.
 """
-    table, origin, thresholds, unknown = blocks_of(page)
+    table, made_at, thresholds, unknown = blocks_of(page)
     assert "0.07" in disagreements(*table)[0]
-    assert "missing" in disagreements(*origin)[0]
+    assert "missing" in disagreements(*made_at)[0]
     assert disagreements(*thresholds) == [
         "diagnostics.LARGEST_R_HAT is 1.05, not 1.06",
         "0.12 has no source",

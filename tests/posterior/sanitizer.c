@@ -345,7 +345,7 @@ static void try_counts(const Kernels *q)
 
 int main(int n_arguments, char **arguments)
 {
-    int n_models = n_arguments > 1 ? atoi(arguments[1]) : 2000, isa = 0;
+    int n_models = n_arguments > 1 ? atoi(arguments[1]) : 1500, isa = 0;
     for (const Kernels *q; (q = kernels_at(isa)); isa++) {
         for (int i = 0; i < n_models; i++) {
             srand(i + 1);
