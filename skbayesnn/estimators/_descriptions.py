@@ -108,7 +108,7 @@ combine : str, default="posterior"
       ``"tempered"``.
     * ``"tempered"``: all minima, also those of the networks that ``hidden_layer_sizes="auto"`` has
       tried (under ``"input_dependent"`` or ``"student_t"`` noise: none of these; where held-out
-      rows decide: the second-best one, in regression) and of the noise models that
+      rows decide: the second-best one) and of the noise models that
       ``noise="auto"`` has tried. Their shares fall by a factor ``e`` for every 0.05 nats of log
       evidence per row; for regressors of the mean of this and the leave-one-out log density per
       row, or of the latter alone where training ends before the minimum (classifiers: equal

@@ -39,6 +39,7 @@ NO_TIME = "There was no time to measure it."
 MISSED = "Networks drawn to measure it missed what training found."
 N_GROWTH_STARTS = 2  # starts of every architecture that is tried
 FIRST_LOOK = (8,)  # hidden layers of the network that shows whether inputs differ in relevance
+MOST_BEHIND = 0.1  # held-out log density per row by which a second network may be behind the best
 MOST_GAIN = 20.0  # nats by which Student-t noise is taken to gain more in a larger network
 
 
@@ -155,7 +156,7 @@ def fit_evidence(
 
 
 def fit_to_many_rows(problem, hidden_layer_sizes, noise, entropy, n_restarts, previous, workers):
-    """Choose a model by held-out rows, and fit its network and the second best one to all rows.
+    """Choose a model by held-out rows, and fit its network and a second one to all rows.
 
     Held-out rows tell sizes apart only roughly, and a mixture of the two predicts better.
     """
@@ -262,14 +263,14 @@ def chosen_with_many_rows(problem, hidden_layer_sizes, noise, entropy, n_restart
     """Choose hidden layers and noise by the held-out log density.
 
     Returns `EvidenceFit` of networks to the training rows under constant noise: that of the chosen
-    one, with the chosen ``noise``, and in regression that of the second best hidden layers.
+    one, with the chosen ``noise``, and that of the second best hidden layers if these are near.
     """
     growth, seeds = (), seeds_of(entropy, "auto", n_restarts)
     held = HeldOut.of(with_chosen_prior(problem, hidden_layer_sizes, seeds, workers))
     if hidden_layer_sizes == "auto":
         growth, tried = grown(held.kept, seeds, workers, held, held.seconds_after)
-        n_networks = 2 if problem.likelihood.n_levels else 1  # classes gain nothing by a second
-        chosen = [candidate.hidden_layer_sizes for candidate in ranked(growth)[:n_networks]]
+        least = best_of(growth).merit - MOST_BEHIND
+        chosen = [c.hidden_layer_sizes for c in ranked(growth)[:2] if c.merit >= least]
     else:
         tried = {hidden_layer_sizes: [held.trained(hidden_layer_sizes, seeds, workers)]}
         chosen = [hidden_layer_sizes]

@@ -393,6 +393,24 @@ def test_noise_of_rounded_targets(noise):
         assert np.min(sampler.fit(X, y).predict_std(X, kind="aleatoric")) > 0.99 * 4 / np.sqrt(12)
 
 
+def test_targets_on_a_grid_are_not_rounded():
+    """A linear function meets 21 exact values, which no rounding would allow."""
+    rng = np.random.default_rng(0)
+    y = 0.05 * rng.integers(21, size=300)
+    other = rng.normal(size=300)
+    X = np.stack([other, y - other + 1e-3 * rng.normal(size=300)], axis=1)
+    model = EvidenceMLPRegressor((), noise="constant", measure_evidence=False).fit(X, y)
+    assert model.noise_std_ == pytest.approx(1e-3, rel=0.16)  # four standard errors
+    assert rounding_error(y, np.ones(300)) > 0.014
+
+
+def test_left_out_errors_clearly_below_rounding_replace_it():
+    y = np.stack([np.arange(300) % 6, np.arange(300) % 7, np.arange(300) / 7.0], axis=1)
+    look = FirstLook.of(canonical_rows(X[:300], y, np.ones(300)))
+    again = look.with_errors(np.array([0.05, 0.14, 0.01]), np.full(3, 2.0))
+    np.testing.assert_allclose(again.rounding, [0.9 * 0.05 * 2.0, 12.0**-0.5, 0.0])
+
+
 def test_a_shared_noise_level_has_the_loosest_bounds_of_its_outputs():
     """The zeros of one output bound its own noise by half its range, not the other's."""
     rng = np.random.default_rng(0)

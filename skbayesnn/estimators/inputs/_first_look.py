@@ -7,6 +7,7 @@ import numpy as np
 from skbayesnn.estimators.inputs._spikes import (
     FEWEST_ROWS,
     HEAVY,
+    LEAST_NOISE,
     LINEAR_ANYWHERE,
     MOST_TARGETS,
     Spike,
@@ -73,6 +74,18 @@ class FirstLook(NamedTuple):
         least = np.maximum(self.rounding / scale, of_spikes)
         bounded = common | (self.decades >= MANY_DECADES)
         return np.array([least, np.where(bounded, 0.5 * np.ptp(y, axis=0) / scale, np.inf)])
+
+    def with_errors(self, errors, scale):
+        """Look at the targets again, with the ``errors`` of left-out rows in units of ``scale``.
+
+        Both have shape (n_outputs,). Errors clearly below that of rounding show that targets were
+        not rounded, but chosen on a grid, or that networks learn where they are rounded.
+        """
+        pairs = zip(self.spikes, errors, strict=True)
+        spikes = [None if spike is None else spike._replace(error=error) for spike, error in pairs]
+        least = LEAST_NOISE * errors * scale
+        rounded = errors * scale >= LEAST_NOISE * self.rounding
+        return self._replace(spikes=spikes, rounding=np.where(rounded, self.rounding, least))
 
     def warning(self, y, noise_is_chosen=True, only_linear=False):
         """Warning of what is unusual about targets ``y``, or ``None``.

@@ -210,15 +210,14 @@ class RegressionFit(Regression):
 
     def _revised(self, problem, rows):
         """Problem with less noise if left-out rows are closer than its least noise, or ``None``."""
-        if not any(rows.look.spikes) or problem.deadline.passed:
+        look = rows.look
+        if not (any(look.spikes) or look.rounding.any()) or problem.deadline.passed:
             return None
         left_out = self._left_out
         # rows that are predicted badly without themselves hardly count
         weight = problem.sample_weight[:, None] / left_out.std**2
         squared = np.average((problem.y - left_out.mean) ** 2, axis=0, weights=weight)
-        pairs = zip(rows.look.spikes, np.sqrt(squared), strict=True)
-        spikes = [None if spike is None else spike._replace(error=error) for spike, error in pairs]
-        rows = rows._replace(look=rows.look._replace(spikes=spikes))
+        rows = rows._replace(look=look.with_errors(np.sqrt(squared), self._y_scaling.scale))
         options = self._noise_options(self._y_scaling, problem.likelihood, rows)
         revised = replace(problem, noise_hyperprior=options["noise_hyperprior"])
         return None if revised.noise_hyperprior == problem.noise_hyperprior else revised

@@ -9,8 +9,8 @@ from sklearn.base import clone
 
 from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor, Prior
 from skbayesnn.inference import Limits, Problem, Trouble, own_posterior
-from skbayesnn.inference._evidence_fit import seeds_of, with_affordable_noise_network
-from skbayesnn.inference.choice._growth import HeldOut, best_of
+from skbayesnn.inference._evidence_fit import MOST_BEHIND, seeds_of, with_affordable_noise_network
+from skbayesnn.inference.choice._growth import HeldOut, ranked
 from skbayesnn.inference.minima._search import find_minima
 from skbayesnn.posterior import Categorical, Gaussian, LogUniform
 from tests.tools import result_of, set_limits
@@ -167,8 +167,11 @@ class TestEstimators:
         labels = np.digitize(y[:, 0], [-0.5, 0.5])
         model = EvidenceMLPClassifier(n_restarts=1, random_state=0).fit(X, labels)
         assert model.score(X, labels) > 0.8
-        assert model.hidden_layer_sizes_ == best_of(model.candidates_).hidden_layer_sizes
-        assert len(model.networks_) == 1
+        best, second, *_ = ranked(model.candidates_)
+        assert model.hidden_layer_sizes_ == best.hidden_layer_sizes
+        # one start of each of the best networks, if they are near
+        is_near = second.merit >= best.merit - MOST_BEHIND
+        assert len(model.networks_) == 1 + is_near
 
     @pytest.mark.parametrize("n_relevant", [2, 20])
     def test_inputs_get_precisions_where_they_differ_in_relevance(self, n_relevant):
