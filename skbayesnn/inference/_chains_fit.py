@@ -39,7 +39,7 @@ FLEXIBLE = "input_dependent_student_t"  # noise law that nests the others
 N_TOGETHER = 4  # chains that are drawn before their spread is looked at
 MAX_CHAINS = 16
 # rows times weights of all chains beyond the first ones: with more, fewer chains are drawn
-WORK_OF_CHAINS = 5e6
+WORK_OF_CHAINS = 1e7
 # transitions of a chain: first at a tempered posterior, then of the warm-up, then draws
 N_TEMPERED, N_WARM_UP, N_DRAWS = 30, 120, 50
 # weight of the rows at first. Trained networks fit some rows too closely, so that a noise network
