@@ -229,11 +229,9 @@ def test_training_that_may_end_early_is_forecast_at_the_mean_of_its_bounds(monke
 def test_fits_of_many_rows_are_forecast_when_their_size_is_known(monkeypatch, caplog):
     Clock(monkeypatch)
     monkeypatch.setattr("skbayesnn.inference.choice._growth.seconds_of_start", lambda *_: 4.0)
-    # short chains, which there are with fewer rows, do not count
-    monkeypatch.setattr("skbayesnn.inference._evidence_fit.seconds_of_short_chains", lambda _: 99.0)
-    limits = EARLY_LIMITS._replace(sampled_seconds=0.0, checked_seconds=0.0)
+    limits = EARLY_LIMITS._replace(sampled_seconds=0.0, checked_seconds=0.0, chain_work=0.0)
     problem = Problem(X, Y[:, None], np.ones(60), Gaussian.per_output(1), limits=limits)
-    options = {"workers": Workers(progress=Progress(0)), "measured": "auto"}
+    options = {"workers": Workers(progress=Progress(0)), "method": "auto"}
     fit_evidence(problem, "auto", 0, 1, "auto", **options)
     (message,) = caplog.messages
     assert message.startswith(f"fit: this will take about {4.0 * AFTER:.0f} s (")

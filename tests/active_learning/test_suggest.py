@@ -163,7 +163,7 @@ def test_variances_that_batches_leave_are_those_of_the_drawn_networks():
     C = np.cov(draws.outputs(rows)[..., 0], rowvar=False, ddof=0)  # of the means of output layers
     C += draws.joint_covariances(rows)[:, 0].mean(axis=0)
     expected = 1.0 - C[0, 1:] ** 2 / C[0, 0] / np.diag(C)[1:]
-    assert expected[1] < 0.4 < expected[2]  # a near row, and a far one
+    assert expected[1] < 0.6 < expected[2]  # a near row, and a far one
     std = given(model, pending, at, lambda mean, std, best: std)
     found = (std / model.predict_std(at, kind="epistemic")) ** 2
     correlations = np.sqrt(1.0 - expected)

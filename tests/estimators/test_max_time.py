@@ -138,7 +138,7 @@ def test_minima_that_time_cuts_short_warn(kind):
     model = kind(**options).fit(X, y).set_params(max_time=1e-3)
     start = monotonic()
     with pytest.warns(ConvergenceWarning, match="search for minima.*max_time=0.001"):
-        repr(model.evidence_report_)
+        _ = model.evidence_report_.minima
     assert monotonic() - start < 60
     assert len(model.networks_) <= 2  # of 10,000 starts
     assert all(np.all(np.isfinite(w)) for w in model.coefs_)  # without another search

@@ -85,7 +85,6 @@ def test_attributes(regressor):
     assert lines[0].startswith("Predictions: explain ")
     (line,) = (line for line in lines if line.startswith("Log evidence"))
     assert line.startswith(f"Log evidence: {report.log_evidence:.2f} +- ")
-    assert f"(Laplace: {report.laplace_log_evidence:.2f})" in line
     assert compare([regressor])["log_evidence_std"] == [regressor.log_evidence_std_]
     text = text_of(report)
     assert "Network: hidden units (3,); 512 networks drawn from the posterior predict" in text

@@ -102,8 +102,9 @@ def test_doubts_come_with_advice(changes, n_targets, doubt, advice):
 
 @pytest.mark.parametrize(("error", "text"), [(0.54, "trusted"), (0.56, "doubtful")])
 def test_a_measured_evidence_is_judged_by_the_error_as_printed(error, text):
-    assert verdict_of_measurement(error).text.startswith(text)
-    assert f"{error:.1f}" in f"0.5 {verdict_of_measurement(error).text}"
+    fit = SimpleNamespace(log_evidence_std=error, drawn=True)
+    assert verdict_of_measurement(fit).text.startswith(text)
+    assert f"{error:.1f}" in f"0.5 {verdict_of_measurement(fit).text}"
 
 
 def test_measuring_is_advised_only_where_it_is_possible():

@@ -30,6 +30,7 @@ from skbayesnn.estimators.inputs._parameters import (
     refusal,
 )
 from skbayesnn.estimators.inputs._settings import SETTINGS
+from skbayesnn.inference import FLEXIBLE
 from skbayesnn.model_selection import EvidenceSearch
 from skbayesnn.posterior import Gamma
 from tests.test_typing import FUNCTIONS
@@ -171,7 +172,7 @@ def test_signatures_are_short():
 ASKED = MEASUREMENTS, PARTIAL_FIT, CENSORED
 VALUES = {
     "noise": (
-        *("constant", "shared", "correlated", "input_dependent", "student_t"),
+        *("constant", "shared", "correlated", "input_dependent", "student_t", FLEXIBLE),
         *("poisson", "negative_binomial"),
     ),
     "noise__std": (0.1,),

@@ -383,11 +383,11 @@ def test_noise_of_rounded_targets(noise):
     X = rng.normal(size=(150, 3))
     linear = 2 * X[:, 0] - X[:, 1]
     y = 4 * np.round((linear + 0.2 * rng.normal(size=150)) / 4)
-    options = {"noise": noise, "method": "laplace", "random_state": 0}
-    model = EvidenceMLPRegressor((8,), n_restarts=2, **options).fit(X, y)
+    options = {"noise": noise, "random_state": 0}
+    model = EvidenceMLPRegressor((8,), n_restarts=2, method="laplace", **options).fit(X, y)
     assert np.min(model.predict_std(X, kind="aleatoric")) > 0.99 * 4 / np.sqrt(12)
     assert r2_score(linear, model.predict(X)) > 0.8
-    sampler = HMCMLPRegressor((), n_draws=20, n_warmup=50, **options)
+    sampler = HMCMLPRegressor((), n_draws=20, n_warmup=50, measure_evidence=False, **options)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         assert np.min(sampler.fit(X, y).predict_std(X, kind="aleatoric")) > 0.99 * 4 / np.sqrt(12)
