@@ -214,18 +214,13 @@ def information_gain(
         return np.tensordot(weights, [some.gains() for some in candidates], 1)
 
 
-def linear_models(model, ensemble):
-    """Make a linear model per minimum, or one for all draws, and their shares in predictions."""
-    weights = np.array([own.sum() for own in ensemble.weights])
-    return [LinearModel(part, log_rate=log_rate(model)) for part in ensemble.parts], weights
-
-
 def _candidates_of(model, question, X, keep=0):
     """Candidates under every Gaussian, or under the drawn networks of a classifier; and shares."""
     if is_classifier(model) and isinstance(model._ensemble.parts[0], Draws):
         return [DrawnCandidates(question, model._ensemble, X, keep)], np.ones(1)
-    models, weights = linear_models(model, model._gaussians)
-    return [Candidates(question, linear, X, keep // len(models)) for linear in models], weights
+    parts, keep = model._gaussians.parts, keep // len(model._gaussians.parts)
+    models = [LinearModel(part, log_rate=log_rate(model)) for part in parts]
+    return [Candidates(question, some, X, keep) for some in models], model._gaussians.shares
 
 
 def log_rate(model):

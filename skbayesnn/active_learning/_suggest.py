@@ -77,7 +77,7 @@ def suggest(
         * ``"upper_confidence_bound"``: ``mean + 2 std`` (Srinivas et al. 2010).
         * ``"thompson"``: a function drawn from the posterior for each experiment (Thompson 1933).
         * A callable of ``mean``, ``std`` (arrays, in units of y) and ``best``, which returns an
-          array, such as `Straddle`.
+          array, such as `Straddle`. In batches it is called for several values of earlier rows.
     maximize : bool, default=True
         Whether to look for large values of the function. If False, ``mean`` and ``best`` have the
         opposite sign, except for a callable ``acquisition``.
@@ -281,7 +281,7 @@ class _Search:
         This Gaussian has the moments of the mixture of networks or minima.
         """
         ensemble = self.model._ensemble
-        shares = np.array([weights.sum() for weights in ensemble.weights])
+        shares = ensemble.shares
         means, vectors = zip(*(part.whitened(Z) for part in ensemble.parts), strict=True)
         means = np.hstack(means)
         mean = means @ shares
@@ -369,7 +369,7 @@ def _from_rows(search, candidates, n, rng):
             f"Only {len(rows)} candidates are possible, {n} are wanted. Give more candidates, or a "
             "constraint that allows more of them."
         )
-    taken: list[int] = []
+    taken = []
     for _ in range(n):
         chosen = rows.iloc[taken] if hasattr(rows, "iloc") else rows[taken]
         values, repeats = search.score(chosen, rng)(rows)[1], search.repeats(rows, chosen)

@@ -49,8 +49,8 @@ weight_precisions_ : ndarray of shape (n_groups,)
     highest evidence), or at the best minimum.
 input_prior_std_ : ndarray of shape (n_features,)
     Prior standard deviation of each input's weights (standardised units), of samplers its posterior
-    mean; with ``prior="ard"``, or if ``"auto"`` has chosen that. Unused inputs have some 0.001. It
-    does not rank the others, as it is large for curved, not for large effects: rank by
+    mean; with ``prior="ard"``, or if ``"auto"`` has chosen that. Unused inputs have about 0.001.
+    It does not rank the others, as it is large for curved, not for large effects: rank by
     `skbayesnn.metrics.sobol_indices`.
 hidden_layer_sizes_ : tuple of int
     Units of each hidden layer, as given or chosen; the minima may have fewer after pruning.

@@ -28,6 +28,11 @@ class Ensemble:
         return np.concatenate(self.weights)
 
     @property
+    def shares(self):
+        """Weights of the parts, ``(n_parts,)``."""
+        return np.array([weights.sum() for weights in self.weights])
+
+    @property
     def n_outputs(self):
         """Number of outputs, equal for all parts."""
         return self.parts[0].network.n_outputs
@@ -169,8 +174,7 @@ class Ensemble:
 
     def _drawn(self, draw, rng, size):
         """Draw from parts that are chosen by their weights."""
-        totals = np.array([weights.sum() for weights in self.weights])
-        chosen = rng.choice(len(self.parts), size=size, p=totals / totals.sum())
+        chosen = rng.choice(len(self.parts), size=size, p=self.shares / self.shares.sum())
         counts = np.bincount(chosen, minlength=len(self.parts))
         pairs = zip(self.parts, counts, strict=True)
         draws = np.concatenate([draw(part, count) for part, count in pairs if count])
@@ -204,12 +208,11 @@ class Ensemble:
         return np.sqrt(self._class_moments(X, True)[1])
 
     def _class_moments(self, X, moderated):
-        totals = np.array([weights.sum() for weights in self.weights])
         with self.threads():
             moments = [part.probabilities(X, moderated) for part in self.parts]
         means, variances = (np.stack(arrays) for arrays in zip(*moments, strict=True))
-        mean = np.tensordot(totals, means, 1)
-        return mean, np.tensordot(totals, variances + (means - mean) ** 2, 1)
+        mean = np.tensordot(self.shares, means, 1)
+        return mean, np.tensordot(self.shares, variances + (means - mean) ** 2, 1)
 
     def _mixed(self, values):
         return np.tensordot(self.member_weights, values, 1)

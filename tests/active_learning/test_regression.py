@@ -86,7 +86,7 @@ def test_draws_count_by_their_moments(task, noise, kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_correlated_noise(kind):
-    """Networks of two outputs whose noise has the correlation .97, and the posterior with it."""
+    """Networks of two outputs, as if their noise had the correlation .97."""
     estimator, X = evidence("two", noise="correlated"), candidates()
     (member,) = parts_of(estimator)
     r = 0.97
