@@ -346,7 +346,7 @@ def test_inputs_whose_squares_are_lost_in_rounding(monkeypatch, limits, precisio
         (), prior=Prior("single", precision=precision), standardize=False, noise=0.07
     )
     model = make_pipeline(PolynomialFeatures(20, include_bias=False), linear)
-    with pytest.warns(ConvergenceWarning, match="far beyond all targets"):  # the outermost row
+    with pytest.warns(ConvergenceWarning, match="far beyond all targets"):  # the outermost rows
         model.fit(x, y)
     X = model[:-1].transform(x)
     check_predictions(linear, X, y)
