@@ -5,7 +5,13 @@ from unittest import SkipTest
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from skbayesnn import EvidenceMLPRegressor, HMCMLPClassifier, Solver
+from skbayesnn import (
+    EvidenceMLPClassifier,
+    EvidenceMLPRegressor,
+    HMCMLPClassifier,
+    HMCMLPRegressor,
+    Solver,
+)
 from tests.tools import BRIEF, set_limits
 
 pytestmark = pytest.mark.filterwarnings(
@@ -13,12 +19,12 @@ pytestmark = pytest.mark.filterwarnings(
 )
 SHORT = {"n_restarts": 1, "solver": Solver(max_iter=30)}
 FEW = BRIEF | {"sampler": "langevin"}
-# each engine and each task once
+# each engine and each task once; the other two with their defaults
 SMALL = [EvidenceMLPRegressor((2,), noise="constant", **SHORT), HMCMLPClassifier((2,), **FEW)]
+DEFAULTS = [EvidenceMLPClassifier(), HMCMLPRegressor()]
 NOISY = [
     EvidenceMLPRegressor((2,), noise=noise, **SHORT) for noise in ("student_t", "input_dependent")
 ]
-DEFAULTS = [EvidenceMLPRegressor(), HMCMLPClassifier()]
 
 
 def assert_passes(estimator, check):
