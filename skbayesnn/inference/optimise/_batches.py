@@ -51,8 +51,6 @@ class BatchSteps:
     A stage has ``per_stage`` steps, with learning rates ``shorter`` by a factor.
     """
 
-    compiled = False
-
     def __init__(self, posterior, n_stages, per_stage, shorter=1.0, deadline=NEVER):
         self._rng, self._n_done, self._deadline = np.random.default_rng(0), 0, deadline
         self._per_stage, self._n_steps = per_stage, n_stages * per_stage

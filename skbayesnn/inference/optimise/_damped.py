@@ -73,8 +73,6 @@ class DampedSteps:
     After each step the output layer is solved for, where its optimum has a closed form.
     """
 
-    compiled = True  # see `compiled_loop`
-
     def trial(self, posterior, search):
         """Try a Levenberg-Marquardt step (Marquardt 1963)."""
         theta, hyper, energies, gradient, precision = point = search.point

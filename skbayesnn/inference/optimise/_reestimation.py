@@ -93,8 +93,6 @@ class Reestimation(NamedTuple):
     # gain in nats, of a step and of the re-estimation after it, below which training ends
     tol: float
 
-    exact = confined = False  # see `FixedPrecisions`
-
     def after(self, search, trial):
         """Re-estimate, then expand ``M`` to second order at the new weights and precisions."""
         before = search.point

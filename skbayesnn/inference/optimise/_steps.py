@@ -1,31 +1,20 @@
 """Minimisation loop of the energy ``M(w)``: trial steps, acceptance, and rules after them.
 
 Training, convergence to a minimum and its polish are this loop with different steps, rules and
-tolerances. `_loops`, built from ``_loops.pyx``, is the loop in the compiled core. It supports fixed
-and re-estimated precisions, priors of mean zero and matrices that the core forms. Steps that need
-an orthogonal transformation in place of a Cholesky factorisation are taken in NumPy, after which
-the compiled loop continues.
+tolerances.
 """
 
 from typing import NamedTuple
 
-import numpy as np
 from scipy.optimize import minimize
 
 from skbayesnn._progress import NEVER, Deadline
-from skbayesnn.inference.curvature._method import Curvature, Method, Point
+from skbayesnn.inference.curvature._method import Method, Point
 from skbayesnn.inference.optimise._damped import ROUNDING, SLACK, DampedSteps, Search, Step
 from skbayesnn.posterior import Posterior
 
-try:
-    from skbayesnn.inference.optimise import _loops
-except ImportError:  # installed without a compiler
-    _loops = None
-
 CORRECTIONS = 20  # correction pairs of steps and gradients in L-BFGS
 DESCENT_STEPS = 1000  # quasi-Newton steps of one descent
-AT_ONCE = 20  # most steps of the compiled loop between checks of the deadline
-WORK = 1e10  # rows times squared weights of these steps, half a second
 
 
 class Descents(NamedTuple):
@@ -37,7 +26,6 @@ class Descents(NamedTuple):
 
     tol: float
     deadline: Deadline = NEVER
-    compiled = False
 
     def trial(self, posterior, search):
         """Try a descent; the arguments are those of `DampedSteps.trial`."""
@@ -75,16 +63,8 @@ class Descents(NamedTuple):
 
 
 def lower(posterior, steps, rule, search, max_iter, deadline=NEVER):
-    """Run the loop of trial steps and rules, by the rule's `compiled_loop` if there is one."""
-    loop = compiled_loop(posterior, rule) if steps.compiled and not search.done else None
-    work = len(posterior.X) * posterior.network.n_weights**2
-    at_once = int(np.clip(WORK / work, 1, AT_ONCE))
+    """Run the loop of trial steps and rules."""
     while not search.done and search.n_iter < max_iter and not deadline.passed:
-        if loop is not None:
-            # a step at a matrix that rounding has spoilt is left to NumPy, below
-            search, is_left = loop.run(search, min(max_iter, search.n_iter + at_once))
-            if not is_left:
-                continue
         trial = steps.trial(posterior, search)
         if search.accepts(trial):
             search = rule.after(search, trial)
@@ -101,8 +81,6 @@ class FixedPrecisions(NamedTuple):
     tol: float  # bound on the Newton decrement (nats)
     exact: bool = True  # Hessian
     confined: bool = False  # give up outside the basin of the minimum, where A is not definite
-
-    free = None  # no precisions are re-estimated
 
     def begun(self, theta, hyper):
         """Begin a `Search` at given weights."""
@@ -171,10 +149,3 @@ def find_mode(posterior, method, theta, hyper, max_iter=200, tol=1e-12, confined
     rule = FixedPrecisions(posterior, method, tol, method.dense, confined)
     search = rule.begun(theta, hyper)
     return lower(posterior, DampedSteps(), rule, search, max_iter, deadline)
-
-
-def compiled_loop(posterior, rule):
-    """Build the compiled loop of a posterior and a rule, or return ``None`` if unsupported."""
-    in_core = _loops is not None and posterior.is_compiled and posterior.groups.centred
-    is_dense = rule.exact or rule.method.curvature is Curvature.DENSE
-    return _loops.Loop(posterior, rule) if in_core and is_dense else None
