@@ -15,7 +15,7 @@ from dataclasses import replace
 import numpy as np
 
 from skbayesnn._threads import blas_threads
-from skbayesnn.inference._drawn_fit import LEAST_ROWS, DrawnFit
+from skbayesnn.inference._drawn_fit import DrawnFit
 from skbayesnn.inference._trials import MOST_NETWORKS, Drawn
 from skbayesnn.inference.minima._training import BRIEF, random_starts, train
 from skbayesnn.inference.noise._noise_models import NOISE_MODELS
@@ -33,8 +33,10 @@ from skbayesnn.inference.task._problem import Fit
 from skbayesnn.network import outputs
 from skbayesnn.posterior import StudentT
 
-# hidden layers for regression (True) and for classes
-SIZES = {True: (16, 16), False: (16,)}
+# hidden layers for regression (True) and for classes: the first with targets enough
+SIZES = {True: ((16, 16), (12, 12), (8, 8)), False: ((16,), (8,))}
+# with far fewer targets per weight trained networks overfit so much that chains do not recover
+MIN_TARGETS_PER_WEIGHT = 1.0
 FLEXIBLE = "input_dependent_student_t"  # noise law that nests the others
 N_TOGETHER = 4  # chains that are drawn before their spread is looked at
 MAX_CHAINS = 16
@@ -54,7 +56,8 @@ def model_of(problem, hidden_layer_sizes, noise):
     """Hidden layers, noise law and problem that are sampled, given those that the user has set."""
     likelihood = problem.likelihood
     if hidden_layer_sizes == "auto":
-        hidden_layer_sizes = SIZES[likelihood.n_levels > 0]
+        sizes = SIZES[likelihood.n_levels > 0]
+        hidden_layer_sizes = next((each for each in sizes if has_targets(problem, each)), sizes[-1])
     if noise == "auto":
         may_vary = problem.laws is None and not problem.noise_is_given
         noise = FLEXIBLE if may_vary else "constant"
@@ -63,16 +66,23 @@ def model_of(problem, hidden_layer_sizes, noise):
     return hidden_layer_sizes, noise
 
 
+def has_targets(problem, hidden_layer_sizes):
+    """Return True if a network has enough targets per weight for chains."""
+    posterior = problem.posed(hidden_layer_sizes).posterior
+    n_targets = posterior.n_rows * max(1, posterior.likelihood.n_levels)
+    return n_targets >= MIN_TARGETS_PER_WEIGHT * posterior.network.n_weights
+
+
 def is_drawn_by_chains(problem, hidden_layer_sizes, noise):
     """Return True if networks of these choices are drawn by chains, unless a user wants otherwise.
 
     Not where Laplace's approximation is exact, where the compiled core lacks the model, so that
-    chains take minutes, or with so many rows and weights that training with early stopping predicts
-    better in the same time.
+    chains take minutes, with few targets per weight, or with so many rows and weights that training
+    with early stopping predicts better in the same time.
     """
     sizes, noise = model_of(problem, hidden_layer_sizes, noise)
     posterior = problem.posed(sizes).posterior
-    if not NOISE_MODELS[noise].sampled or problem.sample_weight.sum() < LEAST_ROWS:
+    if not NOISE_MODELS[noise].sampled or not has_targets(problem, sizes):
         return False
     if posterior.is_quadratic and NOISE_MODELS[noise].plain:
         return False

@@ -15,6 +15,7 @@ from skbayesnn.inference._chains_fit import (
     N_TOGETHER,
     chains_of,
     fit_by_chains,
+    is_drawn_by_chains,
     model_of,
     monte_carlo_error,
 )
@@ -26,7 +27,7 @@ from skbayesnn.posterior import Bernoulli, Gaussian, MeasuredGaussian, StudentT,
 
 SHORT = {"N_TEMPERED": 4, "N_WARM_UP": 12, "N_DRAWS": 6, "MAX_STEPS": 8, "BRIEF": 10}
 MEASURED = MeasuredGaussian(np.zeros(1, int), np.ones(1), np.ones(1))
-SHORT |= {"SIZES": {True: (3,), False: (3,)}}
+SHORT |= {"SIZES": {True: ((3,),), False: ((3,),)}}
 
 
 @pytest.fixture
@@ -56,16 +57,33 @@ def problem_of(n=40, likelihood=None, **options):
         ({"laws": ("constant",)}, "constant"),
         ({"laws": ("constant",), "likelihood": StudentT.per_output(1)}, "student_t"),
         ({"noise_precision": (np.zeros(1, dtype=bool), np.ones(1))}, "constant"),
-        ({"likelihood": MEASURED, "known": np.ones((40, 1))}, "constant"),
+        ({"likelihood": MEASURED, "known": np.ones((400, 1))}, "constant"),
     ],
 )
 def test_noise_that_is_left_open_may_depend_on_the_inputs(options, noise):
-    assert model_of(problem_of(**options), "auto", "auto") == ((16, 16), noise)
+    assert model_of(problem_of(400, **options), "auto", "auto") == ((16, 16), noise)
 
 
 def test_what_is_given_is_taken():
     assert model_of(problem_of(), (5,), "student_t") == ((5,), "student_t")
-    assert model_of(problem_of(likelihood=Bernoulli()), "auto", "constant") == ((16,), "constant")
+
+
+@pytest.mark.parametrize(
+    ("n", "likelihood", "sizes", "drawn"),
+    [
+        (337, None, (16, 16), True),
+        (336, None, (12, 12), True),
+        (204, None, (8, 8), True),
+        (104, None, (8, 8), False),
+        (65, Bernoulli(), (16,), True),
+        (64, Bernoulli(), (8,), True),
+        (32, Bernoulli(), (8,), False),
+    ],
+)
+def test_size_by_the_number_of_targets(n, likelihood, sizes, drawn):
+    problem = problem_of(n, likelihood)
+    assert model_of(problem, "auto", "auto")[0] == sizes
+    assert is_drawn_by_chains(problem, "auto", "auto") == drawn
 
 
 def test_weights_are_cauchy_a_priori():

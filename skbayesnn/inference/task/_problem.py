@@ -73,7 +73,7 @@ class Limits(NamedTuple):
     checked_seconds: float = 2.5
     # targets per weight below which Laplace's approximation is inaccurate, and posterior samples
     # predict better (measured on sets of 80 to 700 rows)
-    few_targets_per_weight: float = 2.0
+    few_targets_per_weight: float = 1.5
     # weights, and rows times weights, up to which networks are drawn by independent chains: a
     # metric takes about a second there, and a step of a trajectory a millisecond
     chain_weights: int = 1000
