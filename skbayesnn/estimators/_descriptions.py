@@ -93,8 +93,8 @@ hidden_layer_sizes : tuple of int or "auto", default="auto"
     * ``"population"``: one layer of 16 units (classifiers: 8) and no hidden layer predict together,
       with shares that maximise the leave-one-out predictive density (``candidates_``). Regressors
       of at most ten rows, and of few rows without noise, also draw one layer of 128 units.
-    * ``"chains"``: two layers of 16, 12 or 8 units (classifiers: one of 16 or 8), the most for which
-      there is a target per weight.
+    * ``"chains"``: two layers of 16, 12 or 8 units (classifiers: one of 16 or 8), the most for
+      which there is a target per weight.
     * ``"early_stopping"``: the log density of held-out rows decides, which every layer must raise
       by 0.01 nats per row; in regression the best two networks predict together.
     * ``"laplace"``: the evidence decides. No hidden layer, one layer of 2, 4, 8 and 16 units, and
@@ -131,10 +131,10 @@ method : str, default="auto"
     * ``"laplace"``: a Gaussian around each minimum of the training (MacKay 1992). With
       ``combine="best"`` and a ``prior`` this is the estimator of the text.
     * ``"early_stopping"``: networks whose training ends where held-out rows are predicted best.
-    * ``"auto"``: the first of these that is possible. Populations, if they are predicted to take at
-      most 10 s, or 2.5 s from 1.5 targets per weight on; chains, from one
-      target per weight up to 1,000 weights, and 3 million rows times weights, as with some 5,000
-      rows of 15 inputs; early stopping, from 5,000 rows on (with many inputs from 1,000); Laplace's approximation. Fits with
+    * ``"auto"``: the first that is possible. Populations, if they are predicted to take at most
+      10 s, or 2.5 s from 1.5 targets per weight on; chains, from one target per weight up to 1,000
+      weights, and 3 million rows times weights, as with some 5,000 rows of 15 inputs; early
+      stopping, from 5,000 rows on (with many inputs from 1,000); Laplace's approximation. Fits with
       a given ``solver`` or another ``combine`` use no chains. Drawn networks need a prior of mean
       zero.
 solver : str or Solver, default="auto"

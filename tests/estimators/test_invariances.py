@@ -8,7 +8,7 @@ from sklearn.base import clone
 
 from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPClassifier, HMCMLPRegressor
 from tests.estimators.common import KINDS, make_rows
-from tests.tools import BRIEF, draws_of, result_of, set_limits
+from tests.tools import BRIEF, draws_of, set_limits
 
 pytestmark = [
     pytest.mark.usefixtures("laplace"),
