@@ -18,6 +18,7 @@ from skbayesnn._threads import blas_threads
 from skbayesnn.inference._drawn_fit import DrawnFit
 from skbayesnn.inference._trials import MOST_NETWORKS, Drawn
 from skbayesnn.inference.minima._training import BRIEF, random_starts, train
+from skbayesnn.inference.noise._constant_noise import derived_generator
 from skbayesnn.inference.noise._noise_models import NOISE_MODELS
 from skbayesnn.inference.sampling._sampling import (
     Draws,
@@ -53,7 +54,7 @@ COMPARED_ROWS = 500  # rows on which chains are compared
 
 
 def model_of(problem, hidden_layer_sizes, noise):
-    """Hidden layers, noise law and problem that are sampled, given those that the user has set."""
+    """Hidden layers and noise law that are sampled, given those that the user has set."""
     likelihood = problem.likelihood
     if hidden_layer_sizes == "auto":
         sizes = SIZES[likelihood.n_levels > 0]
@@ -133,7 +134,7 @@ def _run(fit, settings, seeds, workers):
     """Train a start for every seed under constant noise, and run a chain from it."""
     plain, search = fit.problem.posed(fit.posed.hidden_layer_sizes)
     with blas_threads(plain.network.n_weights):
-        starts = random_starts(plain, [np.random.default_rng(seed) for seed in seeds])
+        starts = random_starts(plain, [derived_generator(seed) for seed in seeds])
         brief = search._replace(max_iter=BRIEF)
         trained = list(workers.results(train, [(plain, start, brief) for start in starts]))
         joint, chains = start_sampling(fit, settings, seeds, n_jobs=workers.n_jobs, trained=trained)

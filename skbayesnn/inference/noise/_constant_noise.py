@@ -71,6 +71,12 @@ class ConstantNoise:
         return information_of_data(posed.posterior, posed.settings, joint.n_mean, theta, hyper)
 
 
+def derived_generator(seed, key=0):
+    """Random generator of a key, independent of those of the seed and of other keys."""
+    spawn_key = *seed.spawn_key, key
+    return np.random.default_rng(np.random.SeedSequence(seed.entropy, spawn_key=spawn_key))
+
+
 def stacked(starts):
     """Stack weights and hyperparameters of several networks along a leading axis."""
     hyper = zip(*(start.hyper for start in starts), strict=True)

@@ -23,6 +23,7 @@ from skbayesnn.inference.minima._training import Trained, embedded, random_start
 from skbayesnn.inference.noise._constant_noise import (
     NOISE_MINIMA,
     ConstantNoise,
+    derived_generator,
     information_of_data,
     residuals_and_covariances,
     stacked,
@@ -177,8 +178,7 @@ class Pair(NamedTuple):
         derived from ``seed``.
         """
         noise = expected_noise_posterior(posterior, *plan)
-        seed = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, 0))
-        (start,) = random_starts(noise, [np.random.default_rng(seed)])
+        (start,) = random_starts(noise, [derived_generator(seed)])
         level = np.log(posterior.likelihood.precisions(trained.hyper.beta))
         start.theta[-plan.network.n_outputs :] = level
         mean = Side(posterior, settings, trained._replace(n_iter=1))

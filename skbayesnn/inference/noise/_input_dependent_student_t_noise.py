@@ -9,7 +9,7 @@ grid. Its posterior is sampled; it has no Laplace approximation.
 
 import numpy as np
 
-from skbayesnn.inference.noise._constant_noise import stacked
+from skbayesnn.inference.noise._constant_noise import derived_generator, stacked
 from skbayesnn.inference.noise._input_dependent_noise import InputDependentNoise
 from skbayesnn.inference.noise._student_t_noise import StudentTNoise
 from skbayesnn.posterior import (
@@ -59,7 +59,7 @@ class InputDependentStudentTNoise(InputDependentNoise):
         """Starting points: means trained under constant noise, and nearly constant noise."""
         plan, posterior = self.plan(problem), posed.posterior
         theta, hyper = stacked(starts)
-        v = [np.random.default_rng(s).standard_normal(joint.n_noise) for s in seeds]
+        v = [derived_generator(seed, 1).standard_normal(joint.n_noise) for seed in seeds]
         typical = np.tile(self._precisions(plan), (len(seeds), 1))
         beta = posed.settings.free.beta_prior.clip(posterior.likelihood.precisions(hyper.beta))
         both = theta[:, : joint.n_mean], START * np.stack(v), theta[:, joint.n_mean :]
