@@ -157,7 +157,8 @@ log_evidence_ : float
     regressors with ``noise_model_`` and as a density over y in its own units, in nats (MacKay 1992,
     equations 2.27, 3.8, 3.15). Measured by a population, or Laplace's approximation: ``logsumexp``
     over the distinct minima. ``nan`` if not available. After chains the first use searches for
-    minima, under constant noise if the noise law has none.
+    minima, under constant noise if the noise law has none; these are often no isolated ones, and
+    have no evidence. Use ``method="laplace"`` to compare models.
 method_ : str
     The ``method`` that was used.
 monte_carlo_error_ : float
