@@ -39,9 +39,10 @@ y["outliers"][wrong] += rng.choice([-1, 1], 14) * rng.uniform(0.8, 2.5, 14)
 # %%
 # Every data set is fitted under every noise model. ``method="laplace"``
 # uses Laplace's approximation for all of them. The default, ``noise="auto"``,
-# tests the residuals under constant noise and fits the noise models that the
-# tests suggest. Small fits predict with all of them, with shares that maximise
-# the leave-one-out density (stacking).
+# needs no choice where networks are drawn by chains: their noise law has the
+# others as limits. Small fits predict with the noise models that tests of the
+# residuals suggest, with shares that maximise the leave-one-out density
+# (stacking).
 
 models = {}
 for data, targets in y.items():

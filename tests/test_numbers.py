@@ -33,7 +33,7 @@ import skbayesnn.estimators.reports._diagnostics as diagnostics
 from skbayesnn.estimators.inputs._sequential import JOINED
 from skbayesnn.estimators.reports._minimum import LARGEST_ERROR
 from skbayesnn.estimators.reports._predictions import BY_CHANCE, COVERAGE, DIFFERENT, MUCH
-from skbayesnn.inference import SIGNIFICANT, Limits
+from skbayesnn.inference import SIGNIFICANT, Limits, _chains_fit
 from skbayesnn.inference.choice import _noise_choice
 from skbayesnn.inference.noise._student_t_noise import DEGREES_OF_FREEDOM
 from skbayesnn.inference.optimise import _batches
@@ -467,6 +467,7 @@ NAMES = {
     "TEMPERATURE": TEMPERATURE,
     "DEGREES_OF_FREEDOM": DEGREES_OF_FREEDOM,
     "batches": _batches,
+    "chains": _chains_fit,
     "noise_choice": _noise_choice,
     "LARGEST_ERROR": LARGEST_ERROR,
     "BY_CHANCE": BY_CHANCE,

@@ -367,7 +367,7 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
         if not self._result.problem.has_relevances:
             raise AttributeError(
                 "input_prior_std_ exists only where every input has a precision: set "
-                "prior='ard', which 'auto' chooses on larger data alone. To rank inputs, after any "
+                "prior='ard', which 'auto' chooses with many rows alone. To rank inputs, after any "
                 "fit, use sobol_indices or derivative_indices (skbayesnn.metrics)."
             )
         return self._input_prior_std

@@ -30,8 +30,8 @@ max_time : float or None, default=None
     Seconds after which the fit stops, uses the best it has found, and warns: ``max_time=60``. It
     may overrun by 50 % (at least 1 s). The warm-up of chains ends after half of the time that is
     left when it begins, and they keep at least four draws. Results then depend on the speed of the
-    machine. If networks were drawn, the first use of ``coefs_``, ``evidence_report_`` or another
-    attribute of minima searches for these, within ``max_time`` again.
+    machine. If networks were drawn, the first use of ``coefs_`` or another attribute of minima
+    searches for these, within ``max_time`` again.
 fit_intercept : bool, default=True
     Whether outputs have intercepts. Use ``False`` if the data are centred, or X has a constant
     column. X, and y of regressors, are then scaled, but not shifted. Hidden units keep their
@@ -113,7 +113,7 @@ combine : str, default="posterior"
       ``noise="auto"`` has tried. Their shares fall by a factor ``e`` for every 0.05 nats of log
       evidence per row; for regressors of the mean of this and the leave-one-out log density per
       row, or of the latter alone where training ends before the minimum (classifiers: equal
-      shares). Noise models that have a share divide 30 % of the weight equally.
+      shares).
     * ``"best"``: the minimum of highest evidence.
     * ``"evidence"``: the minima of the chosen network and noise model, weighted by their evidence.
     * ``"equal"``: these minima with equal weights.
@@ -158,7 +158,8 @@ log_evidence_ : float
     regressors with ``noise_model_`` and as a density over y in its own units, in nats (MacKay 1992,
     equations 2.27, 3.8, 3.15). Measured by a population, or Laplace's approximation: ``logsumexp``
     over the distinct minima. ``nan`` if not available. After chains the first use searches for
-    minima, under constant noise if the noise law has none.
+    minima, under constant noise if the noise law has none; these are often no isolated ones, and
+    have no evidence. Use ``method="laplace"`` to compare models.
 method_ : str
     The ``method`` that was used.
 monte_carlo_error_ : float

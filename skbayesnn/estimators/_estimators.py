@@ -25,11 +25,12 @@ from skbayesnn.predictive import class_probabilities, noise_of, noise_of_drawn
 class EvidenceMLPRegressor(RegressionFit, EvidenceMLP):
     """Bayesian neural network for regression that needs no validation set.
 
-    The weights have Gaussian priors in groups. The fit infers the precision of each group and the
-    noise level by maximising the evidence, or marginal likelihood (MacKay 1992). On small data
-    networks are drawn from the posterior of the weights; on larger data a Gaussian around each
-    minimum approximates it. Predictions have error bars; compare ``log_evidence_`` with other
-    models of equal targets. Most fits need no more than the first six parameters.
+    The weights have Gaussian priors in groups, whose precisions are inferred, as is the noise.
+    Networks drawn from their posterior predict; with many rows, networks whose training has ended
+    early; with ``method="laplace"`` a Gaussian around each minimum, at the precisions of highest
+    evidence, or marginal likelihood (MacKay 1992). Predictions have error bars; compare
+    ``log_evidence_`` with other models of equal targets. Most fits need no more than the first six
+    parameters.
 
     Attributes
     ----------
@@ -129,10 +130,11 @@ class EvidenceMLPRegressor(RegressionFit, EvidenceMLP):
 class EvidenceMLPClassifier(Classification, EvidenceMLP):
     """Bayesian neural network for classification that needs no validation set.
 
-    The weights have Gaussian priors in groups. The fit infers the precision of each group by
-    maximising the evidence, or marginal likelihood (MacKay 1992). Predicted probabilities are
-    averaged over the posterior of the weights (*moderated*), so they are less extreme where there
-    are few data. Most fits need no more than the first six parameters.
+    The weights have Gaussian priors in groups, whose precisions are inferred. Predicted
+    probabilities are averaged over the posterior of the weights (*moderated*), so they are less
+    extreme where there are few data: over drawn networks, or with ``method="laplace"`` over a
+    Gaussian around each minimum (MacKay 1992). Most fits need no more than the first six
+    parameters.
 
     Attributes
     ----------

@@ -18,7 +18,7 @@ from skbayesnn.estimators.inputs._rows import named
 class SobolIndices(NamedTuple):
     """Sobol indices of every input, ``(n_features,)`` or ``(n_outputs, n_features)``.
 
-    Attributes
+    Parameters
     ----------
     first : ndarray
         Shares of the variance of the function that inputs cause by themselves.
@@ -28,6 +28,17 @@ class SobolIndices(NamedTuple):
         Shares that inputs cause by themselves and with their interactions.
     total_std : ndarray
         Standard deviations of ``total``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayesnn import EvidenceMLPRegressor
+    >>> from skbayesnn.metrics import sobol_indices
+    >>> X = np.random.default_rng(0).standard_normal((100, 2))
+    >>> model = EvidenceMLPRegressor(()).fit(X, X @ [2.0, 1.0])
+    >>> first, first_std, total, total_std = sobol_indices(model, X)
+    >>> bool(np.allclose(first, total, atol=0.1))  # no interactions
+    True
     """
 
     first: Array

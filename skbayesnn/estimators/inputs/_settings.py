@@ -141,9 +141,8 @@ class Noise(Setting):
           input-dependent (p < 0.05) or Student-t noise (p < 0.5). These are then fitted as well.
           Networks drawn from the posterior under all these noise models predict together, weighted
           by stacking. Without such draws the noise model of highest evidence is chosen, or
-          constant noise if it is within 1 nat of that, and means under input-dependent noise are
-          combined with means under constant noise. If ``std`` is given, the noise is constant. If
-          targets far from all others, at no particular inputs, make most of the variance (gross
+          constant noise if it is within 1 nat of that. If ``std`` is given, the noise is constant.
+          If targets far from all others, at no particular inputs, make most of the variance (gross
           outliers), it is Student-t. From 5,000 rows on, if the size of the network is chosen too
           or there is no evidence, the log density of held-out rows decides. Samplers take the noise
           model of the estimator given as ``init`` (see `Sampler`), or choose one before sampling.

@@ -395,6 +395,8 @@ class CountDistribution(PredictiveDistribution):
         Exposures times the rate at which the outputs of the networks are zero.
     needs_errors : bool, default=False
         Whether the model was fitted with exposures, and is asked without.
+    has_limits : bool, default=False
+        False: counts have no limits.
 
     Examples
     --------
