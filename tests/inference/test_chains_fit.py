@@ -188,6 +188,9 @@ def test_every_noise_law_can_be_drawn(short, monkeypatch, noise):
     np.testing.assert_allclose(std, np.hypot(*parts))
     assert np.isnan(model.log_evidence_std_)
     assert model.evidence_report_.verdict in ("not measured", model._predictions.doubt)
+    assert model.monte_carlo_error_ == model._result.error > 0.0
+    text = " ".join(repr(model.evidence_report_).split())
+    assert f"move predictions by {model.monte_carlo_error_:.2f} of their sd" in text
     assert "_laplace" not in vars(model)  # the report needs no search for minima
     assert model.log_evidence_ == model.evidence_report_.laplace_log_evidence
 

@@ -211,6 +211,10 @@ def lines_on_model(model, network, minima, n_targets, noise_std):
         weights = f"{network.n_weights}; the {n_targets:g} targets determine {gamma:.1f} of them"
     line = _network_line(model, network.hidden_layer_sizes, minima, n_drawn)
     lines = [("Network", line), ("Weights", weights)]
+    error = model.monte_carlo_error_
+    if np.isfinite(error):
+        line = f"another random_state would move predictions by {error:.2f} of their sd"
+        lines.append(("Monte Carlo error", line))
     if not model._result.posed.posterior.groups.centred:
         lines.append(("Prior", "informative: given, or learnt from earlier data"))
     if noise_std is not None:
