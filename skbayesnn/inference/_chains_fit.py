@@ -82,11 +82,11 @@ def is_drawn_by_chains(problem, hidden_layer_sizes, noise):
     (``Problem.linear_share``), or with so many rows and weights that training with early stopping
     predicts better in the same time.
     """
-    sizes, noise = model_of(problem, hidden_layer_sizes, noise)
+    sizes, law = model_of(problem, hidden_layer_sizes, noise)
     posterior = problem.posed(sizes).posterior
-    if not NOISE_MODELS[noise].sampled or not has_targets(problem, sizes) or problem.linear_share:
+    if not NOISE_MODELS[law].sampled or not has_targets(problem, sizes) or problem.linear_share:
         return False
-    if posterior.is_quadratic and NOISE_MODELS[noise].plain:
+    if posterior.is_quadratic and (noise == "auto" or NOISE_MODELS[law].plain):
         return False
     k, limits = posterior.network.n_weights, problem.limits
     affordable = k <= limits.chain_weights and len(posterior.X) * k <= limits.chain_work
