@@ -11,7 +11,6 @@ from skbayesnn._progress import Deadline
 from skbayesnn.inference import _chains_fit, fit_evidence
 from skbayesnn.inference._chains_fit import (
     FLEXIBLE,
-    N_DRAWS,
     N_TOGETHER,
     chains_of,
     fit_by_chains,
@@ -252,7 +251,3 @@ def test_law_finds_noise_that_varies_and_outliers(seed):
     width = np.diff(model.predict_interval([[-1.8], [1.8]], 0.5), axis=1)[:, 0]
     assert 2.0 < width[1] / width[0] < 12.0  # truly 6.1
     assert model.degrees_of_freedom_ < 10.0
-
-
-def test_number_of_draws_that_are_kept():
-    assert N_TOGETHER * N_DRAWS <= 512
