@@ -99,6 +99,7 @@ REFUSALS = {
     f"sampling begins at a prior of mean zero. {NOT_DRAWN}": [
         (DRAWN, informed) for informed in INFORMED
     ],
+    f"the correlations of the noise are not sampled. {NOT_DRAWN}": [(DRAWN, CORRELATED)],
     "it is for priors of mean zero. Use noise='constant'": [
         (CORRELATED, informed) for informed in INFORMED
     ],
