@@ -34,7 +34,7 @@ from skbayesnn.estimators.inputs._sequential import JOINED
 from skbayesnn.estimators.reports._minimum import LARGEST_ERROR
 from skbayesnn.estimators.reports._predictions import BY_CHANCE, COVERAGE, DIFFERENT, MUCH
 from skbayesnn.inference import SIGNIFICANT, Limits, _chains_fit
-from skbayesnn.inference.choice import _noise_choice
+from skbayesnn.inference.noise import _residual_tests
 from skbayesnn.inference.noise._student_t_noise import DEGREES_OF_FREEDOM
 from skbayesnn.inference.optimise import _batches
 from skbayesnn.posterior import LogUniform
@@ -468,7 +468,7 @@ NAMES = {
     "DEGREES_OF_FREEDOM": DEGREES_OF_FREEDOM,
     "batches": _batches,
     "chains": _chains_fit,
-    "noise_choice": _noise_choice,
+    "residual_tests": _residual_tests,
     "LARGEST_ERROR": LARGEST_ERROR,
     "BY_CHANCE": BY_CHANCE,
     "COVERAGE": COVERAGE,

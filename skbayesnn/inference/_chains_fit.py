@@ -15,7 +15,7 @@ from dataclasses import replace
 import numpy as np
 
 from skbayesnn._threads import blas_threads
-from skbayesnn.inference._drawn_fit import DrawnFit
+from skbayesnn.inference._population_fit import DrawnFit
 from skbayesnn.inference._trials import MOST_NETWORKS, Drawn
 from skbayesnn.inference.minima._training import BRIEF, random_starts, train
 from skbayesnn.inference.noise._constant_noise import derived_generator
@@ -35,7 +35,7 @@ from skbayesnn.network import outputs
 from skbayesnn.posterior import StudentT
 
 # hidden layers for regression (True) and for classes: the first with targets enough
-SIZES = {True: ((16, 16), (12, 12), (8, 8)), False: ((16,), (8,))}
+SIZES = {True: ((16, 16), (12, 12), (8, 8), (8,), (4,), ()), False: ((16,), (8,), ())}
 # with far fewer targets per weight trained networks overfit so much that chains do not recover
 MIN_TARGETS_PER_WEIGHT = 1.0
 FLEXIBLE = "input_dependent_student_t"  # noise law that nests the others

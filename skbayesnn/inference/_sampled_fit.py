@@ -9,12 +9,11 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 
 from skbayesnn._threads import blas_threads
-from skbayesnn.inference._drawn_fit import GENEROUS, fit_by_drawing, sampled_sizes
-from skbayesnn.inference._evidence_fit import N_GROWTH_STARTS, EvidenceFit, seeds_of
+from skbayesnn.inference._chains_fit import model_of
+from skbayesnn.inference._laplace_fit import EvidenceFit
+from skbayesnn.inference._population_fit import GENEROUS, fit_by_population, sampled_sizes
 from skbayesnn.inference._trials import seconds_of_chains
-from skbayesnn.inference.choice._growth import best_of, grown
-from skbayesnn.inference.choice._noise_choice import with_chosen_noise
-from skbayesnn.inference.minima._search import ALONE, find_minima
+from skbayesnn.inference.minima._search import ALONE
 from skbayesnn.inference.noise._noise_models import NOISE_MODELS
 from skbayesnn.inference.sampling._population import sample_population
 from skbayesnn.inference.sampling._sampling import (
@@ -235,46 +234,34 @@ def _continued(old, settings, workers):
 
 
 def _chosen(problem, hidden_layer_sizes, noise, entropy, init, previous, workers, populated):
-    """Select hidden layers and noise: as given, as in an earlier fit, or by evidence.
+    """Select hidden layers and noise: as given, as in an earlier fit, or by a rule.
 
     If ``populated``, populations are drawn where they are affordable, even if nothing is to be
     selected. The minima or drawn networks of the returned fit, if any, are the starting points of
     chains.
     """
-    kept, growth, minima = init or previous, (), []
+    kept = init or previous
     if kept is None and (populated or "auto" in (hidden_layer_sizes, noise)):
         # chains in the coordinates of wide layers would run in NumPy
         limits, seconds = problem.limits, MORE_SECONDS * problem.limits.sampled_seconds
         limits = limits._replace(
             wide_units_per_row=np.inf, sampled_seconds=seconds, checked_seconds=seconds
         )
-        narrow = replace(problem, limits=limits)
-        sizes = sampled_sizes(narrow, hidden_layer_sizes, noise)
+        narrow, model = replace(problem, limits=limits), (hidden_layer_sizes, noise)
+        sizes = sampled_sizes(narrow, *model)
         drawn = None
         if sizes is not None:
-            drawn = fit_by_drawing(narrow, hidden_layer_sizes, sizes, entropy, noise, workers)
+            drawn = fit_by_population(narrow, *model, sizes, entropy, workers)
         if drawn is not None:
             return replace(drawn, problem=problem)
-    if hidden_layer_sizes == "auto" and kept is not None:
-        hidden_layer_sizes = kept.posed.hidden_layer_sizes
-        growth = kept.growth if init is None else ()
-    elif hidden_layer_sizes == "auto":
-        growth, tried = grown(problem, seeds_of(entropy, "auto", N_GROWTH_STARTS), workers)
-        hidden_layer_sizes = best_of(growth).hidden_layer_sizes
-        minima = tried[hidden_layer_sizes]
-    posed = problem.posed(hidden_layer_sizes)
-    fit = EvidenceFit(problem=problem, posed=posed, minima=minima, growth=growth)
-    if init is not None:
-        fit = replace(fit, minima=init.minima)
-    if noise == "auto":
-        noise = "constant" if problem.noise_is_given else None
-        if kept is not None and noise is None:
-            model = NOISE_MODELS[kept.noise]
-            noise = kept.noise if model.sampled and not model.plain else "constant"
-    if noise is not None:
-        return replace(fit, posed=NOISE_MODELS[noise].pose(posed), noise=noise)
-    seeds = seeds_of(entropy, hidden_layer_sizes, N_GROWTH_STARTS)
-    found = minima or find_minima(*posed, seeds, workers=workers)
-    best = with_chosen_noise(replace(fit, minima=found), workers=workers)
-    unchanged = best.noise == "constant"
-    return replace(best, minima=minima if unchanged else best.minima, others=[])
+    growth, minima = (), []
+    if kept is not None:
+        if hidden_layer_sizes == "auto":
+            hidden_layer_sizes = kept.posed.hidden_layer_sizes
+            growth = kept.growth if init is None else ()
+        if noise == "auto":
+            noise = kept.noise if NOISE_MODELS[kept.noise].sampled else "constant"
+        minima = [] if init is None else init.minima
+    hidden_layer_sizes, noise = model_of(problem, hidden_layer_sizes, noise)
+    posed = NOISE_MODELS[noise].pose(problem.posed(hidden_layer_sizes))
+    return EvidenceFit(problem=problem, posed=posed, noise=noise, minima=minima, growth=growth)

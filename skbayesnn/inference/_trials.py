@@ -6,11 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skbayesnn.inference.choice._noise_choice import DECISIVE, p_values
 from skbayesnn.inference.minima._minimum import total_log_evidence
 from skbayesnn.inference.minima._search import minima_from
 from skbayesnn.inference.minima._training import BRIEF, briefly_trained, random_starts
 from skbayesnn.inference.noise._noise_models import NOISE_MODELS
+from skbayesnn.inference.noise._noise_search import DECISIVE
+from skbayesnn.inference.noise._residual_tests import p_values
 from skbayesnn.inference.sampling._population import pilot_population, sample_population
 from skbayesnn.inference.sampling._wide import is_wide, sample_wide
 from skbayesnn.inference.task._problem import Posed

@@ -16,7 +16,7 @@ import evidence_truth  # before numpy
 import numpy as np
 import small_sets
 
-from skbayesnn.inference import Problem, _evidence_fit
+from skbayesnn.inference import Problem, _fit
 from skbayesnn.inference._trials import trial_of
 from skbayesnn.inference.sampling import _population
 from skbayesnn.posterior import Gaussian
@@ -32,18 +32,18 @@ class Caught(Exception):
 def problem_of(name):
     """Problem, hidden layers, noise and reference of a problem of `evidence_truth.py`."""
 
-    def caught(problem, hidden_layer_sizes, sizes, entropy, noise, workers):
+    def caught(problem, hidden_layer_sizes, noise, sizes, entropy, workers):
         raise Caught(problem, sizes, noise)
 
     model, X, y = evidence_truth.estimator(name)
-    original, _evidence_fit.fit_by_drawing = _evidence_fit.fit_by_drawing, caught
+    original, _fit.fit_by_population = _fit.fit_by_population, caught
     try:
         model.fit(X, y)
     except Caught as found:
         problem, sizes, noise = found.args
         return problem, sizes, noise, evidence_truth.references()[name][0] - problem.log_scale
     finally:
-        _evidence_fit.fit_by_drawing = original
+        _fit.fit_by_population = original
     return None  # Laplace's approximation is exact
 
 

@@ -213,7 +213,7 @@ def test_no_slope():
         model.log_predictive_density(X, Y)
 
 
-def test_moments_leave_out_networks_with_student_t_noise():
+def test_moments_leave_out_networks_with_student_t_noise(as_users_fit):
     """Networks of other noise models predict beside those of the model that is chosen."""
     rng = np.random.default_rng(1)
     inputs = rng.standard_normal((80, 2))

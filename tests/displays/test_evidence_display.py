@@ -131,7 +131,8 @@ def test_doubts_and_failures_are_shown(readable):
 
 
 def test_sampled_evidences_have_error_bars_and_no_terms(readable):
-    model = HMCMLPRegressor((1,), n_chains=2, n_warmup=10, n_draws=10, random_state=0)
+    options = {"noise": "constant", "n_chains": 2, "n_warmup": 10, "n_draws": 10}
+    model = HMCMLPRegressor((1,), random_state=0, **options)
     search = EvidenceSearch(model, {"activation": ["logistic", "tanh"]}).fit(X[:8], Y[:8])
     display = EvidenceDisplay.from_estimator(search, "activation")
     assert len(display.axes_) == 1

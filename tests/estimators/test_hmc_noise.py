@@ -125,36 +125,19 @@ def test_attributes(model):
     assert model.weight_precisions_.shape == (len(names),)
 
 
-# --- choice by evidence --------------------------------------------------------------------------
+# --- noise that is left open ----------------------------------------------------------------------
 
 
-def test_noise_is_chosen_before_sampling():
-    noise = "input_dependent"
-    X, y = rows = make_rows(noise)
+def test_one_law_that_nests_the_others():
+    X, y = rows = make_rows("input_dependent")
     model = fit("auto", rows=rows, warm_start=True)
-    assert model.noise_model_ == noise
-    found = model.noise_log_evidences_
-    assert found[noise] == max(found.values()) > found["constant"] + 1.0
-    asked = fit(noise, rows=rows)
-    assert_array_equal(draws_of(model).noise.shape, draws_of(asked).noise.shape)
-    assert not hasattr(asked, "noise_log_evidences_")
-    start = EvidenceMLPRegressor((3,), noise=noise, random_state=0).fit(X, y)
+    assert model.noise_model_ == "input_dependent_student_t"
+    start = EvidenceMLPRegressor((3,), noise="input_dependent", random_state=0).fit(X, y)
     given = fit("auto", rows=rows, sampler=Sampler(init=start))
-    assert given.noise_model_ == noise
-    assert not hasattr(given, "noise_log_evidences_")
+    assert given.noise_model_ == "input_dependent"
     model.set_params(n_draws=model.n_draws + 2).fit(X, -y[::-1])  # any other data
-    assert model.noise_model_ == noise
-
-
-def test_constant_noise_is_left_alone():
-    rng = np.random.default_rng(0)
-    X = rng.uniform(-3, 3, (60, 1))
-    rows = X, np.sin(X[:, 0]) + 0.1 * rng.standard_normal(60)
-    model, asked = fit("auto", rows=rows), fit("constant", rows=rows)
-    assert set(model.noise_log_evidences_) == {"constant"}
-    assert_array_equal(model.predict(GRID), asked.predict(GRID))
-    given = fit("auto", rows=make_rows("input_dependent"), noise__std=0.3)
-    assert given.noise_model_ == "constant"
+    assert model.noise_model_ == "input_dependent_student_t"
+    assert fit("auto", rows=rows, noise__std=0.3).noise_model_ == "constant"
 
 
 # --- beside the evidence -------------------------------------------------------------------------
@@ -164,7 +147,7 @@ def test_constant_noise_is_left_alone():
 def test_chains_start_from_an_evidence_fit(noise):
     X, y = make_rows(noise)
     evidence = EvidenceMLPRegressor(
-        (3,), noise=Noise(hidden_layer_sizes=(2,)), n_restarts=2, random_state=0
+        (3,), noise=Noise(noise, hidden_layer_sizes=(2,)), n_restarts=2, random_state=0
     ).fit(X, y)
     assert evidence.noise_model_ == noise
     sampler = HMCMLPRegressor.from_evidence(evidence, **FEW)

@@ -90,7 +90,7 @@ def test_improbable_minima_do_not_predict(monkeypatch):
     """A wide one would be given a share for the sake of the outliers, and spoil the mean."""
     X, y = make_rows(100, 0.05, seed=2)
     # from minima under constant noise alone
-    monkeypatch.setattr("skbayesnn.inference.choice._noise_choice.DECISIVE", np.inf)
+    monkeypatch.setattr("skbayesnn.inference.noise._noise_search.DECISIVE", np.inf)
 
     def evidences():
         report = fit(X, y, n_restarts=6).evidence_report_

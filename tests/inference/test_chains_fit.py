@@ -80,10 +80,13 @@ def test_what_is_given_is_taken():
         (337, None, (16, 16), True),
         (336, None, (12, 12), True),
         (204, None, (8, 8), True),
-        (104, None, (8, 8), False),
+        (104, None, (8,), True),
+        (32, None, (4,), True),
+        (16, None, (), False),
         (65, Bernoulli(), (16,), True),
         (64, Bernoulli(), (8,), True),
-        (32, Bernoulli(), (8,), False),
+        (32, Bernoulli(), (), True),
+        (2, Bernoulli(), (), False),
     ],
 )
 def test_size_by_the_number_of_targets(n, likelihood, sizes, drawn):

@@ -290,8 +290,7 @@ def _advice_for_unmeasured(fit):
         return f"{fit.unmeasured} {ignore}"
     if sampled_sizes(fit.problem, hidden, fit.noise, True) is None:
         return ignore
-    given = f"hidden_layer_sizes={hidden} and " if fit.growth else ""
-    return f"If a few nats matter, set {given}method='population'."
+    return "If a few nats matter, set method='population'."
 
 
 def _doubts(minimum, targets_per_weight):

@@ -158,14 +158,14 @@ class EvidenceReport(Printed):
     def _noise_lines(self):
         """Format the tests that suggest other noise models, and the evidences of these."""
         compared, lines = self.noise_log_evidences, []
-        advice = "" if compared else '; try noise="auto"'
-        suspicions = [
-            f"{SUSPICIONS[noise]} (p = {p:.0e})"
-            for noise, p in self.noise_p_values.items()
-            if p < SIGNIFICANT
-        ]
-        if suspicions:
-            lines.append(("Residuals", ", ".join(suspicions) + advice))
+        suspected = {n: p for n, p in self.noise_p_values.items() if p < SIGNIFICANT}
+        if suspected:
+            found = ", ".join(
+                f"{SUSPICIONS[noise]} (p = {p:.0e})" for noise, p in suspected.items()
+            )
+            names = " or ".join(f'"{noise}"' for noise in suspected)
+            advice = "" if compared else f"; try noise={names}"
+            lines.append(("Residuals", found + advice))
         if len(compared) > 1:
             each = ", ".join(f"{noise} {value:.2f}" for noise, value in compared.items())
             lines.append(("Noise models", f"{each} nats"))

@@ -23,7 +23,6 @@ from skbayesnn.inference.minima._training import (
     linear_starts,
     random_starts,
     train,
-    widened,
 )
 from skbayesnn.inference.optimise._batches import BATCH, SAMPLE, STAGES, WARM, steps_per_stage
 from skbayesnn.network import outputs
@@ -118,13 +117,11 @@ def in_order(n_jobs, calls):
 ALONE = Workers()  # a single process, without reports
 
 
-def find_minima(posterior, settings, seeds, previous=(), narrower=None, workers=ALONE):
+def find_minima(posterior, settings, seeds, previous=(), workers=ALONE):
     """Train from several starts and return the distinct minima, best evidence first.
 
     There is one random start per seed, or one per prior for a linear model with Gaussian noise;
-    further searches continue from the minima ``previous``. If a minimum of a network of the same
-    depth is given, no layer of which is wider, the start of the last seed is this ``narrower``
-    network with random units added.
+    further searches continue from the minima ``previous``.
     """
     tasks, starts = [(posterior, old, settings) for old in previous], []
     if seeds:
@@ -135,9 +132,6 @@ def find_minima(posterior, settings, seeds, previous=(), narrower=None, workers=
             starts = linear_starts(posterior, settings)
         else:
             starts = random_starts(posterior, rngs, low_noise)
-        if narrower is not None:
-            theta = widened(narrower, posterior.network, rngs[-1])
-            starts[-1] = starts[-1]._replace(theta=theta, hyper=narrower.hyper)
     trained = [(posterior, start, settings) for start in starts]
     with workers.searching(posterior, settings, len(tasks) + len(starts)) as report:
         found = workers.collect(report, continued, tasks, settings.deadline)

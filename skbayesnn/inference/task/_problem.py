@@ -104,26 +104,26 @@ class Limits(NamedTuple):
     early_work: float = 4.5e9
     # weights up to which networks are tried on many rows: a start takes a minute there
     growth_weights: int = 50_000
-    # rows times squared weights up to which random starts are tried beside the widened network: a
-    # start takes some seconds there, and the widened one ends in fewer steps, as good a minimum
+    # rows times squared weights up to which sizes are compared from several random starts: a start
+    # takes some seconds there
     restarted_work: float = 1e8
-    # rows times squared weights up to which networks grow by evidence: a start takes some ten
-    # seconds there. Larger ones are compared by held-out rows
-    growth_work: float = 3e8
+    # rows times squared weights of two layers of `USUAL` units from which networks are trained with
+    # early stopping, if they are not drawn by chains: a start takes some ten seconds there
+    wide_work: float = 3e8
     # rows times outputs times squared weights up to which the Gaussian closest to the posterior of
     # all weights of a classifier is found, which needs about 25 curvatures. Larger classifiers use
     # that of the output layer
     moderation_work: float = 1e10
 
     def compares_rows(self, likelihood, n_rows, n_features, n_outputs):
-        """Return True if networks are compared by held-out rows, where growth would take long.
+        """Return True if networks are compared by held-out rows, where training takes long.
 
-        They are if two layers of `USUAL` units are beyond `growth_work`. For classes it has to be
+        They are if two layers of `USUAL` units are beyond `wide_work`. For classes it has to be
         one layer, as networks of the highest evidence predict these better (measured).
         """
         n_layers = 1 if likelihood.classes else 2
         work = n_rows * (USUAL * (n_features + 2 + (n_layers - 1) * USUAL)) ** 2
-        slow = n_rows >= self.wide_rows and work > self.growth_work
+        slow = n_rows >= self.wide_rows and work > self.wide_work
         return slow or self.many_rows(likelihood, n_rows, n_features, n_outputs)
 
     def few_targets(self, posterior):

@@ -9,8 +9,9 @@ from sklearn.base import clone
 
 from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor, Prior
 from skbayesnn.inference import Limits, Problem, Trouble, own_posterior
-from skbayesnn.inference._evidence_fit import MOST_BEHIND, seeds_of, with_affordable_noise_network
-from skbayesnn.inference.choice._growth import HeldOut, ranked
+from skbayesnn.inference._growth import HeldOut, ranked
+from skbayesnn.inference._laplace_fit import seeds_of
+from skbayesnn.inference._many_rows_fit import MOST_BEHIND, with_affordable_noise_network
 from skbayesnn.inference.minima._search import find_minima
 from skbayesnn.posterior import Categorical, Gaussian, LogUniform
 from tests.tools import result_of, set_limits

@@ -3,7 +3,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import chi2, kstest
 
-from skbayesnn.inference.choice._noise_choice import heavy_tails, noise_trend
+from skbayesnn.inference.noise._residual_tests import heavy_tails, noise_trend
 
 
 def make_residuals(seed, n=60, sd=lambda X: np.ones(len(X)), law="standard_normal", n_outputs=1):

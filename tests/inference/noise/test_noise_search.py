@@ -1,4 +1,4 @@
-"""Choice of the noise model: which are tried, and Student-t noise of networks that stop early."""
+"""Search under other noise models: tests of residuals, Student-t noise of stopped networks."""
 
 from dataclasses import replace
 
@@ -7,9 +7,9 @@ import pytest
 from numpy.testing import assert_allclose
 
 from skbayesnn.inference import DensePrecision, Limits, Problem, fit_evidence
-from skbayesnn.inference.choice._noise_choice import p_values_of
 from skbayesnn.inference.minima._search import find_minima
 from skbayesnn.inference.noise._noise_models import NOISE_MODELS
+from skbayesnn.inference.noise._noise_search import p_values_of
 from skbayesnn.inference.noise._student_t_noise import _with_noise_reestimated
 from skbayesnn.posterior import Gaussian
 

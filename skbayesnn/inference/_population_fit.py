@@ -19,11 +19,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from skbayesnn._threads import blas_threads
+from skbayesnn.inference._growth import Candidate
 from skbayesnn.inference._trials import CLOSE, LITTLE_NOISE, seconds_of_population, trial_of
-from skbayesnn.inference.choice._growth import Candidate
-from skbayesnn.inference.choice._noise_choice import TESTS, suspected
 from skbayesnn.inference.minima._search import ALONE
 from skbayesnn.inference.noise._noise_models import NOISE_MODELS
+from skbayesnn.inference.noise._residual_tests import TESTS, suspected
 from skbayesnn.inference.sampling._wide import is_wide, log_ratio_of_noise
 from skbayesnn.inference.task._problem import Fit
 
@@ -89,7 +89,7 @@ def sampled_sizes(problem, hidden_layer_sizes, noise, wanted="auto"):
     return hidden_layer_sizes if affordable and posterior.groups.centred else None
 
 
-def fit_by_drawing(problem, hidden_layer_sizes, sizes, entropy, noise="constant", workers=ALONE):
+def fit_by_population(problem, hidden_layer_sizes, noise, sizes, entropy, workers=ALONE):
     """Draw networks of a given size from their posteriors under several noise models.
 
     The linear model is included if the size or the noise is chosen automatically. Noise models
@@ -137,7 +137,7 @@ def fit_by_drawing(problem, hidden_layer_sizes, sizes, entropy, noise="constant"
 
 
 def _draw_models(problem, tried, auto_size, noise, seed, progress, seconds):
-    """Draw networks under all noise models; ``None`` as in `fit_by_drawing`.
+    """Draw networks under all noise models; ``None`` as in `fit_by_population`.
 
     ``tried`` are the hidden layers of the network, then of the linear model, which takes part in
     predictions if the size is chosen automatically, and otherwise shows residuals only. Returns a

@@ -1,1 +1,0 @@
-"""Choice of hidden layers and noise models, by evidence or held-out rows."""
