@@ -4,7 +4,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 from scipy import stats
 
 from skbayesnn import EvidenceMLPRegressor, HMCMLPRegressor, Noise, Sampler

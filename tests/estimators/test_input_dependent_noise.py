@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from sklearn.base import clone
 
 from skbayesnn import EvidenceMLPRegressor, Noise, Prior
 
