@@ -40,11 +40,13 @@ SIZES = {True: ((16, 16), (12, 12), (8, 8), (8,), (4,), ()), False: ((16,), (8,)
 MIN_TARGETS_PER_WEIGHT = 1.0
 FLEXIBLE = "input_dependent_student_t"  # noise law that nests the others
 N_TOGETHER = 4  # chains that are drawn before their spread is looked at
-MAX_CHAINS = 16
+MAX_CHAINS = 8
 # rows times weights of all chains beyond the first ones: with more, fewer chains are drawn
-WORK_OF_CHAINS = 1e7
-# transitions of a chain: first at a tempered posterior, then of the warm-up, then draws
-N_TEMPERED, N_WARM_UP, N_DRAWS = 30, 120, 50
+WORK_OF_CHAINS = 5e6
+N_TEMPERED = 30  # transitions of a chain at a tempered posterior, before its warm-up
+# transitions of the warm-up, and draws. Chains that agree can be short; where they do not, the
+# noise is mostly small, and chains move towards better fits for hundreds of transitions
+SHORT, LONG = (120, 50), (300, 100)
 # weight of the rows at first. Trained networks fit some rows too closely, so that a noise network
 # would take the noise there for tiny; a wider posterior lets the means go where more rows agree
 TEMPERED = 0.5
@@ -104,35 +106,45 @@ def fit_by_chains(problem, hidden_layer_sizes, noise, entropy, workers):
     """Draw networks by independent chains, each from a trained start of its own.
 
     ``hidden_layer_sizes`` and ``noise``, one of `NOISE_MODELS`, may be ``"auto"``; ``entropy`` is
-    that of all random numbers. Rounds of chains follow until their Monte Carlo error is small
-    (`monte_carlo_error`), or the time is up. Returns a `DrawnFit` of one model.
+    that of all random numbers. A few short chains come first. Unless their Monte Carlo error is
+    small (`monte_carlo_error`), they go on, and rounds of long chains follow until it is, or the
+    time is up. Returns a `DrawnFit` of one model.
     """
     sizes, noise = model_of(problem, hidden_layer_sizes, noise)
     problem = replace(problem, weak_prior=problem.open_prior)
     posed = NOISE_MODELS[noise].pose(problem.posed(sizes))
     fit = Fit(problem=problem, posed=posed, noise=noise)
     plan = tuned_plan(fit)[0]._replace(max_steps=MAX_STEPS, metric_power=1.0, n_curvatures=4)
-    settings = SamplingSettings(posed.settings, plan, N_WARM_UP, N_DRAWS)
+    short, long = (SamplingSettings(posed.settings, plan, *counts) for counts in (SHORT, LONG))
     seeds = np.random.SeedSequence([entropy, 2]).spawn(chains_of(posed.posterior))
-    found, error, rounds = [], np.inf, np.arange(0, len(seeds), N_TOGETHER)
-    with workers.progress.stage("chains", np.ones(len(rounds))) as step:
-        for first in rounds:
-            own = seeds[first : first + N_TOGETHER]
-            sampled = _run(fit, settings, own, workers)
-            if sampled.interrupted and not problem.deadline.passed:
-                raise KeyboardInterrupt
-            found.append(sampled.draws)
-            draws = joined(found)
+    first, *others = (seeds[i : i + N_TOGETHER] for i in range(0, len(seeds), N_TOGETHER))
+    works = [sum(SHORT), 2 * sum(LONG) - sum(SHORT), *[sum(LONG)] * len(others)]
+    with workers.progress.stage("chains", works[: len(others) + 1]) as step:
+
+        def judged(sampled):
+            """Draws of all rounds, and their Monte Carlo error."""
+            draws = joined(sampled)
             error = monte_carlo_error(posed.posterior, draws)
             step(f"{len(draws.energy)} chains: predictions known to {error:.2f} predictive sd")
+            return draws, error
+
+        sampled = [_sampled(*_started(fit, short, first, workers), short, workers)]
+        draws, error = judged(sampled)
+        for own in others:
             if error <= MAX_ERROR or problem.deadline.passed:
                 break
-    drawn = _drawn(fit, sampled.joint, draws)
+            if len(sampled) == 1:
+                sampled = [_gone_on(sampled[0], long, workers)]
+            sampled.append(_sampled(*_started(fit, long, own, workers), long, workers))
+            if problem.deadline.passed:  # chains that were cut short add little
+                break
+            draws, error = judged(sampled)
+    drawn = _drawn(fit, sampled[0].joint, draws)
     return DrawnFit(problem=problem, posed=posed, noise=noise, drawn=(drawn,), error=error)
 
 
-def _run(fit, settings, seeds, workers):
-    """Train a start for every seed under constant noise, and run a chain from it."""
+def _started(fit, settings, seeds, workers):
+    """Train a start for every seed under constant noise; return the joint posterior and chains."""
     plain, search = fit.problem.posed(fit.posed.hidden_layer_sizes)
     with blas_threads(plain.network.n_weights):
         starts = random_starts(plain, [derived_generator(seed) for seed in seeds])
@@ -140,19 +152,37 @@ def _run(fit, settings, seeds, workers):
         trained = list(workers.results(train, [(plain, start, brief) for start in starts]))
         joint, chains = start_sampling(fit, settings, seeds, n_jobs=workers.n_jobs, trained=trained)
     wider = replace(joint, posterior=joint.posterior.scaled(TEMPERED))
-    for energy, n_warmup in ((wider, N_TEMPERED), (joint, N_WARM_UP)):
-        rngs = [rng for batch in chains for rng in batch.rngs]
-        position = np.concatenate([batch.phase.position for batch in chains])
-        chains = start_chains(energy, position, rngs, settings.plan, workers.n_jobs)
-        tasks = [(energy, batch, settings._replace(n_warmup=n_warmup)) for batch in chains]
-        chains = in_step(list(workers.results(warmed_up, tasks)), settings)
-    return run_chains(joint, chains, settings, warm=False, workers=workers)
+    return joint, _warmed_up(wider, chains, settings._replace(n_warmup=N_TEMPERED), workers)
 
 
-def joined(found):
+def _warmed_up(energy, chains, settings, workers):
+    """Adapt step sizes and metrics of chains anew, from where they are."""
+    rngs = [rng for batch in chains for rng in batch.rngs]
+    position = np.concatenate([batch.phase.position for batch in chains])
+    chains = start_chains(energy, position, rngs, settings.plan, workers.n_jobs)
+    tasks = [(energy, batch, settings) for batch in chains]
+    return in_step(list(workers.results(warmed_up, tasks)), settings)
+
+
+def _sampled(joint, chains, settings, workers):
+    """Warm chains up, and draw; return `Sampled`."""
+    chains = _warmed_up(joint, chains, settings, workers)
+    sampled = run_chains(joint, chains, settings, warm=False, workers=workers)
+    if sampled.interrupted and not settings.search.deadline.passed:
+        raise KeyboardInterrupt
+    return sampled
+
+
+def _gone_on(sampled, settings, workers):
+    """Draw anew with short chains, whose transitions so far count as warm-up."""
+    rest = settings._replace(n_warmup=settings.n_warmup - sum(SHORT))
+    return _sampled(sampled.joint, sampled.chains, rest, workers)
+
+
+def joined(sampled):
     """Draws of all rounds; each round may have been cut short."""
-    n_draws = min(draws.energy.shape[1] for draws in found)
-    return Draws.join([draws.first(n_draws) for draws in found], axis=0)
+    n_draws = min(each.draws.energy.shape[1] for each in sampled)
+    return Draws.join([each.draws.first(n_draws) for each in sampled], axis=0)
 
 
 def monte_carlo_error(posterior, draws):

@@ -31,7 +31,7 @@ from skbayesnn.posterior import (
     weight_groups,
 )
 
-SHORT = {"N_TEMPERED": 4, "N_WARM_UP": 12, "N_DRAWS": 6, "MAX_STEPS": 8, "BRIEF": 10}
+SHORT = {"N_TEMPERED": 4, "SHORT": (12, 6), "LONG": (20, 8), "MAX_STEPS": 8, "BRIEF": 10}
 MEASURED = MeasuredGaussian(np.zeros(1, int), np.ones(1), np.ones(1))
 SHORT |= {"SIZES": {True: ((3,),), False: ((3,),)}}
 
@@ -143,14 +143,17 @@ def test_monte_carlo_error_of_probabilities():
     assert monte_carlo_error(posterior, draws) == pytest.approx(np.sqrt(p.var(ddof=1) / total))
 
 
-@pytest.mark.parametrize(("error", "rounds"), [(0.05, 1), (0.5, 4)])
-def test_chains_are_drawn_until_they_agree(short, monkeypatch, error, rounds):
+@pytest.mark.parametrize(
+    ("error", "n_networks"), [(0.05, N_TOGETHER * 6), (0.5, 2 * N_TOGETHER * 8)]
+)
+def test_chains_are_drawn_until_they_agree(short, monkeypatch, error, n_networks):
+    """Short ones first; if these differ, they go on beside further long ones."""
     monkeypatch.setattr(_chains_fit, "monte_carlo_error", lambda *args: error)
     problem = problem_of()
-    assert chains_of(problem.posed((3,)).posterior) == 4 * N_TOGETHER
+    assert chains_of(problem.posed((3,)).posterior) == 2 * N_TOGETHER
     fit = fit_by_chains(problem, "auto", "constant", 0, ALONE)
     assert fit.error == error
-    assert len(fit.drawn[0].theta) == rounds * N_TOGETHER * 6
+    assert len(fit.drawn[0].theta) == n_networks
 
 
 def test_large_data_have_fewer_chains():
