@@ -99,10 +99,10 @@ def distinct(rows, column):
 
 
 def with_error(numbers, digits):
-    """Mean and standard error, as text."""
-    mean, n = np.mean(numbers), len(numbers)
+    """Mean and standard error, as text; empty without numbers."""
+    n = len(numbers)
     error = f" ± {np.std(numbers, ddof=1) / n**0.5:.{digits}f}" if n > 1 else ""
-    return f"{mean:.{digits}f}{error}"
+    return f"{np.mean(numbers):.{digits}f}{error}" if n else ""
 
 
 # --- tables ---------------------------------------------------------------------------------------
@@ -171,8 +171,9 @@ def first_splits():
         line = [model]
         for data in (*SETS, *CLASSES):
             column, digits = ("log loss", 3) if data in CLASSES else ("LL", 2)
-            texts = [f"{x:.{digits}f}" for x in [*by_split(data, model, column).values()][:1]]
-            line += (texts + [row["first"] for row in earlier(data, model)] + [""])[:1]
+            scores = by_split(data, model, column)
+            texts = [f"{scores['0']:.{digits}f}"] if "0" in scores else []
+            line += [*texts, *(row["first"] for row in earlier(data, model)), ""][:1]
         lines.append(line)
     return lines
 
@@ -190,8 +191,8 @@ def coverage():
     models = {"evidence": "default", **OTHERS}
     lines = [["data", *models.values()]]
     for data in SETS:
-        shares = [np.mean([*by_split(data, model, "coverage").values()]) for model in models]
-        lines.append([data, *(f"{100 * share:.1f} %" for share in shares)])
+        shares = [[*by_split(data, model, "coverage").values()] for model in models]
+        lines.append([data, *(f"{100 * np.mean(each):.1f} %" if each else "" for each in shares)])
     return lines
 
 
@@ -199,8 +200,9 @@ def default_seconds():
     """Seconds of default fits, a line per data set."""
     lines = [["data, training rows", "`EvidenceMLP...()`"]]
     for data, n_rows in TRAINING_ROWS.items():
-        seconds = np.mean([*by_split(data, "evidence", "fit_s").values()])
-        lines.append([f"{data}, {n_rows:,}", f"{seconds:.{0 if seconds > 9.95 else 1}f}"])
+        if seconds := [*by_split(data, "evidence", "fit_s").values()]:
+            digits = 0 if np.mean(seconds) > 9.95 else 1
+            lines.append([f"{data}, {n_rows:,}", f"{np.mean(seconds):.{digits}f}"])
     ours = (row for row in rows_of("many_rows") if row["model"] == "skbayesnn")
     for row in sorted(ours, key=lambda row: int(row["rows"])):
         name = NAMES.get(row["case"], row["case"])
