@@ -22,9 +22,7 @@ MOST_ROWS = 0.5  # share of the value above which the other rows can be interpol
 SEPARATED = 0.5  # agreement of neighbours, from 0 to 1, above which inputs separate the rows
 LEAST_NOISE = 0.9  # least share of the unexplained standard deviation
 OF_NEIGHBOURS = 0.35  # least noise of other rows over the median difference of neighbours
-# shares of linear models where few large targets decide: networks alone interpolate these, and
-# predict worse than ridge regression
-LINEAR_ANYWHERE, LINEAR_IF_SEPARATED = 0.5, 0.35
+LINEAR_ANYWHERE, LINEAR_IF_SEPARATED = 0.5, 0.35  # shares of linear models, see `ablation.md`
 HEAVY = 6.0  # kurtosis above which few targets decide a fit; normal noise has 3, exponential 9
 
 # of gross outliers
@@ -120,7 +118,8 @@ class Spike(NamedTuple):
         It is `least_noise`, or a larger one for noise that varies or has heavy tails (``varying``).
         That would shrink on the rows with the value where inputs separate them, too, and predict
         them at rows of other values near the border. `least_noise` takes neighbours that disagree
-        for chance. Most are on different sides of the border, so that less of it is scatter.
+        for chance. Most are on different sides of the border, so that less of it is scatter
+        (`ablation.md`).
         """
         if self.is_outlier or not varying:
             return self.least_noise
