@@ -222,7 +222,7 @@ def in_seconds(row):
     return f"{seconds:.{0 if seconds > 0.95 else 1}f}"
 
 
-def scores(row):
+def density_and_error(row):
     """Cells of log density and error, the latter of classes a share."""
     error = float(row["error"])
     text = f"{100 * error:.1f} %" if row["task"] == "classes" else f"{error:#.3g}"
@@ -239,8 +239,13 @@ def many_rows():
         noise = noise.replace("student_t", "Student-t").replace("_", "-")
         chosen = f"{hidden}), {noise} noise" if noise else hidden
         inside = f"{100 * float(ours['inside']):.1f} %" if ours["inside"] else ""
-        line = [f"{NAMES.get(ours['case'], ours['case'])}, {size}", chosen, *scores(ours), inside]
-        lines.append([*line, in_seconds(ours), *scores(other), in_seconds(other)])
+        line = [
+            f"{NAMES.get(ours['case'], ours['case'])}, {size}",
+            chosen,
+            *density_and_error(ours),
+            inside,
+        ]
+        lines.append([*line, in_seconds(ours), *density_and_error(other), in_seconds(other)])
     return lines
 
 
@@ -250,8 +255,8 @@ def tiers():
     lines[0] += ["seconds", "scikit-learn: log density", "error", "seconds"]
     for ours, other in pairs("tiers"):
         size, weights, curvature = TIERS[ours["case"]]
-        line = [size, f"{int(ours['rows']):,}", weights, curvature, *scores(ours)]
-        lines.append([*line, in_seconds(ours), *scores(other), in_seconds(other)])
+        line = [size, f"{int(ours['rows']):,}", weights, curvature, *density_and_error(ours)]
+        lines.append([*line, in_seconds(ours), *density_and_error(other), in_seconds(other)])
     return lines
 
 
