@@ -155,14 +155,6 @@ plt.show()
 # interest. The largest error bars are in gaps and at edges, also outside the
 # range of interest. The mean marginal gain measures in this range, and needs
 # about half of the measurements for the same error.
-#
-# With 20 repetitions and batches of three
-# (``tests/benchmarks/active_learning.py``) random choice ended at an error of
-# 0.043 ± 0.004 after 42 measurements; the mean marginal gain was there after 21
-# (50 %), the largest error bars after 27. On the robot arm, wanted in one of
-# its two regions, random choice ended at 0.0316 ± 0.0013 m after 110
-# measurements, in batches of ten; the mean marginal gain was there after 70 (64
-# %; 0.0323 ± 0.0016 m at 60), the largest error bars not at all.
 
 mean_curve = np.mean([curve for _, curve in runs["mean marginal gain"]], axis=0)
 needed = numbers[np.argmax(mean_curve < final["random"])]

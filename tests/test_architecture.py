@@ -5,6 +5,8 @@ import runpy
 from itertools import chain
 from pathlib import Path
 
+import pytest
+
 PACKAGE = Path(__file__).parents[1] / "skbayesnn"
 
 # Each row may import the rows above it; parts of one row do not know each other.
@@ -107,6 +109,7 @@ def test_no_folder_has_many_files():
         assert len([p for p in names if p.name != "_core.c"]) <= MOST_FILES, folder
 
 
+@pytest.mark.docs
 def test_the_picture_shows_the_rows():
     folder = PACKAGE.parent / "doc" / "images"
     script = runpy.run_path(str(folder / "architecture.py"))

@@ -1,7 +1,4 @@
-"""Sampling engine: from a problem to networks drawn from its posterior.
-
-The order of its calls is in `doc/contributing/architecture.md`.
-"""
+"""Sampling engine: from a problem to networks drawn from its posterior."""
 
 from copy import deepcopy
 from dataclasses import dataclass, fields, replace

@@ -77,7 +77,7 @@ class Drawn(NamedTuple):
 def seconds_of_population(posterior, limits):
     """Processor seconds for drawing networks, accurate to a factor of three.
 
-    Measured on sets of 50 to 700 rows, see tests/benchmarks/small_sets.py.
+    Measured on sets of 50 to 700 rows.
     """
     n, levels = len(posterior.X), posterior.likelihood.n_levels
     if is_wide(posterior, limits):

@@ -12,7 +12,6 @@ dense matrices, their dual form, and structured ones.
     SKBAYESNN_DATA=... python tests/benchmarks/many_rows.py \
         --only power kin8nm elevators sines classes --csv many_rows.csv
     python tests/benchmarks/many_rows.py --only sines classes digits_32 rows_100000
-    python tests/benchmarks/many_rows.py --slope 1000 10000 100000
 """
 
 import argparse
@@ -22,7 +21,7 @@ from typing import NamedTuple
 import _data  # before numpy
 import numpy as np
 from reporting import print_table, timed_fit, write_csv
-from sklearn.datasets import load_digits, make_classification, make_friedman1
+from sklearn.datasets import load_digits, make_classification
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.model_selection import train_test_split
 from sklearn.neural_network import MLPClassifier, MLPRegressor
@@ -48,53 +47,6 @@ def classes():
         24_000, 20, n_informative=12, n_redundant=4, n_classes=10, class_sep=1.2, random_state=0
     )
     return X[:20_000], y[:20_000], X[20_000:], y[20_000:]
-
-
-def friedman(n, n_features=20, seed=0, n_test=5000):
-    """Friedman's function of five of many inputs (Friedman 1991)."""
-    X, y = make_friedman1(n + n_test, n_features, noise=1.0, random_state=seed)
-    return X[:n], y[:n], X[n:], y[n:]
-
-
-def part(name, n, index, seed):
-    """Training rows of a split, ``n`` of them at random, and all its test rows."""
-    X, y, X_test, y_test = _data.split(name, index)
-    chosen = np.random.default_rng(seed).permutation(len(X))[:n]
-    return X[chosen], y[chosen], X_test, y_test
-
-
-def made_classes(n, n_features, n_classes):
-    """Classes in a tenth to a half of the inputs, and 2,000 test rows."""
-    informative = max(5, n_features // 10)
-    X, y = make_classification(
-        n + 2000,
-        n_features,
-        n_informative=informative,
-        n_redundant=informative // 2,
-        n_classes=n_classes,
-        random_state=0,
-    )
-    return X[:n], y[:n], X[n:], y[n:]
-
-
-def wide():
-    """3,000 x 440: a ridge in two of the inputs, six further linear ones, heavy-tailed noise."""
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((5000, 440))
-    slopes = np.array([0.8, -0.7, 0.6, 0.5, 0.4, 0.3])
-    y = 1.5 * np.tanh(X[:, 0] + X[:, 1]) + X[:, 2:8] @ slopes
-    y += 0.4 * rng.standard_t(3, size=len(X))
-    return X[:3000], y[:3000], X[3000:], y[3000:]
-
-
-def few():
-    """40 x 2,000: six common factors in a tenth of the inputs each, two of which matter."""
-    rng = np.random.default_rng(0)
-    loadings = rng.standard_normal((6, 2000)) * (rng.random((6, 2000)) < 0.1)
-    factors = rng.standard_normal((540, 6))
-    X = factors @ loadings + rng.standard_normal((540, 2000))
-    y = factors[:, 0] + 0.5 * factors[:, 1] + 0.3 * rng.standard_normal(540)
-    return X[:40], y[:40], X[40:], y[40:]
 
 
 def ridges(n, n_features, n_test=2000):
@@ -144,33 +96,12 @@ PUBLIC = "power", "kin8nm", "elevators"
 CASES = {name: Case(partial(_data.split, name)) for name in PUBLIC} | {
     "sines": Case(sines),
     "classes": Case(classes, classes=True),
-    "5,000 rows": Case(partial(sines, 5000)),
-    "5,000 rows, three classes": Case(partial(made_classes, 5000, 10, 3), classes=True),
-    "friedman 2,000": Case(partial(friedman, 2000)),
-    "friedman 4,900": Case(partial(friedman, 4900)),
-    "friedman 5,100": Case(partial(friedman, 5100)),
-    "friedman 6,000": Case(partial(friedman, 6000)),
-    "3,724 x 26": Case(partial(ridges, 3724, 26)),
-    "3,724 x 26, four classes": Case(partial(made_classes, 3724, 26, 4), classes=True),
-    "2,309 x 128": Case(partial(made_classes, 2309, 128, 6), classes=True),
-    "600 x 810, linear": Case(partial(made_classes, 600, 810, 10), classes=True, hidden=()),
-    "3,000 x 440": Case(wide, hidden=(20,)),
-    "40 x 2,000": Case(few),
     "rows_100000": Case(partial(ridges, 100_000, 10), hidden=(100,), one_start=True),
     "dense_2201": Case(partial(ridges, 20_000, 20), hidden=(100,), one_start=True),
     "over_3000": Case(partial(ridges, 20_000, 20), hidden=(200,), one_start=True),
     "over_8000": Case(partial(ridges, 20_000, 20), hidden=(500,), one_start=True),
     "dual_4401": Case(partial(ridges, 1000, 20), hidden=(200,), one_start=True),
 }
-PARTS = [("kin8nm", 2500, 0, 1), ("power", 4000, 0, 1), ("elevators", 9000, 0, 1)]
-PARTS += [("elevators", 5500, 2, 2), ("elevators", 5500, 3, 3), ("power", 5500, 2, 2)]
-PARTS += [("power", 5500, 3, 3), ("kin8nm", 6000, 2, 2)]
-CASES |= {
-    f"{n} of {name}, split {i}": Case(partial(part, name, n, i, k)) for name, n, i, k in PARTS
-}
-CASES |= {f"second split of {name}": Case(partial(_data.split, name, 1)) for name in PUBLIC}
-for n, d, seeds in (2000, 20, (1, 2, 3)), (3500, 15, (1, 2)), (5500, 10, (1, 2)):
-    CASES |= {f"friedman {n} x {d}, {k}": Case(partial(friedman, n, d, k, 3000)) for k in seeds}
 CASES |= {f"digits_{n}": Case(digits, True, (n,), one_start=True) for n in (16, 32, 64, 128)}
 
 
@@ -224,30 +155,14 @@ def of_classes(model, X, y):
     }
 
 
-def slope(sizes, hidden):
-    """Seconds of one start by rows at a fixed size, and the slope of their logarithms."""
-    seconds = []
-    for n in sizes:
-        X, y, *_ = sines(n)
-        model = EvidenceMLPRegressor(hidden, noise="constant", n_restarts=1, random_state=0)
-        seconds.append(timed_fit(model, X, y)[1])
-        print(f"{n} rows, {hidden}: {seconds[-1]:.1f} s", flush=True)
-    print(f"slope {np.polyfit(np.log(sizes), np.log(seconds), 1)[0]:.2f}")
-
-
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", nargs="+", choices=CASES, default=list(CASES))
-    parser.add_argument("--slope", type=int, nargs="+")
-    parser.add_argument("--hidden", type=int, nargs="+", default=[8])
     parser.add_argument("--csv", help="file for the rows")
     given = parser.parse_args()
-    if given.slope:
-        slope(given.slope, tuple(given.hidden))
-    else:
-        rows = []
-        for name in given.only:
-            rows += compare(name, CASES[name])
-            print_table(name, rows[-2:])
-        if given.csv:
-            write_csv(given.csv, rows)
+    rows = []
+    for name in given.only:
+        rows += compare(name, CASES[name])
+        print_table(name, rows[-2:])
+    if given.csv:
+        write_csv(given.csv, rows)

@@ -2,10 +2,8 @@
 
 import numpy as np
 
-ROBOT_NOISE = 0.05
 
-
-def robot_arm(n_rows, rng, noise=ROBOT_NOISE):
+def robot_arm(n_rows, rng, noise=0.05):
     """Joint angles and positions of a two-joint arm (MacKay 1992, section 3.4; Neal 1992).
 
     Returns
@@ -20,20 +18,6 @@ def robot_arm(n_rows, rng, noise=ROBOT_NOISE):
     t2 = 2.0 * np.sin(x1) + 1.3 * np.sin(x1 + x2)
     y = np.column_stack([t1, t2])
     return np.column_stack([x1, x2]), y + noise * rng.standard_normal(y.shape)
-
-
-def training_set(index):
-    """The robot arm's training set of this number, with its own 1000 test rows."""
-    rng = np.random.default_rng([1992, index])
-    return *robot_arm(200, rng), *robot_arm(1000, rng, noise=0.0)
-
-
-def robot_arm_error(predicted, exact):
-    """Noise variance per output (2 x 0.05^2 = 0.0050) plus mean squared distance to the truth.
-
-    This is the expected squared distance to new noisy targets, free of their sampling error.
-    """
-    return 2 * ROBOT_NOISE**2 + np.mean(np.sum((predicted - exact) ** 2, axis=1))
 
 
 CENTRES = np.array(

@@ -1,7 +1,4 @@
-"""One minimum of the energy: search from trained weights, and evaluation of its evidence.
-
-The order of its calls is in `doc/contributing/architecture.md`.
-"""
+"""One minimum of the energy: search from trained weights, and evaluation of its evidence."""
 
 from dataclasses import dataclass
 from enum import Enum
