@@ -17,7 +17,7 @@ import numpy as np
 from skbayesnn._threads import blas_threads
 from skbayesnn.inference._population_fit import DrawnFit
 from skbayesnn.inference._trials import MOST_NETWORKS, Drawn
-from skbayesnn.inference.minima._training import BRIEF, random_starts, train
+from skbayesnn.inference.minima._training import random_starts, train
 from skbayesnn.inference.noise._constant_noise import derived_generator
 from skbayesnn.inference.noise._noise_models import NOISE_MODELS
 from skbayesnn.inference.sampling._sampling import (
@@ -43,6 +43,9 @@ N_TOGETHER = 4  # chains that are drawn before their spread is looked at
 MAX_CHAINS = 8
 # rows times weights of all chains beyond the first ones: with more, fewer chains are drawn
 WORK_OF_CHAINS = 5e6
+# a start is trained on the other rows, until these are predicted worse: noise is hardly fitted, and
+# means of data with little noise converge
+HELD_OUT_SHARE, MAX_TRAINING = 0.1, 300
 N_TEMPERED = 30  # transitions of a chain at a tempered posterior, before its warm-up
 # transitions of the warm-up, and draws. Chains that agree can be short; where they do not, the
 # noise is mostly small, and chains move towards better fits for hundreds of transitions
@@ -145,14 +148,28 @@ def fit_by_chains(problem, hidden_layer_sizes, noise, entropy, workers):
 
 def _started(fit, settings, seeds, workers):
     """Train a start for every seed under constant noise; return the joint posterior and chains."""
-    plain, search = fit.problem.posed(fit.posed.hidden_layer_sizes)
-    with blas_threads(plain.network.n_weights):
-        starts = random_starts(plain, [derived_generator(seed) for seed in seeds])
-        brief = search._replace(max_iter=BRIEF)
-        trained = list(workers.results(train, [(plain, start, brief) for start in starts]))
+    problem, sizes = fit.problem, fit.posed.hidden_layer_sizes
+    rngs = [derived_generator(seed) for seed in seeds]
+    with blas_threads(fit.posed.posterior.network.n_weights):
+        starts = random_starts(problem.posed(sizes).posterior, rngs)
+        splits = [held_out_split(problem, sizes, rng) for rng in rngs]
+        tasks = [
+            (rows, start, search) for start, (rows, search) in zip(starts, splits, strict=True)
+        ]
+        trained = list(workers.results(train, tasks))
         joint, chains = start_sampling(fit, settings, seeds, n_jobs=workers.n_jobs, trained=trained)
     wider = replace(joint, posterior=joint.posterior.scaled(TEMPERED))
     return joint, _warmed_up(wider, chains, settings._replace(n_warmup=N_TEMPERED), workers)
+
+
+def held_out_split(problem, hidden_layer_sizes, rng):
+    """Pose a problem so that training ends when rows that ``rng`` draws are predicted worse."""
+    order = rng.permutation(len(problem.X))
+    n_rest = max(1, int(HELD_OUT_SHARE * len(order)))
+    kept, rest = (problem.of_rows(np.sort(rows)) for rows in (order[n_rest:], order[:n_rest]))
+    posterior, search = kept.posed(hidden_layer_sizes)
+    held_out = rest.posed(hidden_layer_sizes).posterior
+    return posterior, search._replace(max_iter=MAX_TRAINING, held_out=held_out)
 
 
 def _warmed_up(energy, chains, settings, workers):

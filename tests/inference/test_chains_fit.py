@@ -4,24 +4,27 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.stats import cauchy
+from scipy.stats import cauchy, norm
 
 from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor
 from skbayesnn._progress import Deadline
 from skbayesnn.inference import _chains_fit, fit_evidence
 from skbayesnn.inference._chains_fit import (
     FLEXIBLE,
+    MAX_TRAINING,
     N_TOGETHER,
     chains_of,
     fit_by_chains,
+    held_out_split,
     is_drawn_by_chains,
     model_of,
     monte_carlo_error,
 )
 from skbayesnn.inference.minima._search import ALONE, Workers
+from skbayesnn.inference.minima._training import log_density_of, random_starts, train
 from skbayesnn.inference.sampling._sampling import Draws
 from skbayesnn.inference.task._problem import Problem, weak_hyperpriors
-from skbayesnn.network import Network
+from skbayesnn.network import Network, outputs
 from skbayesnn.posterior import (
     Bernoulli,
     Gaussian,
@@ -31,7 +34,7 @@ from skbayesnn.posterior import (
     weight_groups,
 )
 
-SHORT = {"N_TEMPERED": 4, "SHORT": (12, 6), "LONG": (20, 8), "MAX_STEPS": 8, "BRIEF": 10}
+SHORT = {"N_TEMPERED": 4, "SHORT": (12, 6), "LONG": (20, 8), "MAX_STEPS": 8, "MAX_TRAINING": 10}
 MEASURED = MeasuredGaussian(np.zeros(1, int), np.ones(1), np.ones(1))
 SHORT |= {"SIZES": {True: ((3,),), False: ((3,),)}}
 
@@ -108,6 +111,42 @@ def test_weights_are_cauchy_a_priori():
             end = cauchy.ppf(probability, scale=fan_in[name] ** -0.5)
             error = 4.0 * np.sqrt(probability * (1.0 - probability) / draws)
             assert abs(np.mean(weights < end) - probability) < error
+
+
+# --- starts --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sd", [0.05, 0.5])
+def test_starts_know_the_noise_of_rows_held_out(sd):
+    """Trained to convergence, a network of 57 weights would halve the noise of 80 rows."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2.0, 2.0, (80, 1))
+    y = np.sin(2.0 * X) + sd * rng.standard_normal((80, 1))
+    problem = Problem(X, y, np.ones(80), Gaussian.per_output(1), weak_prior=True)
+    levels = []
+    for seed in range(12):
+        (start,) = random_starts(problem.posed((6, 5)).posterior, [np.random.default_rng(seed)])
+        posterior, search = held_out_split(problem, (6, 5), np.random.default_rng(seed))
+        trained = train(posterior, start, search)
+        assert 0 < trained.n_iter <= MAX_TRAINING
+        levels.append(trained.hyper.beta[0] ** -0.5)
+    # 8 rows are held out of each: relative standard error 1 / (2 * 8)^(1/2), and a worse mean
+    assert 0.7 * sd < np.median(levels) < 1.7 * sd
+
+
+def test_noise_level_that_fits_rows_best():
+    problem = problem_of(30)
+    posterior = problem.posed((3,)).posterior
+    (start,) = random_starts(posterior, [np.random.default_rng(0)])
+    value, beta = log_density_of(posterior, start.theta, np.array([7.0]))
+    residuals = outputs(posterior.network, start.theta, posterior.X) - posterior.y
+    assert beta == pytest.approx([1.0 / np.mean(residuals**2)])
+    assert value == pytest.approx(norm.logpdf(residuals, scale=beta**-0.5).sum())
+    classes = problem_of(30, Bernoulli()).posed((3,)).posterior
+    f = outputs(classes.network, start.theta, classes.X)
+    value, beta = log_density_of(classes, start.theta, np.empty(0))
+    assert value == pytest.approx(np.sum(classes.y * f - np.logaddexp(0.0, f)))
+    assert beta.size == 0
 
 
 # --- how many chains -----------------------------------------------------------------------------

@@ -167,17 +167,36 @@ def train(posterior, start, settings):
 
 
 def lower_until_worse(posterior, rule, search, max_iter, settings):
-    """Run `lower` to twice the step that fits held-out rows best, and return that step."""
-    rows, deadline, most = settings.held_out, settings.deadline, LEAST
+    """Run `lower` to twice the step that fits held-out rows best, and return that step.
+
+    Its noise precisions are those that fit the held-out rows best (`log_density_of`): re-estimated
+    from the training rows they would be too high, and training would end too early.
+    """
+    deadline, most = settings.deadline, LEAST
     best, highest = search, -np.inf
     while not (search.done or deadline.passed) and search.n_iter < min(most, max_iter):
         search = lower(posterior, DampedSteps(), rule, search, search.n_iter + 1, deadline)
-        theta, (_, beta) = search.point[:2]
-        log_density = rows.likelihood.log_normaliser(beta, rows.n_rows)
-        log_density -= rows.energies(theta, beta).misfit
+        point = search.point
+        log_density, beta = log_density_of(settings.held_out, point.theta, point.hyper.beta)
         if log_density > highest:
-            best, highest, most = search, log_density, max(LEAST, 2 * search.n_iter)
+            hyper, highest = point.hyper._replace(beta=beta), log_density
+            best, most = search._replace(point=point._replace(hyper=hyper)), 2 * search.n_iter
+            most = max(LEAST, most)
     return best
+
+
+def log_density_of(rows, theta, beta):
+    """Log density of the ``rows`` of a posterior at their best noise level; and that level.
+
+    All noise precisions ``beta`` are multiplied by the factor that maximises the density of
+    Gaussian noise. Without noise levels the factor is 1.
+    """
+    misfit = float(rows.energies(theta, beta).misfit)
+    if len(beta):
+        n_targets = rows.n_rows * rows.network.n_outputs
+        factor = n_targets / (2.0 * max(misfit, np.finfo(float).tiny))
+        beta, misfit = beta * factor, misfit * factor
+    return rows.likelihood.log_normaliser(beta, rows.n_rows) - misfit, beta
 
 
 def briefly_trained(posterior, settings, starts, n_steps):
