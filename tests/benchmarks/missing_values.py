@@ -10,10 +10,10 @@ import _data  # noqa: F401, one thread
 import numpy as np
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401
 from sklearn.impute import IterativeImputer, SimpleImputer
+from sklearn.pipeline import make_pipeline
 
 from skbayesnn import EvidenceMLPRegressor
-from skbayesnn.compose import make_pipeline
-from skbayesnn.estimators import AveragedRegressor
+from skbayesnn.estimators import AveragedRegressor, predictive_distribution
 
 N_SETS, N_DRAWS = 10, 20
 
@@ -54,7 +54,7 @@ def main():
         for seed in range(N_SETS):
             rng = np.random.default_rng(seed)
             (X, y), (X_new, y_new) = rows(rng, 200), rows(rng, 1000)
-            low, high = make(noise, X, y).predict_interval(X_new).T
+            low, high = predictive_distribution(make(noise, X, y), X_new).interval().T
             inside, gap = (low <= y_new) & (y_new <= high), np.isnan(X_new[:, 1])
             held.append([inside[~gap].mean(), inside[gap].mean()])
         mean, error = np.mean(held, axis=0), np.std(held, axis=0, ddof=1) / np.sqrt(N_SETS)
