@@ -76,7 +76,8 @@ print(model.fit(table, rock)[-1].evidence_report_)
 
 rows = pd.DataFrame({"density": np.linspace(2.0, 3.2, 101), "porosity": 12.0})
 rows = rows.assign(colour="grey", quarry="north")
-proba, std = model.predict_proba(rows), model[-1].predict_std(model[:-1].transform(rows))
+proba = model.predict_proba(rows)
+std = model[-1].predict_std(model[:-1].transform(rows))
 
 plt.rcParams.update({"font.size": 9, "figure.figsize": (5, 3)})
 fig, ax = plt.subplots(layout="constrained")

@@ -17,7 +17,7 @@ from skbayesnn.posterior import Poisson
 from skbayesnn.posterior.kernels._compiled import _core
 from skbayesnn.predictive._ensemble import Ensemble
 from skbayesnn.predictive._mixture import Components, Mixture
-from skbayesnn.predictive._noise import NORMAL, GaussianNoise
+from skbayesnn.predictive._noise import NORMAL, GaussianNoise, variances_of
 
 REACH = 8.0  # standard deviations of a log rate that are covered
 NEAR = 5.0  # of sums over many counts, whose error is 1e-5
@@ -182,11 +182,10 @@ class CountNoise(GaussianNoise):
             return cls(np.zeros((len(beta), 1)))
         return super().of_networks(likelihood, beta)
 
-    def laws_at(self, outputs, covariances, exposures=None):
-        """`CountLaws` of outputs ``(m, n, 1)`` with covariances ``(m, n, 1, 1)`` or ``None``."""
+    def laws_at(self, outputs, spread, exposures=None):
+        """`CountLaws` of outputs ``(m, n, 1)`` with a spread as of `GaussianNoise`."""
         log_means = outputs if exposures is None else outputs + np.log(exposures)
-        variances = 0.0 if covariances is None else covariances[..., 0]
-        variances = np.clip(variances, 0.0, MOST_VARIANCE) + 0.0 * log_means
+        variances = np.clip(variances_of(spread), 0.0, MOST_VARIANCE) + 0.0 * log_means
         return CountLaws(log_means, variances, self.squared_scales[:, None])
 
     def draw(self, X, shape, rng):
@@ -196,13 +195,13 @@ class CountNoise(GaussianNoise):
         size = np.broadcast_to(1.0 / self.squared_scales[:, None], shape)
         return np.log(np.maximum(rng.gamma(size) / size, TINY))
 
-    def pointwise(self, y, outputs, covariances, X, known=None):
+    def pointwise(self, y, outputs, spread, X, known=None):
         """Predict as `GaussianNoise.pointwise`; ``known`` are exposures.
 
         The distribution function leaves out half of the probability of ``y``, so that it is
         centred at 1/2 for a calibrated model.
         """
-        laws = self.laws_at(outputs, covariances, known)
+        laws = self.laws_at(outputs, spread, known)
         logs, (mean, spread, within) = laws.log_probability(y), laws.moments()
         return logs[..., 0], mean, laws.cdf(y) - 0.5 * np.exp(logs), spread + within
 

@@ -148,7 +148,7 @@ class Ensemble:
         exact = self.log_density(X, y, errors)
         if not np.any(sides):
             return exact
-        limited = self._over_mixtures(Mixture.log_probability, X, errors, y, sides)
+        limited = self._over_mixtures(Mixture.log_density, X, errors, y, sides)
         return np.where(np.any(sides, axis=1), limited, exact)
 
     def marginal_log_density(self, X, y, errors=None):

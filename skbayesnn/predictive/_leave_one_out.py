@@ -65,8 +65,8 @@ class LeftOut(NamedTuple):
             if given_hidden is None:
                 each = draws.pointwise(X[rows], y[rows], some)
             else:
-                mean, spread = (values[:, rows] for values in given_hidden)
-                each = draws.noise.widened(y[rows], mean, spread, X[rows], some)
+                mean, variances = (values[:, rows] for values in given_hidden)
+                each = draws.noise.pointwise(y[rows], mean, variances, X[rows], some)
             logs, f, cdf, variances = each
             # average over networks, with the inverse likelihoods as weights
             weights = softmax(-logs, axis=0)[..., None]

@@ -19,7 +19,6 @@ from skbayesnn.network import (
     outputs,
     row_blocks,
 )
-from skbayesnn.predictive._mixture import Components
 from skbayesnn.predictive._moderation import (
     MANY_CLASSES,
     independent_softmax,
@@ -27,9 +26,7 @@ from skbayesnn.predictive._moderation import (
     moderated_softmax,
     sigmoid_variance,
 )
-from skbayesnn.predictive._noise import NORMAL, GaussianNoise
-
-NEGLIGIBLE = 1e-10  # share of a Gaussian in the noise below which quantiles ignore it
+from skbayesnn.predictive._noise import GaussianNoise, with_errors
 
 
 def class_probabilities(activations):
@@ -55,17 +52,24 @@ class Part:
         """Covariances of the noise between outputs, ``(m, n or 1, n_outputs, n_outputs)``."""
         return self.noise.covariances(X)
 
+    def spreads(self, X):
+        """Mean outputs, and their covariances or independent variances, see `GaussianNoise`."""
+        return self.moments(X)
+
     def joint_covariances(self, X):
         """Covariance of every output between rows, ``(m, n_outputs, n, n)``, without noise."""
 
     def marginals(self, X, weights):
         """List of `Components` of targets, by law, given weights ``(m,)`` of the networks."""
+        return self.noise.components(weights, *self.spreads(X), X)
 
     def log_densities(self, X, y, errors=None):
         """Log densities of targets, jointly over the outputs, ``(m, n)``.
 
         ``errors`` are variances of known errors, ``(n, n_outputs)``.
         """
+        f, spread = self.spreads(X)
+        return self.noise.log_density(y - f, with_errors(spread, errors), X)
 
     def draw(self, X, rng, size, noisy=False):
         """Draw functions from the posterior, joint over rows: ``(size, n, n_outputs)``.
@@ -195,22 +199,6 @@ class Member(Part):
     def joint_covariances(self, X):
         J = np.moveaxis(self.linearised(X)[1], 1, 0)
         return np.stack([self.precision.project(part[None])[0] for part in J])[None]
-
-    def marginals(self, X, weights):
-        """Gaussian marginals, one for each Gaussian of the noise."""
-        (mean,), (covariance,) = self.moments(X)
-        (shares,), (noise,) = self.noise.mixture(X)
-        kept = shares > NEGLIGIBLE
-        shares = shares[kept] / shares[kept].sum()
-        scales = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2) + noise[kept])
-        means = np.broadcast_to(mean, scales.shape)
-        return [Components(weights * shares, means, scales, NORMAL)]
-
-    def log_densities(self, X, y, errors=None):
-        means, covariances = self.moments(X)
-        if errors is not None:
-            covariances = covariances + errors[..., None] * np.eye(y.shape[-1])
-        return self.noise.log_density(y - means, covariances, X)
 
     def draw(self, X, rng, size, noisy=False):
         deviations = self.precision.draw(rng, size)

@@ -126,7 +126,7 @@ def test_pointwise_distribution_function_is_centred():
     noise, rng = CountNoise(np.array([[0.3]])), np.random.default_rng(0)
     f = np.full((1, 4000, 1), 1.0)
     y = np.asarray(scipy_law(np.exp(1.0), 0.3).rvs(4000, random_state=rng), float)[:, None]
-    logs, mean, cdf, variance = noise.pointwise(y, f, None, None)
+    logs, mean, cdf, variance = noise.pointwise(y, f, 0.0, None)
     assert_allclose(np.exp(logs[0]), scipy_law(np.exp(1.0), 0.3).pmf(y[:, 0]))
     assert_allclose(mean, np.e)
     assert_allclose(variance, np.e + 0.3 * np.e**2)
