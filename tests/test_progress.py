@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor, Sampler
+from skbayesnn import EvidenceMLPRegressor, HMCMLPRegressor, Sampler
 from skbayesnn.inference import Problem, Progress
 from skbayesnn.inference._evidence_fit import fit_evidence
 from skbayesnn.inference.choice._growth import AFTER, HeldOut
@@ -13,7 +13,6 @@ from skbayesnn.inference.minima._training import EARLY, LEAST
 from skbayesnn.inference.sampling._sampling import run_chains
 from skbayesnn.inference.task._problem import Limits
 from skbayesnn.posterior import Gaussian
-from skbayesnn.predictive._moderation import SOFTMAX_POINTS
 from tests.tools import BRIEF
 
 pytestmark = pytest.mark.usefixtures("laplace")
@@ -246,10 +245,3 @@ def test_noise_models_are_forecast_by_the_time_before_them(monkeypatch, caplog):
     seconds = 9.0 * (1.0 + SECONDS_OF_NOISE * (len(fit.noise_log_evidences) - 1))
     (message,) = caplog.messages
     assert message.startswith(f"fit: this will take about {seconds:.0f} s (")
-
-
-def test_predictions_of_classes_are_forecast(monkeypatch, caplog):
-    monkeypatch.setattr("skbayesnn.predictive._variational.SECONDS", 1.0 / SOFTMAX_POINTS)
-    EvidenceMLPClassifier((), random_state=0).fit(X, np.digitize(Y, [-1.0, 1.0]))
-    (message,) = caplog.messages
-    assert message.startswith(f"fit: this will take about {60 * 3**2 / 60:.0f} minutes (")

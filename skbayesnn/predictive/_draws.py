@@ -14,7 +14,7 @@ from skbayesnn.network import (
     row_blocks,
 )
 from skbayesnn.posterior import OutputLayer
-from skbayesnn.predictive._members import Part, class_probabilities
+from skbayesnn.predictive._members import Part, class_probabilities, log_probability
 from skbayesnn.predictive._noise import GaussianNoise
 
 FUNCTIONS = 4  # functions drawn for each network, which represent covariances between rows
@@ -72,11 +72,8 @@ class Draws(Part):
         f = self.outputs(X)
         if self.noise is not None:
             return self.noise.pointwise(y, f, 0.0, X, known)
-        p = class_probabilities(f)
-        y = np.concatenate([1.0 - y, y], axis=1) if y.shape[1] == 1 else y
-        logs = np.log(np.maximum(np.sum(p * y, axis=-1), np.finfo(float).tiny))
         nothing = np.zeros_like(f)
-        return logs, f, nothing, nothing
+        return log_probability(class_probabilities(f), y), f, nothing, nothing
 
     def draw(self, X, rng, size, noisy=False):
         chosen = rng.integers(self.size, size=size)

@@ -7,13 +7,12 @@ from scipy.special import logsumexp, softmax
 
 from skbayesnn.network import row_blocks
 from skbayesnn.posterior import symmetric_root
-from skbayesnn.predictive._members import class_probabilities
+from skbayesnn.predictive._members import class_probabilities, log_probability
 from skbayesnn.predictive._moderation import (
     MANY_CLASSES,
     activation_moments,
+    class_moments,
     independent_softmax,
-    moderated_sigmoid,
-    moderated_softmax,
 )
 
 LEAST_REST = 1e-9  # of a row's own information; guards against negative values by rounding
@@ -113,7 +112,7 @@ def left_out(member, posterior, beta):
         inflated = V + (reach / rest[:, None, :]) @ np.swapaxes(reach, 1, 2)
         mean = f + (inflated @ r[..., None])[..., 0]
         if member.noise is None:
-            result[rows] = log_probability(mean, inflated, y[rows])
+            result[rows] = log_probability(class_moments(mean, inflated)[0], y[rows])
         else:
             known = None if posterior.known is None else posterior.known[rows]
             predictions = member.noise.pointwise(
@@ -136,15 +135,4 @@ def _left_out_of_many_classes(member, posterior):
     information = p - p**2 - sd**2
     inflated = variance / np.maximum(1.0 - variance * information, LEAST_REST)
     probability = independent_softmax(f + inflated * (p - y), inflated)[0]
-    logs = np.log(np.maximum(np.sum(y * probability, axis=1), np.finfo(float).tiny))
-    return LeftOut(logs, *np.zeros((3, *f.shape)))
-
-
-def log_probability(mean, covariance, y):
-    """Log moderated probability ``(n,)`` of classes ``y`` given Gaussian activations."""
-    if mean.shape[1] == 1:
-        sign = 2.0 * y[:, 0] - 1.0
-        probability = moderated_sigmoid(sign * mean[:, 0], np.maximum(covariance[:, 0, 0], 0.0))
-    else:
-        probability = np.sum(y * moderated_softmax(mean, covariance)[0], axis=1)
-    return np.log(np.maximum(probability, np.finfo(float).tiny))
+    return LeftOut(log_probability(probability, y), *np.zeros((3, *f.shape)))

@@ -19,13 +19,7 @@ from skbayesnn.network import (
     outputs,
     row_blocks,
 )
-from skbayesnn.predictive._moderation import (
-    MANY_CLASSES,
-    independent_softmax,
-    moderated_sigmoid,
-    moderated_softmax,
-    sigmoid_variance,
-)
+from skbayesnn.predictive._moderation import MANY_CLASSES, class_moments, independent_softmax
 from skbayesnn.predictive._noise import GaussianNoise, with_errors
 
 
@@ -34,6 +28,12 @@ def class_probabilities(activations):
     if activations.shape[-1] == 1:
         return np.concatenate([expit(-activations), expit(activations)], axis=-1)
     return softmax(activations, axis=-1)
+
+
+def log_probability(p, y):
+    """Log probability of one-hot classes ``y``; one column of 0 and 1 for two classes."""
+    y = np.concatenate([1.0 - y, y], axis=1) if y.shape[1] == 1 else y
+    return np.log(np.maximum(np.sum(p * y, axis=-1), np.finfo(float).tiny))
 
 
 class Part:
@@ -249,12 +249,7 @@ class Member(Part):
             p, sd = independent_softmax(*self.relative_variances(X))
             return p, sd**2
         (mean,), (covariance,) = self.moments(X)
-        if mean.shape[1] > 1:
-            p, sd = moderated_softmax(mean, covariance)
-            return p, sd**2
-        a, variance = mean[:, 0], np.maximum(covariance[:, 0, 0], 0.0)
-        p = np.stack([moderated_sigmoid(sign * a, variance) for sign in (-1.0, 1.0)], axis=1)
-        return p, np.broadcast_to(sigmoid_variance(a, variance)[:, None], p.shape)
+        return class_moments(mean, covariance)
 
     def whitened(self, X):
         mean, J = self.linearised(X)
