@@ -13,6 +13,11 @@ from skbayesnn.predictive._draws import Draws, GivenHidden
 from skbayesnn.predictive._ensemble import Ensemble, Rescaled
 from skbayesnn.predictive._leave_one_out import LeftOut, left_out
 from skbayesnn.predictive._members import Member, Part, class_probabilities
-from skbayesnn.predictive._moderation import normal_points, softmax_information, softmax_slopes
+from skbayesnn.predictive._moderation import (
+    moderated_sigmoid,
+    normal_points,
+    softmax_information,
+    softmax_slopes,
+)
 from skbayesnn.predictive._noise import CorrelatedNoise, GaussianNoise, NoiseNetworks
 from skbayesnn.predictive._student_t import StudentTNoise

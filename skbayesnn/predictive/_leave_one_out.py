@@ -91,8 +91,7 @@ def left_out(member, posterior, beta):
     if member.noise is None and member.network.n_outputs > MANY_CLASSES:
         return _left_out_of_many_classes(member, posterior)
     X, y = posterior.X, posterior.y
-    result, n_outputs = np.empty(len(X)), member.network.n_outputs
-    means, cdf, std = np.zeros((3, len(X), n_outputs))
+    n_outputs, blocks = member.network.n_outputs, []
     width = n_outputs * (member.network.n_weights + 4 * member.doubles_per_row)
     for rows in row_blocks(len(X), width):
         (f,), (V,) = member.moments(X[rows])
@@ -112,15 +111,15 @@ def left_out(member, posterior, beta):
         inflated = V + (reach / rest[:, None, :]) @ np.swapaxes(reach, 1, 2)
         mean = f + (inflated @ r[..., None])[..., 0]
         if member.noise is None:
-            result[rows] = log_probability(class_moments(mean, inflated)[0], y[rows])
+            logs = log_probability(class_moments(mean, inflated)[0], y[rows])
+            below = variance = mean = np.zeros_like(f)
         else:
             known = None if posterior.known is None else posterior.known[rows]
-            predictions = member.noise.pointwise(
-                y[rows], mean[None], inflated[None], X[rows], known
-            )
-            result[rows], means[rows], cdf[rows], variance = (some[0] for some in predictions)
-            std[rows] = np.sqrt(variance)
-    return LeftOut(result, means, cdf, std)
+            of_member = mean[None], inflated[None], X[rows], known
+            predictions = member.noise.pointwise(y[rows], *of_member)
+            logs, mean, below, variance = (some[0] for some in predictions)
+        blocks.append((logs, mean, below, np.sqrt(variance)))
+    return LeftOut(*map(np.concatenate, zip(*blocks, strict=True)))
 
 
 def _left_out_of_many_classes(member, posterior):

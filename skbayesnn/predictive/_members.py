@@ -4,6 +4,7 @@ Everything is in standardised units.
 """
 
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 from scipy.special import expit, softmax
@@ -137,31 +138,30 @@ class Member(Part):
 
         The ``rough`` form is faster for many classes, with fewer digits; all weights are free then.
         """
-        n_outputs = self.network.n_outputs
-        mean = np.empty((len(X), n_outputs))
-        covariance = np.empty((len(X), n_outputs, n_outputs))
-        width = max(self.network.layer_sizes[1:]) if rough else n_outputs
-        for rows in row_blocks(len(X), width * self.network.n_weights):
-            trace = forward(self.network, self.theta, X[rows], order=1)
-            mean[rows] = self._mean(trace)
-            if rough:
-                covariance[rows] = self.precision.rough_output_covariances(trace)
-            else:
-                covariance[rows] = self.precision.output_covariances(trace, self.free)
+        network, precision = self.network, self.precision
+        width = max(network.layer_sizes[1:]) if rough else network.n_outputs
+        if rough:
+            of_trace = precision.rough_output_covariances
+        else:
+            of_trace = partial(precision.output_covariances, free=self.free)
+        mean, covariance = self._by_rows(of_trace, X, width * network.n_weights)
         factors = self._within_range(X, covariance)
         return mean[None], (factors[..., None] * covariance * factors[:, None])[None]
 
     def relative_variances(self, X):
         """Mean activations, and their variances relative to the mean over classes, (n, p)."""
-        network = self.network
-        mean, variance = np.empty((2, len(X), network.n_outputs))
+        network, of_trace = self.network, partial(self.precision.relative_variances, free=self.free)
         widest = max(network.layer_sizes[1:])
         width = network.n_weights if self.precision.forms_jacobians else widest
-        for rows in row_blocks(len(X), network.n_outputs * width):
-            trace = forward(network, self.theta, X[rows], order=1)
-            mean[rows] = self._mean(trace)
-            variance[rows] = self.precision.relative_variances(trace, self.free)
-        return mean, variance
+        return self._by_rows(of_trace, X, network.n_outputs * width)
+
+    def _by_rows(self, of_trace, X, width):
+        """Mean outputs, and a function of the trace, of blocks of rows of some width in doubles."""
+        blocks = []
+        for rows in row_blocks(len(X), width):
+            trace = forward(self.network, self.theta, X[rows], order=1)
+            blocks.append((self._mean(trace), of_trace(trace)))
+        return tuple(map(np.concatenate, zip(*blocks, strict=True)))
 
     def linearised(self, X):
         """Mean outputs ``(n, n_outputs)`` and derivatives ``(n, n_outputs, k)`` by free weights."""
