@@ -15,6 +15,7 @@ from skbayesnn.predictive._leave_one_out import LeftOut, left_out
 from skbayesnn.predictive._members import Member, Part, class_probabilities
 from skbayesnn.predictive._moderation import (
     moderated_sigmoid,
+    moderated_softmax,
     normal_points,
     softmax_information,
     softmax_slopes,
