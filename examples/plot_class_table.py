@@ -16,10 +16,10 @@ from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 from sklearn.model_selection import cross_val_predict
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from skbayesnn import EvidenceMLPClassifier
-from skbayesnn.compose import make_pipeline
 
 rng, n = np.random.default_rng(0), 200
 kinds = {  # mean density (g/cm³) and porosity (%); some basalt has bubbles
@@ -76,7 +76,8 @@ print(model.fit(table, rock)[-1].evidence_report_)
 
 rows = pd.DataFrame({"density": np.linspace(2.0, 3.2, 101), "porosity": 12.0})
 rows = rows.assign(colour="grey", quarry="north")
-proba, std = model.predict_proba(rows), model.predict_std(rows)
+proba = model.predict_proba(rows)
+std = model[-1].predict_std(model[:-1].transform(rows))
 
 plt.rcParams.update({"font.size": 9, "figure.figsize": (5, 3)})
 fig, ax = plt.subplots(layout="constrained")

@@ -2,8 +2,8 @@
 
 The estimators are here. The modules ``model_selection``, ``active_learning``, ``compose``,
 ``metrics``, ``displays``, ``basis`` and ``estimators`` have what goes around them: searches by
-evidence, suggestions where to measure, pipelines with error bars, scores, figures, fixed basis
-functions, and averages and distributions of fitted estimators.
+evidence, suggestions where to measure, transformed targets, scores, figures, fixed basis functions,
+and averages and distributions of fitted estimators.
 """
 
 from skbayesnn.estimators import (

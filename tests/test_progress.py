@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor, Sampler
+from skbayesnn import EvidenceMLPRegressor, HMCMLPRegressor, Sampler
 from skbayesnn.inference import Problem, Progress
 from skbayesnn.inference._fit import fit_evidence
 from skbayesnn.inference._growth import AFTER, HeldOut
@@ -12,7 +12,6 @@ from skbayesnn.inference.minima._training import EARLY, LEAST
 from skbayesnn.inference.sampling._sampling import run_chains
 from skbayesnn.inference.task._problem import Limits
 from skbayesnn.posterior import Gaussian
-from skbayesnn.predictive._moderation import SOFTMAX_POINTS
 from tests.tools import BRIEF
 
 pytestmark = pytest.mark.usefixtures("laplace")
@@ -229,10 +228,3 @@ def test_fits_of_many_rows_are_forecast_when_their_size_is_known(monkeypatch, ca
     fit_evidence(problem, "auto", 0, 1, "auto", **options)
     (message,) = caplog.messages
     assert message.startswith(f"fit: this will take about {4.0 * AFTER:.0f} s (")
-
-
-def test_predictions_of_classes_are_forecast(monkeypatch, caplog):
-    monkeypatch.setattr("skbayesnn.predictive._variational.SECONDS", 1.0 / SOFTMAX_POINTS)
-    EvidenceMLPClassifier((), random_state=0).fit(X, np.digitize(Y, [-1.0, 1.0]))
-    (message,) = caplog.messages
-    assert message.startswith(f"fit: this will take about {60 * 3**2 / 60:.0f} minutes (")

@@ -36,28 +36,43 @@ SMALLEST = np.finfo(float).tiny
 MOST_OUTCOMES = 128  # of measured rows that are told apart; more are represented by a sample
 
 
-def regression_gain(question, S, C, interest):
-    """Gains ``(n,)`` of targets, or ``(n, n_points)`` for the kind ``"marginal"``."""
-    of_targets = S + np.eye(S.shape[-1])
-    if question.kind == "total":  # 1/2 log det(1 + S) (4.9)
+def expected_gain(question, mean, S, C, interest, has_classes):
+    """Gains ``(n,)`` of targets or classes, or ``(n, n_points)`` for the kind ``"marginal"``."""
+    if has_classes and question.method == "exact":
+        if question.kind != "total":
+            return averaged(_exact_marginal(mean, S, C, interest), question)
+        if mean.shape[1] == 1:  # the activation of the second class relative to the first
+            mean, S = np.pad(mean, ((0, 0), (1, 0))), np.pad(S, ((0, 0), (1, 0), (1, 0)))
+        return softmax_information(mean, S)
+    if question.kind == "total" and not has_classes:  # 1/2 log det(1 + S) (4.9)
         one = S.shape[-1] == 1
+        of_targets = S + np.eye(S.shape[-1])
         return 0.5 * (np.log1p(S[:, 0, 0]) if one else np.linalg.slogdet(of_targets)[1])
-    left = unit_scale(of_targets)
+    left = responses(mean, S, has_classes)
+    if question.kind == "total":  # (5.22) with activations in place of a class
+        return 0.5 * np.einsum("nij,njk,nik->n", left, S, left)
     if question.kind == "joint":
         return _shared(left @ C)  # C: with a basis (4.12)
     if question.kind == "q_optimal":  # sum_u P_u (g^T A^-1 g_u)^2 / (nu^2 + s^2)
         return np.sum((left @ C) ** 2, axis=(1, 2))
-    return averaged(_shared(_two_sided(left, C, interest.right)), question)  # (4.10)
+    R = _two_sided(left, C, interest.right)
+    marginal = 0.5 * np.sum(R * R, axis=(2, 3)) if has_classes else _shared(R)  # (5.22), (4.10)
+    return averaged(marginal, question)
+
+
+def responses(mean, S, has_classes, noise=1.0):
+    """Matrices ``(n, p, p)`` that scale covariances of outputs to correlations of what is measured.
+
+    These are targets with independent noise of some variance, or classes, see `slopes`.
+    """
+    if has_classes:
+        return slopes(mean, S)
+    return np.linalg.inv(np.linalg.cholesky(S + noise * np.eye(S.shape[-1])))
 
 
 def averaged(marginal, question):
     """Average marginal gains over the points (4.13), unless they are asked for."""
     return marginal if question.kind == "marginal" else marginal @ question.weight
-
-
-def unit_scale(S):
-    """Whitening matrices ``L^-1`` with ``S = L L^T``, ``(n, p, p)``."""
-    return np.linalg.inv(np.linalg.cholesky(S))
 
 
 def _two_sided(left, C, right):
@@ -76,21 +91,6 @@ def _shared(R):
     else:
         rest = np.linalg.det(np.eye(R.shape[-2]) - R @ np.swapaxes(R, -1, -2))
     return -0.5 * np.log(np.clip(rest, SMALLEST, 1.0))
-
-
-def classification_gain(question, mean, S, C, interest):
-    """Gains of classes, of the shapes of `regression_gain`."""
-    if question.method == "exact":
-        if question.kind != "total":
-            return averaged(_exact_marginal(mean, S, C, interest), question)
-        if mean.shape[1] == 1:  # the activation of the second class relative to the first
-            mean, S = np.pad(mean, ((0, 0), (1, 0))), np.pad(S, ((0, 0), (1, 0), (1, 0)))
-        return softmax_information(mean, S)
-    left = slopes(mean, S)
-    if question.kind == "total":  # (5.22) with activations in place of a class
-        return 0.5 * np.einsum("nij,njk,nik->n", left, S, left)
-    R = _two_sided(left, C, interest.right)
-    return averaged(0.5 * np.sum(R * R, axis=(2, 3)), question)  # (5.22)
 
 
 def slopes(mean, S):
@@ -283,11 +283,8 @@ class Candidates:
             if interest is not None:  # covariances with outputs there, (n, p, n_points * p)
                 n, p, r = V.shape
                 between = (V.reshape(n * p, r) @ interest.directions.T).reshape(n, p, -1)
-            if self._linear.has_classes:
-                moments = mean, _covariance(V), between
-                gains.append(classification_gain(self._question, *moments, interest))
-            else:
-                gains.append(regression_gain(self._question, _covariance(V), between, interest))
+            moments = mean, _covariance(V), between, interest
+            gains.append(expected_gain(self._question, *moments, self._linear.has_classes))
         return np.concatenate(gains)
 
     def observe(self, row):
@@ -317,11 +314,8 @@ class Candidates:
             V = self._linear.noise_roots(self._question.X_interest) @ V  # of the outputs again
             weight = np.sqrt(self._question.weight)[:, None, None]
             directions = (weight * self._question.y_scale[:, None] * V).reshape(directions.shape)
-        elif self._linear.has_classes:
-            right = slopes(mean, S)
         else:
-            noise = np.eye(S.shape[-1]) if kind == "predicted_target" else 0.0
-            right = unit_scale(S + noise)
+            right = responses(mean, S, self._linear.has_classes, float(kind == "predicted_target"))
         return Interest(mean, S, directions, right)
 
 

@@ -1,12 +1,11 @@
-"""Pipelines and transformed targets with the methods of the estimators.
+"""Regression of transformed targets with the methods of the estimators.
 
-The classes replace scikit-learn's classes of equal names. They provide error bars, intervals,
-densities and evidences, in units of the targets that they are fitted to::
+`TransformedTargetRegressor` replaces scikit-learn's class of that name. It provides error bars,
+intervals, densities and evidences, in units of the targets that it is fitted to::
 
-    from skbayesnn.compose import TransformedTargetRegressor, make_pipeline
+    from skbayesnn.compose import TransformedTargetRegressor
 """
 
-from skbayesnn.compose._pipeline import Pipeline, make_pipeline
 from skbayesnn.compose._target import TransformedTargetRegressor
 
-__all__ = ["Pipeline", "TransformedTargetRegressor", "make_pipeline"]
+__all__ = ["TransformedTargetRegressor"]

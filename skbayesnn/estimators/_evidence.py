@@ -214,7 +214,7 @@ class EvidenceMLP(BayesianMLP):
         if any(minimum.precision is None for _, minimum in fit.pool):
             raise ValueError(UNDETERMINED)
         with blas_threads(network.n_weights):
-            laplace = combined(fit, self.combine, workers.progress)
+            laplace = combined(fit, self.combine)
         del self._unsearched  # frees the precision matrices of all minima
         return laplace
 

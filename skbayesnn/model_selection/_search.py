@@ -6,6 +6,7 @@ import time
 import warnings
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
+from functools import wraps
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -16,12 +17,13 @@ from scipy.special import logsumexp
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning, FitFailedWarning
 from sklearn.model_selection import ParameterGrid
+from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from skbayesnn._docs import FITTED, LinkToSite, documented
 from skbayesnn._typing import Estimator
-from skbayesnn.compose._pipeline import Delegating, delegated
 from skbayesnn.compose._target import passed_weights
 from skbayesnn.estimators import (
     AveragedClassifier,
@@ -31,7 +33,7 @@ from skbayesnn.estimators import (
     EvidenceMLPRegressor,
 )
 from skbayesnn.estimators._evidence import EvidenceMLP
-from skbayesnn.estimators._pipeline import final_step
+from skbayesnn.estimators._pipeline import final_step, predictor
 from skbayesnn.estimators.inputs._parameters import check
 from skbayesnn.inference import Progress, in_order
 from skbayesnn.model_selection._comparison import describe, posterior_probabilities
@@ -41,9 +43,30 @@ AVERAGING = ("best", "evidence", "equal", "stacking", "tempered")
 BY_DENSITIES = ("stacking", "tempered")  # need leave-one-out densities, which samplers do not have
 
 
+def delegated(method: Any, of_inputs: bool = False) -> Any:
+    """Delegate a method of a search to its `predictor`, available if that has it."""
+
+    def has_it(search):
+        # derivatives ``of_inputs`` are those of the model, which a pipeline does not pass on
+        if of_inputs and isinstance(search._asked, Pipeline):
+            raise AttributeError(
+                "Derivatives exist by the inputs of the last step of a pipeline: "
+                f"pipeline[-1].{method.__name__}(pipeline[:-1].transform(X))."
+            )
+        return hasattr(final_step(search._asked), method.__name__)
+
+    @wraps(method)
+    def call(self, X, *args, **kwargs):
+        check_is_fitted(self)
+        model, X = predictor(self, X)
+        return getattr(model, method.__name__)(X, *args, **kwargs)
+
+    return available_if(has_it)(call)
+
+
 @documented(FITTED)
 @dataclass(eq=False, repr=False)
-class EvidenceSearch(LinkToSite, Delegating, MetaEstimatorMixin, BaseEstimator):
+class EvidenceSearch(LinkToSite, MetaEstimatorMixin, BaseEstimator):
     """Search over parameter values by evidence, with all rows in every fit.
 
     The evidence of a model is the probability of the training targets under it (MacKay 1992,
@@ -262,6 +285,17 @@ class EvidenceSearch(LinkToSite, Delegating, MetaEstimatorMixin, BaseEstimator):
     predict_log_proba = delegated(EvidenceMLPClassifier.predict_log_proba)
     decision_function = delegated(EvidenceMLPClassifier.decision_function)
     score = delegated(EvidenceMLPRegressor.score)
+    predict_distribution = delegated(EvidenceMLPRegressor.predict_distribution)
+    predict_std = delegated(EvidenceMLPRegressor.predict_std)
+    predict_output_cov = delegated(EvidenceMLPRegressor.predict_output_cov)
+    predict_interval = delegated(EvidenceMLPRegressor.predict_interval)
+    predict_quantiles = delegated(EvidenceMLPRegressor.predict_quantiles)
+    log_predictive_density = delegated(EvidenceMLPRegressor.log_predictive_density)
+    predict_gradient = delegated(EvidenceMLPRegressor.predict_gradient, of_inputs=True)
+    sample_gradient = delegated(EvidenceMLPRegressor.sample_gradient, of_inputs=True)
+    novelty = delegated(EvidenceMLPRegressor.novelty)
+    sample_y = delegated(EvidenceMLPRegressor.sample_y)
+    sample_prior = delegated(EvidenceMLPRegressor.sample_prior)
 
 
 class Fit(NamedTuple):

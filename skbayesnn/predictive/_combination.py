@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import softmax
 
-from skbayesnn.inference import OF_SIZE, Method, Progress, own_posterior, well_determined
+from skbayesnn.inference import OF_SIZE, Method, own_posterior, well_determined
 from skbayesnn.posterior import (
     CensoredGaussian,
     CensoredStudentT,
@@ -24,7 +24,7 @@ from skbayesnn.predictive._limits import CensoredNoise, CensoredStudentTNoise
 from skbayesnn.predictive._members import Member
 from skbayesnn.predictive._noise import CorrelatedNoise, GaussianNoise, NoiseNetworks
 from skbayesnn.predictive._student_t import StudentTNoise, StudentTNoiseNetworks
-from skbayesnn.predictive._variational import closest_gaussian, seconds_of_classes
+from skbayesnn.predictive._variational import closest_gaussian
 
 NEGLIGIBLE_MODEL = 0.002  # share of a sampled model below which it is left out
 PSEUDO_COUNT = 0.5  # rows of a Dirichlet prior of the shares of sampled models
@@ -58,7 +58,7 @@ class Combined(NamedTuple):
         return [minimum for _, minimum in self.fit.pool[: len(self.shares)]]
 
 
-def combined(fit, combine, progress=None):
+def combined(fit, combine):
     """Combine the minima of an `EvidenceFit`, in the ways that estimators document.
 
     With ``"posterior"`` and ``"tempered"`` the minima of other networks and noise models take part.
@@ -73,9 +73,7 @@ def combined(fit, combine, progress=None):
     def densities(i):
         return left_out_of(i).log_density
 
-    seconds = len(pool) * seconds_of_classes(*fit.posed)
-    with (progress or Progress()).stage("predictions", seconds=seconds):
-        shares = _shares(combine, fit.posed.posterior, minima, densities)
+    shares = _shares(combine, fit.posed.posterior, minima, densities)
     if combine == "posterior" and fit.problem.linear_share:
         shares = _with_linear_share(shares, minima, fit.problem.linear_share)
     used = np.flatnonzero(shares)
@@ -247,18 +245,15 @@ def _draws_of(joint, theta, beta, state, best=0):
     return Draws(joint.posterior.network, theta, noise, best)
 
 
-def _draws_of_chains(joint, draws):
-    """Networks that chains have drawn, one chain after the other."""
-    theta, beta, state = (
+def ensemble_of_draws(fit):
+    """Make the ensemble of the networks that chains have drawn, one chain after the other."""
+    draws = fit.draws
+    arrays = (
         array.reshape(draws.energy.size, array.shape[-1])
         for array in (draws.theta, draws.beta, draws.noise)
     )
-    return _draws_of(joint, theta, beta, state, int(np.argmin(draws.energy)))
-
-
-def ensemble_of_draws(fit):
-    """Make the ensemble of the drawn networks."""
-    return mixture_of_draws([_draws_of_chains(fit.sampled.joint, fit.draws)])
+    best = int(np.argmin(draws.energy))
+    return mixture_of_draws([_draws_of(fit.sampled.joint, *arrays, best)])
 
 
 def combination_weights(combine, log_evidences, sample_weight, densities, classes):

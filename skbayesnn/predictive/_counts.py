@@ -17,7 +17,7 @@ from skbayesnn.posterior import Poisson
 from skbayesnn.posterior.kernels._compiled import _core
 from skbayesnn.predictive._ensemble import Ensemble
 from skbayesnn.predictive._mixture import Components, Mixture
-from skbayesnn.predictive._noise import NORMAL, GaussianNoise
+from skbayesnn.predictive._noise import NORMAL, GaussianNoise, variances_of
 
 REACH = 8.0  # standard deviations of a log rate that are covered
 NEAR = 5.0  # of sums over many counts, whose error is 1e-5
@@ -55,7 +55,7 @@ class CountLaws(NamedTuple):
 
     def log_probability(self, t):
         """Log probability of counts ``t`` ``(n, 1)``, of shape (m, n, 1)."""
-        r, logs = self._sizes, []
+        r, logs = self.sizes, []
         for log_mean, share in self._nodes(t, REACH, SHARP):
             mean = np.exp(log_mean)
             if r is None:
@@ -69,58 +69,12 @@ class CountLaws(NamedTuple):
 
     def cdf(self, t):
         """Probability of counts no larger than ``t`` ``(n, 1)``, of shape (m, n, 1)."""
-        known, total, r = np.maximum(np.floor(t), 0.0), 0.0, self._sizes
+        known, total, r = np.maximum(np.floor(t), 0.0), 0.0, self.sizes
         for log_mean, share in self._nodes(t, NEAR, FLAT):
             mean = np.exp(log_mean)
             below = pdtr(known, mean) if r is None else betainc(r, known + 1.0, r / (r + mean))
             total = total + share * below
         return np.where(t < 0.0, 0.0, total)
-
-    def table(self, size, weights):
-        """Probabilities ``(n, size)`` of counts below ``size``, networks mixed by ``weights``."""
-        network, z, shares = self._at_nodes(*self._rule(float(size), NEAR, FLAT))
-        log_means = self.log_means[network] + z * np.sqrt(self.variances[network])
-        log_means = np.ascontiguousarray(log_means[..., 0].T)
-        odds, r = np.exp(np.minimum(log_means, HIGHEST)), self._sizes
-        if r is None:
-            none, u, w = np.exp(-odds), 0.0 * odds, odds
-        else:
-            r = r[network, 0, 0]
-            total = 1.0 + odds / r
-            none, u = np.exp(-r * np.log(total)), odds / (r * total)
-            w = r * u
-        p = none * (shares * weights[network])
-        # P(k + 1) / P(k) = (u k + w) / (k + 1)
-        table = _core and _core.count_table(size, p, u, w)
-        if table is None:
-            table = np.empty((len(p), size))
-            for k in range(size):
-                table[:, k] = p.sum(axis=1)
-                p = p * (u * k + w) / (k + 1.0)
-        return table
-
-    def roots(self, weights):
-        """`Mixture` of normal laws of the cube roots of the counts.
-
-        A count of mean ``mu`` and variance ``mu^2 / k`` is about as a Gamma variable of shape ``k``
-        (Wilson & Hilferty 1931): its root has the mean ``mu^(1/3) (1 - 1/(9 k))`` and the variance
-        ``mu^(2/3) / (9 k)``.
-        """
-        z, step = np.zeros(1), 1.0
-        if np.any(self.variances > 0.0):
-            step = np.clip(FINE / np.sqrt(self.variances.max()), 2.0 * REACH / MOST_NODES, 0.5)
-            z = np.linspace(-FARTHEST, FARTHEST, 2 * int(FARTHEST / step) + 1)
-        shares = np.exp(-0.5 * z * z)
-        network, z, shares = self._at_nodes(z, shares / shares.sum())
-        variances = self.variances[network]
-        within = step**2 * variances
-        log_means = self.log_means[network] + z * np.sqrt(variances - within) + 0.5 * within
-        log_means = np.minimum(log_means, HIGHEST)
-        relative = (1.0 + self.dispersions[network]) * np.exp(np.minimum(within, HIGHEST)) - 1.0
-        relative = np.minimum(relative + np.exp(-log_means), 1.0)
-        roots, weights = np.exp(log_means / 3.0), shares * weights[network]
-        means, scales = roots * (1.0 - relative / 9.0), roots * relative**0.5 / 3
-        return Mixture([Components(weights, means, scales, NORMAL)])
 
     def of_rows(self, rows):
         """Select rows."""
@@ -133,7 +87,7 @@ class CountLaws(NamedTuple):
         return mean, mean**2 * relative, mean + self.dispersions * mean**2 * (1.0 + relative)
 
     @property
-    def _sizes(self):
+    def sizes(self):
         """Sizes of negative binomial laws; ``None`` if all laws are Poisson."""
         some = self.dispersions.any()
         return 1.0 / np.maximum(self.dispersions, LEAST_DISPERSION) if some else None
@@ -141,19 +95,10 @@ class CountLaws(NamedTuple):
     def _nodes(self, t, reach, sharpness):
         """Yield log means ``(m, n, 1)`` and their shares, for averages at counts ``t``."""
         sd = np.sqrt(self.variances)
-        for z, share in zip(*self._rule(t, reach, sharpness), strict=True):
+        for z, share in zip(*self.rule(t, reach, sharpness), strict=True):
             yield np.minimum(self.log_means + z * sd, HIGHEST), share
 
-    def _at_nodes(self, z, shares):
-        """Networks ``(k,)``, uncertain ones at all nodes ``(k, 1, 1)``, with shares ``(k,)``."""
-        uncertain = np.any(self.variances > 0.0, axis=(1, 2))
-        certain, uncertain = np.flatnonzero(~uncertain), np.flatnonzero(uncertain)
-        network = np.append(certain, np.repeat(uncertain, len(z)))
-        z = np.append(np.zeros(len(certain)), np.tile(z, len(uncertain)))
-        shares = np.append(np.ones(len(certain)), np.tile(shares, len(uncertain)))
-        return network, z[:, None, None], shares
-
-    def _rule(self, t, reach, sharpness):
+    def rule(self, t, reach, sharpness):
         """Nodes of log rates, in standard deviations, and their shares, as of `_nodes`.
 
         In the log rate the probability of a count has the curvature ``1 / (1/rate + dispersion)``;
@@ -172,6 +117,203 @@ class CountLaws(NamedTuple):
         return z, shares / shares.sum()
 
 
+class CountMixture(NamedTuple):
+    """Predictive distributions of counts at rows ``(n, 1)``: laws of networks with weights.
+
+    It stands for `Mixture`.
+    """
+
+    laws: CountLaws
+    weights: np.ndarray  # (m,)
+
+    def moments(self, kind="total"):
+        """Mean ``(n, 1)`` and variance ``(n, 1, 1)`` of counts; see `Ensemble.moments`."""
+        mean, spread, within = self._moments
+        parts = {"total": spread + within, "epistemic": spread, "aleatoric": within}
+        return mean, parts[kind][..., None]
+
+    @property
+    def _moments(self):
+        """Mean of counts, variance of their mean, and mean variance given it, ``(n, 1)`` each."""
+        mean, spread, within = self.laws.moments()
+        centre = self._mixed(mean)
+        return centre, self._mixed(spread + (mean - centre) ** 2), self._mixed(within)
+
+    def cdf(self, t):
+        """Probability of counts no larger than ``t``, ``(1, n, 1)``."""
+        return np.minimum(self._mixed(self.laws.cdf(t)), 1.0)[None]  # sums of shares may exceed it
+
+    def log_density(self, t):
+        """Log probability of counts, ``(n,)``; ``-inf`` where ``t`` is no count."""
+        possible = (t >= 0.0) & (t == np.floor(t))
+        logs = self.laws.log_probability(np.where(possible, t, 0.0))
+        logs = logsumexp(logs, axis=0, b=self.weights[:, None, None])
+        return np.where(possible, logs, -np.inf)[:, 0]
+
+    def quantiles(self, probabilities):
+        """Smallest counts whose `cdf` reaches given probabilities, ``(n, 1)`` for each.
+
+        Those of large counts are approximations, see `roots`.
+        """
+        omitted = 0.3 * (1.0 - np.max(probabilities))
+
+        def of_groups(mixture):
+            t, width, p = mixture._groups(omitted)
+            below = np.cumsum(p, axis=1)
+            below[:, -1] = 1.0
+            for q in probabilities:
+                first = np.argmax(below >= q, axis=1)[:, None]
+                above, own = (np.take_along_axis(some, first, 1) for some in (below, p))
+                last, size = (t + 0.5 * (width - 1.0))[first], width[first]
+                share = (above - q) / np.maximum(own, TINY)
+                yield last - np.minimum(np.floor(share * size), size - 1.0)
+
+        def of_roots(mixture):
+            for q in mixture.roots().quantiles(probabilities):
+                yield np.ceil(np.maximum(q, 0.0) ** 3 - 0.5) + 0.0  # no -0
+
+        return self._by_size(of_groups, of_roots)
+
+    def moments_of(self, function):
+        """Mean and variance of a function of counts, ``(n, 1)``."""
+
+        def of_groups(mixture):
+            t, _, p = mixture._groups(OMITTED)
+            values = function(t[:, None, None])[:, 0, 0]
+            mean = (p @ values)[:, None]
+            return mean, np.sum(p * (values - mean) ** 2, axis=1, keepdims=True)
+
+        def of_roots(mixture):
+            return mixture.roots().moments_of(lambda u: function(np.maximum(u, 0.0) ** 3))
+
+        return self._by_size(of_groups, of_roots)
+
+    def entropy(self):
+        """Entropies ``-sum_t P(t) ln P(t)`` of counts, ``(n, 1)``."""
+
+        def entropies(mixture):
+            if mixture._dispersion <= SMALLER_DISPERSION:
+                return (mixture._entropies(),)
+            _, width, p = mixture._groups(OMITTED_LOGS, by_roots=False)
+            return ((np.sum(entr(p), axis=1) + p @ np.log(width))[:, None],)
+
+        return self._by_size(entropies, entropies)[0]
+
+    def _entropies(self):
+        """Entropies ``(n, 1)``: of a table, and by `roots` ``u`` of counts beyond it."""
+        p = self.table(N_VALUES)
+        total, first = np.sum(entr(p), axis=1, keepdims=True), np.cbrt(N_VALUES - 0.5)
+        more = np.flatnonzero(1.0 - np.sum(p, axis=1) > OMITTED_LOGS)
+        if len(more):
+            roots = self.of_rows(more).roots()
+            total[more] += roots.entropy(first, lambda u: np.log(3.0 * u * u))  # ln dt/du
+        return total
+
+    def of_rows(self, rows):
+        """Select rows."""
+        return self._replace(laws=self.laws.of_rows(rows))
+
+    @property
+    def _dispersion(self):
+        return self._mixed(self.laws.dispersions).item()
+
+    def _mixed(self, values):
+        return np.tensordot(self.weights, values, 1)
+
+    def _by_size(self, of_groups, of_roots):
+        """Evaluate one function of rows of like size, the other of those whose counts are large."""
+        mean, spread, within = self._moments
+        reach = mean + 5.0 * np.sqrt(spread + within)
+        large = (mean >= LARGE_MEAN) & (reach > N_VALUES) & (self._dispersion <= SMALL_DISPERSION)
+        parts, results = list(_alike(np.where(large, np.inf, reach))), []
+        for rows in parts:
+            results.append((of_roots if large[rows[0]] else of_groups)(self.of_rows(rows)))
+        order = np.argsort(np.concatenate(parts))
+        return tuple(np.concatenate(some)[order] for some in zip(*results, strict=True))
+
+    def _groups(self, omitted, by_roots=True):
+        """Group all counts but the largest, which have a given probability.
+
+        Returned are the centres and sizes of groups, ``(k,)``, and their probabilities ``(n, k)``.
+        Counts below `N_VALUES` are groups of their own. Others have the probabilities of `roots` if
+        dispersions are small, else those in the middle times the size.
+        """
+        end, p = N_VALUES, self.table(N_VALUES)
+        edges, highest = np.arange(end + 1.0), np.max(self.laws.moments()[0])
+        left, roots = 1.0 - np.sum(p, axis=1), None
+        while end < LARGEST and (np.any(left > omitted) or end < highest):
+            more = np.rint(end * 2.0 ** (np.arange(PER_OCTAVE + 1) / PER_OCTAVE))
+            if by_roots and self._dispersion <= SMALL_DISPERSION:
+                roots = roots or self.roots()
+                own = np.diff(roots.cdf(*np.cbrt(more - 0.5)), axis=0)
+            else:
+                centres = 0.5 * (more[:-1] + more[1:] - 1.0)
+                logs = np.stack([self.laws.log_probability(t) for t in centres], axis=1)
+                own = self._mixed(np.exp(logs)) * np.diff(more)[:, None, None]
+            own = own[..., 0].T
+            left = np.sum(own, axis=1)  # still larger counts are less probable
+            p, edges, end = np.hstack([p, own]), np.append(edges, more[1:]), 2 * end
+        beyond, total = p[:, N_VALUES:], np.maximum(1.0 - p[:, :N_VALUES].sum(axis=1), 0.0)
+        beyond *= (total / np.maximum(beyond.sum(axis=1), TINY))[:, None]
+        return 0.5 * (edges[:-1] + edges[1:] - 1.0), np.diff(edges), p
+
+    def table(self, size):
+        """Probabilities ``(n, size)`` of counts below ``size``."""
+        laws = self.laws
+        network, z, shares = self._at_nodes(*laws.rule(float(size), NEAR, FLAT))
+        log_means = laws.log_means[network] + z * np.sqrt(laws.variances[network])
+        log_means = np.ascontiguousarray(log_means[..., 0].T)
+        odds, r = np.exp(np.minimum(log_means, HIGHEST)), laws.sizes
+        if r is None:
+            none, u, w = np.exp(-odds), 0.0 * odds, odds
+        else:
+            r = r[network, 0, 0]
+            total = 1.0 + odds / r
+            none, u = np.exp(-r * np.log(total)), odds / (r * total)
+            w = r * u
+        p = none * (shares * self.weights[network])
+        # P(k + 1) / P(k) = (u k + w) / (k + 1)
+        table = _core and _core.count_table(size, p, u, w)
+        if table is None:
+            table = np.empty((len(p), size))
+            for k in range(size):
+                table[:, k] = p.sum(axis=1)
+                p = p * (u * k + w) / (k + 1.0)
+        return table
+
+    def roots(self):
+        """`Mixture` of normal laws of the cube roots of the counts.
+
+        A count of mean ``mu`` and variance ``mu^2 / k`` is about as a Gamma variable of shape ``k``
+        (Wilson & Hilferty 1931): its root has the mean ``mu^(1/3) (1 - 1/(9 k))`` and the variance
+        ``mu^(2/3) / (9 k)``.
+        """
+        laws, z, step = self.laws, np.zeros(1), 1.0
+        if np.any(laws.variances > 0.0):
+            step = np.clip(FINE / np.sqrt(laws.variances.max()), 2.0 * REACH / MOST_NODES, 0.5)
+            z = np.linspace(-FARTHEST, FARTHEST, 2 * int(FARTHEST / step) + 1)
+        shares = np.exp(-0.5 * z * z)
+        network, z, shares = self._at_nodes(z, shares / shares.sum())
+        variances = laws.variances[network]
+        within = step**2 * variances
+        log_means = laws.log_means[network] + z * np.sqrt(variances - within) + 0.5 * within
+        log_means = np.minimum(log_means, HIGHEST)
+        relative = (1.0 + laws.dispersions[network]) * np.exp(np.minimum(within, HIGHEST)) - 1.0
+        relative = np.minimum(relative + np.exp(-log_means), 1.0)
+        roots, weights = np.exp(log_means / 3.0), shares * self.weights[network]
+        means, scales = roots * (1.0 - relative / 9.0), roots * relative**0.5 / 3
+        return Mixture([Components(weights, means, scales, NORMAL)])
+
+    def _at_nodes(self, z, shares):
+        """Networks ``(k,)``, uncertain ones at all nodes ``(k, 1, 1)``, with shares ``(k,)``."""
+        uncertain = np.any(self.laws.variances > 0.0, axis=(1, 2))
+        certain, uncertain = np.flatnonzero(~uncertain), np.flatnonzero(uncertain)
+        network = np.append(certain, np.repeat(uncertain, len(z)))
+        z = np.append(np.zeros(len(certain)), np.tile(z, len(uncertain)))
+        shares = np.append(np.ones(len(certain)), np.tile(shares, len(uncertain)))
+        return network, z[:, None, None], shares
+
+
 @dataclass(frozen=True)
 class CountNoise(GaussianNoise):
     """Variation of counts about their mean; ``squared_scales``: dispersions, 0 for Poisson."""
@@ -182,11 +324,10 @@ class CountNoise(GaussianNoise):
             return cls(np.zeros((len(beta), 1)))
         return super().of_networks(likelihood, beta)
 
-    def laws_at(self, outputs, covariances, exposures=None):
-        """`CountLaws` of outputs ``(m, n, 1)`` with covariances ``(m, n, 1, 1)`` or ``None``."""
+    def laws_at(self, outputs, spread, exposures=None):
+        """`CountLaws` of outputs ``(m, n, 1)`` with a spread as of `GaussianNoise`."""
         log_means = outputs if exposures is None else outputs + np.log(exposures)
-        variances = 0.0 if covariances is None else covariances[..., 0]
-        variances = np.clip(variances, 0.0, MOST_VARIANCE) + 0.0 * log_means
+        variances = np.clip(variances_of(spread), 0.0, MOST_VARIANCE) + 0.0 * log_means
         return CountLaws(log_means, variances, self.squared_scales[:, None])
 
     def draw(self, X, shape, rng):
@@ -196,13 +337,13 @@ class CountNoise(GaussianNoise):
         size = np.broadcast_to(1.0 / self.squared_scales[:, None], shape)
         return np.log(np.maximum(rng.gamma(size) / size, TINY))
 
-    def pointwise(self, y, outputs, covariances, X, known=None):
+    def pointwise(self, y, outputs, spread, X, known=None):
         """Predict as `GaussianNoise.pointwise`; ``known`` are exposures.
 
         The distribution function leaves out half of the probability of ``y``, so that it is
         centred at 1/2 for a calibrated model.
         """
-        laws = self.laws_at(outputs, covariances, known)
+        laws = self.laws_at(outputs, spread, known)
         logs, (mean, spread, within) = laws.log_probability(y), laws.moments()
         return logs[..., 0], mean, laws.cdf(y) - 0.5 * np.exp(logs), spread + within
 
@@ -214,99 +355,19 @@ class CountEnsemble(Ensemble):
     ``errors`` of its methods are the exposures ``(n, 1)``.
     """
 
+    mixture_width = MOST_NODES // 16
+
     def mean(self, X, errors=None):
         """Mean of counts, ``(n, 1)``."""
         return self.moments(X, errors=errors)[0]
 
     def moments(self, X, kind="total", errors=None):
         """Mean ``(n, 1)`` and variance ``(n, 1, 1)`` of counts; see `Ensemble.moments`."""
-
-        def moments(laws):
-            mean, spread, within = self._moments_of(laws)
-            parts = {"total": spread + within, "epistemic": spread, "aleatoric": within}
-            return mean, parts[kind][..., None]
-
-        return self._over_laws(moments, X, errors)
-
-    def _moments_of(self, laws):
-        """Mean of counts, variance of their mean, and mean variance given it, ``(n, 1)`` each."""
-        mean, spread, within = laws.moments()
-        centre = self._mixed(mean)
-        return centre, self._mixed(spread + (mean - centre) ** 2), self._mixed(within)
-
-    def cdf(self, X, y, errors=None):
-        """Probability of counts no larger than ``y``, ``(n, 1)``."""
-        mixed = self._over_laws(lambda laws, t: self._mixed(laws.cdf(t)), X, errors, y)
-        return np.minimum(mixed, 1.0)  # sums of rounded shares may exceed it
+        return self._over_mixtures(lambda mixture: mixture.moments(kind), X, errors)
 
     def log_density(self, X, y, errors=None):
         """Log probability of counts, ``(n,)``; ``-inf`` where ``y`` is no count."""
-        possible = (y >= 0.0) & (y == np.floor(y))
-        weights = self.member_weights[:, None, None]
-        logs = self._over_laws(
-            lambda laws, t: logsumexp(laws.log_probability(t), axis=0, b=weights),
-            X,
-            errors,
-            np.where(possible, y, 0.0),
-        )
-        return np.where(possible, logs, -np.inf)[:, 0]
-
-    def quantiles(self, X, probabilities, errors=None):
-        """Smallest counts whose `cdf` reaches given probabilities, ``(n, 1)`` for each.
-
-        Those of large counts are approximations, see `CountLaws.roots`.
-        """
-
-        def of_groups(t, width, p):
-            below = np.cumsum(p, axis=1)
-            below[:, -1] = 1.0
-            for q in probabilities:
-                first = np.argmax(below >= q, axis=1)[:, None]
-                above, own = (np.take_along_axis(some, first, 1) for some in (below, p))
-                last, size = (t + 0.5 * (width - 1.0))[first], width[first]
-                share = (above - q) / np.maximum(own, TINY)
-                yield last - np.minimum(np.floor(share * size), size - 1.0)
-
-        def of_roots(roots):
-            for q in roots.quantiles(probabilities):
-                yield np.ceil(np.maximum(q, 0.0) ** 3 - 0.5) + 0.0  # no -0
-
-        return self._by_size(of_groups, of_roots, 0.3 * (1.0 - np.max(probabilities)), X, errors)
-
-    def function_moments(self, X, function, errors=None):
-        """Mean and variance of a function of counts, ``(n, 1)``."""
-
-        def of_groups(t, width, p):
-            values = function(t[:, None, None])[:, 0, 0]
-            mean = (p @ values)[:, None]
-            return mean, np.sum(p * (values - mean) ** 2, axis=1, keepdims=True)
-
-        def of_roots(roots):
-            return roots.moments_of(lambda u: function(np.maximum(u, 0.0) ** 3))
-
-        return self._by_size(of_groups, of_roots, OMITTED, X, errors)
-
-    def entropy(self, X, errors=None):
-        """Entropies ``-sum_t P(t) ln P(t)`` of counts, ``(n, 1)``."""
-
-        def of_laws(laws, *_):
-            if self._mixed(laws.dispersions).item() <= SMALLER_DISPERSION:
-                yield self._entropies(laws)
-            else:
-                _, width, p = self._groups(laws, OMITTED_LOGS, small=False)
-                yield (np.sum(entr(p), axis=1) + p @ np.log(width))[:, None]
-
-        return self._over_alike(of_laws, X, errors)[0]
-
-    def _entropies(self, laws):
-        """Entropies ``(n, 1)``: of a table, and by `CountLaws.roots` ``u`` of counts beyond it."""
-        p = laws.table(N_VALUES, self.member_weights)
-        total, first = np.sum(entr(p), axis=1, keepdims=True), np.cbrt(N_VALUES - 0.5)
-        more = np.flatnonzero(1.0 - np.sum(p, axis=1) > OMITTED_LOGS)
-        if len(more):
-            roots = laws.of_rows(more).roots(self.member_weights)
-            total[more] += roots.entropy(first, lambda u: np.log(3.0 * u * u))  # ln dt/du
-        return total
+        return self._over_mixtures(CountMixture.log_density, X, errors, y)
 
     def targets(self, X, rng, size, errors=None):
         """Draw counts, ``(size, n, 1)``."""
@@ -315,68 +376,11 @@ class CountEnsemble(Ensemble):
             log_means = log_means + np.log(errors)
         return rng.poisson(np.exp(np.minimum(log_means, np.log(LARGEST)))).astype(float)
 
-    def _by_size(self, of_groups, of_roots, omitted, X, errors):
-        """Evaluate one of two generators by `_groups`, or by `CountLaws.roots` of large counts."""
-
-        def of_laws(laws, large, small):
-            if large:
-                return of_roots(laws.roots(self.member_weights))
-            return of_groups(*self._groups(laws, omitted, small))
-
-        return self._over_alike(of_laws, X, errors)
-
-    def _over_alike(self, function, X, errors):
-        """Evaluate a generator on like rows, given if counts are large and dispersions small."""
-
-        def by_size(laws):
-            mean, spread, within = self._moments_of(laws)
-            reach = mean + 5.0 * np.sqrt(spread + within)
-            small = self._mixed(laws.dispersions).item() <= SMALL_DISPERSION
-            large = (mean >= LARGE_MEAN) & (reach > N_VALUES) & small
-            parts, results = list(_alike(np.where(large, np.inf, reach))), []
-            for rows in parts:
-                some = laws.of_rows(rows)
-                results.append(list(function(some, large[rows[0]], small)))
-            order = np.argsort(np.concatenate(parts))
-            return tuple(np.concatenate(some)[order] for some in zip(*results, strict=True))
-
-        return self._over_laws(by_size, X, errors)
-
-    def _groups(self, laws, omitted, small):
-        """Group all counts but the largest, which have a given probability.
-
-        Returned are the centres and sizes of groups, ``(k,)``, and their probabilities ``(n, k)``.
-        Counts below `N_VALUES` are groups of their own. Others have the probabilities of
-        `CountLaws.roots` if dispersions are ``small``, else those in the middle times the size.
-        """
-        end, p = N_VALUES, laws.table(N_VALUES, self.member_weights)
-        edges, highest = np.arange(end + 1.0), np.max(laws.moments()[0])
-        left, roots = 1.0 - np.sum(p, axis=1), None
-        while end < LARGEST and (np.any(left > omitted) or end < highest):
-            more = np.rint(end * 2.0 ** (np.arange(PER_OCTAVE + 1) / PER_OCTAVE))
-            if small:
-                roots = roots or laws.roots(self.member_weights)
-                own = np.diff(roots.cdf(*np.cbrt(more - 0.5)), axis=0)
-            else:
-                centres = 0.5 * (more[:-1] + more[1:] - 1.0)
-                logs = np.stack([laws.log_probability(t) for t in centres], axis=1)
-                own = self._mixed(np.exp(logs)) * np.diff(more)[:, None, None]
-            own = own[..., 0].T
-            left = np.sum(own, axis=1)  # still larger counts are less probable
-            p, edges, end = np.hstack([p, own]), np.append(edges, more[1:]), 2 * end
-        beyond, total = p[:, N_VALUES:], np.maximum(1.0 - p[:, :N_VALUES].sum(axis=1), 0.0)
-        beyond *= (total / np.maximum(beyond.sum(axis=1), TINY))[:, None]
-        return 0.5 * (edges[:-1] + edges[1:] - 1.0), np.diff(edges), p
-
-    def _over_laws(self, function, X, exposures, *arrays):
-        """Apply a function of `CountLaws`, and of further arrays, to blocks of rows."""
+    def mixture(self, X, errors=None):
+        """Make the `CountMixture` of rows."""
         noise = CountNoise(self.typical_noise_variances)
-
-        def of_rows(X, exposures, *arrays):
-            means, covariances = self.member_moments(X, "epistemic")
-            return function(noise.laws_at(means, covariances, exposures), *arrays)
-
-        return self._by_rows(of_rows, X, exposures, *arrays, width=MOST_NODES // 16)
+        means, covariances = self.member_moments(X, "epistemic")
+        return CountMixture(noise.laws_at(means, covariances, errors), self.member_weights)
 
 
 def _alike(values):

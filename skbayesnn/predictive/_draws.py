@@ -14,8 +14,7 @@ from skbayesnn.network import (
     row_blocks,
 )
 from skbayesnn.posterior import OutputLayer
-from skbayesnn.predictive._members import Part, class_probabilities
-from skbayesnn.predictive._mixture import Components
+from skbayesnn.predictive._members import Part, class_probabilities, log_probability
 from skbayesnn.predictive._noise import GaussianNoise
 
 FUNCTIONS = 4  # functions drawn for each network, which represent covariances between rows
@@ -54,20 +53,16 @@ class Draws(Part):
         return outputs(self.network, self.theta.astype(float), X)
 
     def moments(self, X):
-        f = self.outputs(X)
-        return f, np.broadcast_to(0.0, (*f.shape, f.shape[-1]))
+        f, variances = self.spreads(X)
+        covariances = np.asarray(variances)[..., None] * np.eye(f.shape[-1])
+        return f, np.broadcast_to(covariances, (*f.shape, f.shape[-1]))
+
+    def spreads(self, X):
+        """Outputs, and their variances given the hidden weights: none."""
+        return self.outputs(X), 0.0
 
     def joint_covariances(self, X):
         return np.broadcast_to(0.0, (self.size, self.network.n_outputs, len(X), len(X)))
-
-    def marginals(self, X, weights):
-        """Laws of the noise around the output of every draw."""
-        f, scales = self._scaled(X, 0.0)
-        return [Components(weights[i], f[i], scales[i], law) for law, i in self.noise.laws]
-
-    def log_densities(self, X, y, errors=None):
-        f, scales = self._scaled(X, 0.0 if errors is None else errors)
-        return self.noise.scaled_log_density((y - f) / scales, np.log(scales))
 
     def pointwise(self, X, y, known=None):
         """Predictions of targets under each network, see `GaussianNoise.pointwise`.
@@ -76,19 +71,9 @@ class Draws(Part):
         """
         f = self.outputs(X)
         if self.noise is not None:
-            return self.noise.pointwise(y, f, None, X, known)
-        p = class_probabilities(f)
-        y = np.concatenate([1.0 - y, y], axis=1) if y.shape[1] == 1 else y
-        logs = np.log(np.maximum(np.sum(p * y, axis=-1), np.finfo(float).tiny))
+            return self.noise.pointwise(y, f, 0.0, X, known)
         nothing = np.zeros_like(f)
-        return logs, f, nothing, nothing
-
-    def _scaled(self, X, errors):
-        """Outputs, and scales of targets around them, ``(m, n, n_outputs)``; see `log_densities`.
-
-        Variances add up where the noise is Gaussian, as is all noise with known errors.
-        """
-        return self.outputs(X), np.sqrt(self.noise.scales(X) ** 2 + errors)
+        return log_probability(class_probabilities(f), y), f, nothing, nothing
 
     def draw(self, X, rng, size, noisy=False):
         chosen = rng.integers(self.size, size=size)
@@ -151,7 +136,7 @@ class GivenHidden(Draws):
         """Number of functions that `whitened` draws."""
         return FUNCTIONS * self.size
 
-    def _moments(self, X):
+    def spreads(self, X):
         """Means and variances of the outputs of every network, ``(m, n, n_outputs)`` each."""
 
         def moments(trace, *layers):
@@ -161,17 +146,9 @@ class GivenHidden(Draws):
         both = of_networks(moments, self.network, self.theta, X, others=self.layers)
         return both[..., 0], both[..., 1]
 
-    def moments(self, X):
-        f, variances = self._moments(X)
-        return f, variances[..., None] * np.eye(f.shape[-1])
-
     def joint_covariances(self, X):
         root, known = self.layers.roots(forward(self.network, self.theta, X).inputs[-1])
         return root @ np.swapaxes(root, -1, -2) - known @ np.swapaxes(known, -1, -2)
-
-    def _scaled(self, X, errors):
-        f, variances = self._moments(X)
-        return f, np.sqrt(self.noise.scales(X) ** 2 + variances + errors)
 
     def _drawn_weights(self, chosen, rng):
         theta = self.theta[chosen]
@@ -204,7 +181,7 @@ class GivenHidden(Draws):
             z = trace.inputs[-1][:, None]
             return np.moveaxis(z @ np.swapaxes(drawn, -1, -2), 1, -1)
 
-        (means, variances), drawn = self._moments(X), np.stack(drawn, axis=1)
+        (means, variances), drawn = self.spreads(X), np.stack(drawn, axis=1)
         mean = means.mean(axis=0)
         f = of_networks(functions, self.network, self.theta, X, others=(drawn,))
         V = np.moveaxis(f - mean[..., None], 0, -1).reshape(*mean.shape, -1)

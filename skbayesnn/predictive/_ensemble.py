@@ -22,6 +22,8 @@ class Ensemble:
     parts: tuple
     weights: tuple  # of the networks of every part, (m,); all sum to 1
 
+    mixture_width = 1  # relative memory of the mixture at a row
+
     @property
     def member_weights(self):
         """Weights of all networks, ``(m,)``."""
@@ -102,7 +104,7 @@ class Ensemble:
 
     def entropy(self, X, errors=None):
         """Differential entropies of targets ``(n, p)``; ``errors`` as in `moments`."""
-        return self._over_mixtures(Mixture.entropy, X, errors)
+        return self._over_mixtures(lambda mixture: mixture.entropy(), X, errors)
 
     @property
     def with_moments(self):
@@ -148,7 +150,7 @@ class Ensemble:
         exact = self.log_density(X, y, errors)
         if not np.any(sides):
             return exact
-        limited = self._over_mixtures(Mixture.log_probability, X, errors, y, sides)
+        limited = self._over_mixtures(Mixture.log_density, X, errors, y, sides)
         return np.where(np.any(sides, axis=1), limited, exact)
 
     def marginal_log_density(self, X, y, errors=None):
@@ -217,22 +219,23 @@ class Ensemble:
     def _mixed(self, values):
         return np.tensordot(self.member_weights, values, 1)
 
-    def _over_mixtures(self, function, X, errors, *arrays):
-        """Apply a function of `Mixture`, and of further arrays, to blocks of rows.
+    def mixture(self, X, errors=None):
+        """Make the `Mixture` of rows; known ``errors``, as in `moments`, require Gaussian laws."""
+        pairs = zip(self.parts, self.weights, strict=True)
+        components = [some for part, weights in pairs for some in part.marginals(X, weights)]
+        if errors is not None:
+            components = [
+                some._replace(scales=np.sqrt(some.scales**2 + errors)) for some in components
+            ]
+        return Mixture(components)
 
-        Known errors require Gaussian laws.
-        """
+    def _over_mixtures(self, function, X, errors, *arrays):
+        """Apply a function of the `mixture`, and of further arrays, to blocks of rows."""
 
         def of_rows(X, errors, *arrays):
-            pairs = zip(self.parts, self.weights, strict=True)
-            components = [some for part, weights in pairs for some in part.marginals(X, weights)]
-            if errors is not None:
-                components = [
-                    some._replace(scales=np.sqrt(some.scales**2 + errors)) for some in components
-                ]
-            return function(Mixture(components), *arrays)
+            return function(self.mixture(X, errors), *arrays)
 
-        return self._by_rows(of_rows, X, errors, *arrays)
+        return self._by_rows(of_rows, X, errors, *arrays, width=self.mixture_width)
 
     def threads(self):
         """Return a context manager that limits threads where networks are small."""

@@ -7,13 +7,12 @@ from scipy.special import logsumexp, softmax
 
 from skbayesnn.network import row_blocks
 from skbayesnn.posterior import symmetric_root
-from skbayesnn.predictive._members import class_probabilities
+from skbayesnn.predictive._members import class_probabilities, log_probability
 from skbayesnn.predictive._moderation import (
     MANY_CLASSES,
     activation_moments,
+    class_moments,
     independent_softmax,
-    moderated_sigmoid,
-    moderated_softmax,
 )
 
 LEAST_REST = 1e-9  # of a row's own information; guards against negative values by rounding
@@ -65,8 +64,8 @@ class LeftOut(NamedTuple):
             if given_hidden is None:
                 each = draws.pointwise(X[rows], y[rows], some)
             else:
-                mean, spread = (values[:, rows] for values in given_hidden)
-                each = draws.noise.widened(y[rows], mean, spread, X[rows], some)
+                mean, variances = (values[:, rows] for values in given_hidden)
+                each = draws.noise.pointwise(y[rows], mean, variances, X[rows], some)
             logs, f, cdf, variances = each
             # average over networks, with the inverse likelihoods as weights
             weights = softmax(-logs, axis=0)[..., None]
@@ -92,8 +91,7 @@ def left_out(member, posterior, beta):
     if member.noise is None and member.network.n_outputs > MANY_CLASSES:
         return _left_out_of_many_classes(member, posterior)
     X, y = posterior.X, posterior.y
-    result, n_outputs = np.empty(len(X)), member.network.n_outputs
-    means, cdf, std = np.zeros((3, len(X), n_outputs))
+    n_outputs, blocks = member.network.n_outputs, []
     width = n_outputs * (member.network.n_weights + 4 * member.doubles_per_row)
     for rows in row_blocks(len(X), width):
         (f,), (V,) = member.moments(X[rows])
@@ -113,15 +111,15 @@ def left_out(member, posterior, beta):
         inflated = V + (reach / rest[:, None, :]) @ np.swapaxes(reach, 1, 2)
         mean = f + (inflated @ r[..., None])[..., 0]
         if member.noise is None:
-            result[rows] = log_probability(mean, inflated, y[rows])
+            logs = log_probability(class_moments(mean, inflated)[0], y[rows])
+            below = variance = mean = np.zeros_like(f)
         else:
             known = None if posterior.known is None else posterior.known[rows]
-            predictions = member.noise.pointwise(
-                y[rows], mean[None], inflated[None], X[rows], known
-            )
-            result[rows], means[rows], cdf[rows], variance = (some[0] for some in predictions)
-            std[rows] = np.sqrt(variance)
-    return LeftOut(result, means, cdf, std)
+            of_member = mean[None], inflated[None], X[rows], known
+            predictions = member.noise.pointwise(y[rows], *of_member)
+            logs, mean, below, variance = (some[0] for some in predictions)
+        blocks.append((logs, mean, below, np.sqrt(variance)))
+    return LeftOut(*map(np.concatenate, zip(*blocks, strict=True)))
 
 
 def _left_out_of_many_classes(member, posterior):
@@ -136,15 +134,4 @@ def _left_out_of_many_classes(member, posterior):
     information = p - p**2 - sd**2
     inflated = variance / np.maximum(1.0 - variance * information, LEAST_REST)
     probability = independent_softmax(f + inflated * (p - y), inflated)[0]
-    logs = np.log(np.maximum(np.sum(y * probability, axis=1), np.finfo(float).tiny))
-    return LeftOut(logs, *np.zeros((3, *f.shape)))
-
-
-def log_probability(mean, covariance, y):
-    """Log moderated probability ``(n,)`` of classes ``y`` given Gaussian activations."""
-    if mean.shape[1] == 1:
-        sign = 2.0 * y[:, 0] - 1.0
-        probability = moderated_sigmoid(sign * mean[:, 0], np.maximum(covariance[:, 0, 0], 0.0))
-    else:
-        probability = np.sum(y * moderated_softmax(mean, covariance)[0], axis=1)
-    return np.log(np.maximum(probability, np.finfo(float).tiny))
+    return LeftOut(log_probability(probability, y), *np.zeros((3, *f.shape)))

@@ -3,25 +3,24 @@
 import numpy as np
 from scipy.special import log_ndtr, logsumexp
 
-from skbayesnn.predictive._noise import NORMAL, GaussianNoise
+from skbayesnn.predictive._noise import NORMAL, GaussianNoise, variances_of
 from skbayesnn.predictive._student_t import StudentTNoise
 
 
 class _Censored:
     """Noise of training rows of which some are limits."""
 
-    def pointwise(self, y, outputs, covariances, X, known=None):
+    def pointwise(self, y, outputs, spread, X, known=None):
         """Predict as `GaussianNoise.pointwise`; ``known`` are sides, see `CensoredGaussian`.
 
         A limit has the log probability of the values that it allows, and the distribution function
         in their middle. A mean among these values is put at the limit, where it has no error.
         Outputs of a row with a limit count as independent.
         """
-        logs, mean, cdf, variance = super().pointwise(y, outputs, covariances, X)
-        limit, (shares, spreads) = known != 0.0, self.mixture(X)
-        if covariances is not None:
-            spreads = spreads + np.diagonal(covariances, axis1=-2, axis2=-1)[:, None]
-        scales = np.sqrt(spreads)
+        logs, mean, cdf, variance = super().pointwise(y, outputs, spread, X)
+        limit, (shares, variances) = known != 0.0, self.mixture(X)
+        own = np.broadcast_to(variances_of(spread), np.shape(outputs))
+        scales = np.sqrt(own[:, None] + variances)
         z = (y - mean)[:, None] / scales
         each = np.where(limit, log_ndtr(-known * z), NORMAL.log_density(z) - np.log(scales))
         each = logsumexp(each, axis=1, b=shares[..., None, None])

@@ -4,6 +4,7 @@ Everything is in standardised units.
 """
 
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 from scipy.special import expit, softmax
@@ -19,17 +20,8 @@ from skbayesnn.network import (
     outputs,
     row_blocks,
 )
-from skbayesnn.predictive._mixture import Components
-from skbayesnn.predictive._moderation import (
-    MANY_CLASSES,
-    independent_softmax,
-    moderated_sigmoid,
-    moderated_softmax,
-    sigmoid_variance,
-)
-from skbayesnn.predictive._noise import NORMAL, GaussianNoise
-
-NEGLIGIBLE = 1e-10  # share of a Gaussian in the noise below which quantiles ignore it
+from skbayesnn.predictive._moderation import MANY_CLASSES, class_moments, independent_softmax
+from skbayesnn.predictive._noise import GaussianNoise, with_errors
 
 
 def class_probabilities(activations):
@@ -37,6 +29,12 @@ def class_probabilities(activations):
     if activations.shape[-1] == 1:
         return np.concatenate([expit(-activations), expit(activations)], axis=-1)
     return softmax(activations, axis=-1)
+
+
+def log_probability(p, y):
+    """Log probability of one-hot classes ``y``; one column of 0 and 1 for two classes."""
+    y = np.concatenate([1.0 - y, y], axis=1) if y.shape[1] == 1 else y
+    return np.log(np.maximum(np.sum(p * y, axis=-1), np.finfo(float).tiny))
 
 
 class Part:
@@ -55,17 +53,24 @@ class Part:
         """Covariances of the noise between outputs, ``(m, n or 1, n_outputs, n_outputs)``."""
         return self.noise.covariances(X)
 
+    def spreads(self, X):
+        """Mean outputs, and their covariances or independent variances, see `GaussianNoise`."""
+        return self.moments(X)
+
     def joint_covariances(self, X):
         """Covariance of every output between rows, ``(m, n_outputs, n, n)``, without noise."""
 
     def marginals(self, X, weights):
         """List of `Components` of targets, by law, given weights ``(m,)`` of the networks."""
+        return self.noise.components(weights, *self.spreads(X), X)
 
     def log_densities(self, X, y, errors=None):
         """Log densities of targets, jointly over the outputs, ``(m, n)``.
 
         ``errors`` are variances of known errors, ``(n, n_outputs)``.
         """
+        f, spread = self.spreads(X)
+        return self.noise.log_density(y - f, with_errors(spread, errors), X)
 
     def draw(self, X, rng, size, noisy=False):
         """Draw functions from the posterior, joint over rows: ``(size, n, n_outputs)``.
@@ -133,31 +138,30 @@ class Member(Part):
 
         The ``rough`` form is faster for many classes, with fewer digits; all weights are free then.
         """
-        n_outputs = self.network.n_outputs
-        mean = np.empty((len(X), n_outputs))
-        covariance = np.empty((len(X), n_outputs, n_outputs))
-        width = max(self.network.layer_sizes[1:]) if rough else n_outputs
-        for rows in row_blocks(len(X), width * self.network.n_weights):
-            trace = forward(self.network, self.theta, X[rows], order=1)
-            mean[rows] = self._mean(trace)
-            if rough:
-                covariance[rows] = self.precision.rough_output_covariances(trace)
-            else:
-                covariance[rows] = self.precision.output_covariances(trace, self.free)
+        network, precision = self.network, self.precision
+        width = max(network.layer_sizes[1:]) if rough else network.n_outputs
+        if rough:
+            of_trace = precision.rough_output_covariances
+        else:
+            of_trace = partial(precision.output_covariances, free=self.free)
+        mean, covariance = self._by_rows(of_trace, X, width * network.n_weights)
         factors = self._within_range(X, covariance)
         return mean[None], (factors[..., None] * covariance * factors[:, None])[None]
 
     def relative_variances(self, X):
         """Mean activations, and their variances relative to the mean over classes, (n, p)."""
-        network = self.network
-        mean, variance = np.empty((2, len(X), network.n_outputs))
+        network, of_trace = self.network, partial(self.precision.relative_variances, free=self.free)
         widest = max(network.layer_sizes[1:])
         width = network.n_weights if self.precision.forms_jacobians else widest
-        for rows in row_blocks(len(X), network.n_outputs * width):
-            trace = forward(network, self.theta, X[rows], order=1)
-            mean[rows] = self._mean(trace)
-            variance[rows] = self.precision.relative_variances(trace, self.free)
-        return mean, variance
+        return self._by_rows(of_trace, X, network.n_outputs * width)
+
+    def _by_rows(self, of_trace, X, width):
+        """Mean outputs, and a function of the trace, of blocks of rows of some width in doubles."""
+        blocks = []
+        for rows in row_blocks(len(X), width):
+            trace = forward(self.network, self.theta, X[rows], order=1)
+            blocks.append((self._mean(trace), of_trace(trace)))
+        return tuple(map(np.concatenate, zip(*blocks, strict=True)))
 
     def linearised(self, X):
         """Mean outputs ``(n, n_outputs)`` and derivatives ``(n, n_outputs, k)`` by free weights."""
@@ -195,22 +199,6 @@ class Member(Part):
     def joint_covariances(self, X):
         J = np.moveaxis(self.linearised(X)[1], 1, 0)
         return np.stack([self.precision.project(part[None])[0] for part in J])[None]
-
-    def marginals(self, X, weights):
-        """Gaussian marginals, one for each Gaussian of the noise."""
-        (mean,), (covariance,) = self.moments(X)
-        (shares,), (noise,) = self.noise.mixture(X)
-        kept = shares > NEGLIGIBLE
-        shares = shares[kept] / shares[kept].sum()
-        scales = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2) + noise[kept])
-        means = np.broadcast_to(mean, scales.shape)
-        return [Components(weights * shares, means, scales, NORMAL)]
-
-    def log_densities(self, X, y, errors=None):
-        means, covariances = self.moments(X)
-        if errors is not None:
-            covariances = covariances + errors[..., None] * np.eye(y.shape[-1])
-        return self.noise.log_density(y - means, covariances, X)
 
     def draw(self, X, rng, size, noisy=False):
         deviations = self.precision.draw(rng, size)
@@ -261,12 +249,7 @@ class Member(Part):
             p, sd = independent_softmax(*self.relative_variances(X))
             return p, sd**2
         (mean,), (covariance,) = self.moments(X)
-        if mean.shape[1] > 1:
-            p, sd = moderated_softmax(mean, covariance)
-            return p, sd**2
-        a, variance = mean[:, 0], np.maximum(covariance[:, 0, 0], 0.0)
-        p = np.stack([moderated_sigmoid(sign * a, variance) for sign in (-1.0, 1.0)], axis=1)
-        return p, np.broadcast_to(sigmoid_variance(a, variance)[:, None], p.shape)
+        return class_moments(mean, covariance)
 
     def whitened(self, X):
         mean, J = self.linearised(X)

@@ -34,12 +34,6 @@ class Components(NamedTuple):
     scales: np.ndarray  # of a shape that broadcasts with that of the means
     law: object
 
-    def log_density(self, x):
-        """Log density at ``x`` of shape (n, ...), weighted as `cdf`."""
-        logs = self.law.log_density((x - self.means) / self.scales) - np.log(self.scales)
-        weights = self.weights.reshape(-1, *(1,) * np.ndim(x))
-        return logsumexp(logs, axis=0, b=weights)
-
 
 class Mixture(NamedTuple):
     """Predictive distributions of single targets ``(n, ...)``: components of one law or several."""
@@ -55,22 +49,20 @@ class Mixture(NamedTuple):
                 own[rows] = _cdf_and_density(laws, np.ravel(x[rows]))[0].reshape(x[rows].shape)
         return below
 
-    def log_density(self, x):
-        """Log density at ``x`` of shape (n, ...)."""
-        return logsumexp([some.log_density(x) for some in self.components], axis=0)
+    def log_density(self, y, sides=None):
+        """Log density at ``y`` of shape (n, ...).
 
-    def log_probability(self, y, sides):
-        """Log densities of targets ``(n, p)``, joint over outputs, with limits: ``(n,)``.
-
-        A limit, see `CensoredGaussian`, has the log probability of the values that it allows.
-        Given a component, outputs are independent.
+        With ``sides`` of limits, see `CensoredGaussian`, it is joint over the last axis, whose
+        targets are independent given a component. A limit has the log probability of the values
+        that it allows.
         """
         logs = []
         for weights, means, scales, law in self.components:
             z = (y - means) / scales
-            measured = law.log_density(z) - np.log(scales)
-            each = np.where(sides == 0.0, measured, law.log_cdf(-sides * z)).sum(axis=-1)
-            logs.append(logsumexp(each, axis=0, b=weights[:, None]))
+            each = law.log_density(z) - np.log(scales)
+            if sides is not None:
+                each = np.where(sides == 0.0, each, law.log_cdf(-sides * z)).sum(axis=-1)
+            logs.append(logsumexp(each, axis=0, b=weights.reshape(-1, *(1,) * (each.ndim - 1))))
         return logsumexp(logs, axis=0)
 
     def moments_of(self, function):

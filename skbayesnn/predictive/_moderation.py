@@ -95,6 +95,19 @@ def moderated_softmax(mean, covariance):
     return first, np.sqrt(np.maximum(squares - first**2, 0.0))
 
 
+def class_moments(mean, covariance):
+    """Mean and variance ``(n, n_classes)`` of class probabilities under Gaussian activations.
+
+    They are one activation for two classes, else one per class as in `moderated_softmax`.
+    """
+    if mean.shape[1] > 1:
+        p, sd = moderated_softmax(mean, covariance)
+        return p, sd**2
+    a, variance = mean[:, 0], np.maximum(covariance[:, 0, 0], 0.0)
+    p = np.stack([moderated_sigmoid(sign * a, variance) for sign in (-1.0, 1.0)], axis=1)
+    return p, np.broadcast_to(sigmoid_variance(a, variance)[:, None], p.shape)
+
+
 def independent_softmax(mean, variance):
     """Moments as by `moderated_softmax`, for independent activations relative to their mean.
 
@@ -182,15 +195,10 @@ def _softmax_roots(covariance):
     return apart @ symmetric_root(apart.T @ covariance @ apart), normal_points(apart.shape[1])
 
 
-def n_points(dimension):
-    """Number of the `normal_points`."""
-    return SOFTMAX_POINTS if dimension <= MANY_DIMENSIONS else POINTS_IN_MANY
-
-
 @lru_cache(maxsize=16)
 def normal_points(dimension):
-    """Standard normal quasi-random points ``(n_points, dimension)``, symmetric about 0."""
-    half = n_points(dimension) // 2
+    """Standard normal quasi-random points ``(n, dimension)``, symmetric about 0."""
+    half = (SOFTMAX_POINTS if dimension <= MANY_DIMENSIONS else POINTS_IN_MANY) // 2
     uniform = qmc.Sobol(dimension, scramble=False).fast_forward(half)  # skips the point at zero
     normal = ndtri(uniform.random(half))
     return np.concatenate([normal, -normal])

@@ -11,10 +11,12 @@ from numpy.polynomial.hermite_e import hermegauss
 from scipy.special import log_ndtr, logsumexp, ndtr, ndtri
 
 from skbayesnn.network import Network, forward, jacobian, outputs, row_blocks
+from skbayesnn.predictive._mixture import Components
 
 NODES, SHARES = hermegauss(15)  # for the standard normal; densities are accurate up to 8 sd
 SHARES = SHARES / SHARES.sum()
 SQRT_2PI = np.sqrt(2.0 * np.pi)
+NEGLIGIBLE = 1e-10  # share of a Gaussian in the noise below which quantiles ignore it
 
 
 class NormalLaw:
@@ -94,50 +96,60 @@ class GaussianNoise:
         variances = self.scales(X)[:, None] ** 2
         return np.ones(variances.shape[:2]), variances
 
+    def components(self, weights, means, spread, X):
+        """List of `Components` of targets, given weights ``(m,)``, means and spreads of outputs.
+
+        The ``spread`` is that of `log_density`. With covariances the noise is a mixture of
+        Gaussians.
+        """
+        if np.ndim(spread) < 4:
+            scales = np.sqrt(self.scales(X) ** 2 + spread)
+            return [Components(weights[i], means[i], scales[i], law) for law, i in self.laws]
+        shares, variances = self.mixture(X)
+        shares = np.where(shares > NEGLIGIBLE, shares, 0.0)
+        shares /= shares.sum(axis=1, keepdims=True)
+        scales = np.sqrt(variances_of(spread)[:, None] + variances)
+        used, means = shares > 0.0, np.broadcast_to(means[:, None], scales.shape)
+        weights = (weights[:, None] * shares)[used]
+        return [Components(weights, means[used], scales[used], NORMAL)]
+
     def draw(self, X, shape, rng):
         """Draw residuals at every row, ``(m, n, n_outputs)``."""
         return rng.standard_normal(shape) * self.scales(X)
 
-    def log_density(self, residual, covariance, X):
+    def log_density(self, residual, spread, X):
         """Log density of targets, jointly over the outputs, ``(m, n)``.
 
-        Residuals ``(m, n, n_outputs)`` are targets less outputs. The ``covariance`` ``(m, n,
-        n_outputs, n_outputs)`` is that of the outputs, without noise.
+        Residuals ``(m, n, n_outputs)`` are targets less outputs. The ``spread`` is the covariance
+        ``(m, n, n_outputs, n_outputs)`` of the outputs, or 0 or the variances ``(m, n, n_outputs)``
+        of independent errors. Such errors widen the law of the noise: exactly where it is Gaussian,
+        as is all noise with known errors, and nearly so where they are small compared with the
+        noise.
         """
+        if np.ndim(spread) < 4:
+            scales = np.sqrt(self.scales(X) ** 2 + spread)
+            return self.scaled_log_density(residual / scales, np.log(scales))
         shares, variances = self.mixture(X)
-        total = covariance[:, None] + variances[..., None] * np.eye(residual.shape[-1])
+        total = spread[:, None] + variances[..., None] * np.eye(residual.shape[-1])
         densities = log_normal_density(residual[:, None], total)
         return logsumexp(densities, axis=1, b=shares[..., None])
 
-    def pointwise(self, y, outputs, covariances, X, known=None):
+    def pointwise(self, y, outputs, spread, X, known=None):
         """Predictions of targets under each network.
 
-        Covariances are as in `log_density`, or ``None`` for certain outputs; ``known`` ``(n,
-        n_outputs)`` are variances of known errors, see `Targets`. Returned are log densities ``(m,
-        n)``, and means of the targets, probabilities below ``y`` and variances of the targets,
-        ``(m, n, n_outputs)``.
+        The ``spread`` is that of `log_density`; ``known`` ``(n, n_outputs)`` are variances of known
+        errors, see `Targets`. Returned are log densities ``(m, n)``, and means of the targets,
+        probabilities below ``y`` and variances of the targets, ``(m, n, n_outputs)``.
         """
-        if covariances is None:
-            return self.widened(y, outputs, 0.0, X, known)
-        if known is not None:
-            covariances = covariances + known[..., None] * np.eye(y.shape[-1])
-        residual, logs = y - outputs, self.log_density(y - outputs, covariances, X)
-        variance = self.variances(X) + np.diagonal(covariances, axis1=-2, axis2=-1)
-        return logs, outputs, ndtr(residual / np.sqrt(variance)), variance
-
-    def widened(self, y, outputs, spread, X, known=None):
-        """Predictions as by `pointwise`, of outputs with independent errors of variance ``spread``.
-
-        The errors widen the law of the noise: exactly where it is Gaussian, as is all noise with
-        ``known`` errors, and nearly so where they are small compared with the noise.
-        """
-        spread = spread if known is None else spread + known
-        scales = np.sqrt(self.scales(X) ** 2 + spread)
-        z = (y - outputs) / scales
-        variances, below = np.broadcast_to(self.variances(X) + spread, z.shape), np.empty_like(z)
-        for law, chosen in self.laws:
-            below[chosen] = law.cdf(z[chosen])
-        return self.scaled_log_density(z, np.log(scales)), outputs, below, variances
+        spread, residual = with_errors(spread, known), y - outputs
+        variances = np.broadcast_to(self.variances(X) + variances_of(spread), residual.shape)
+        if np.ndim(spread) == 4:
+            below = ndtr(residual / np.sqrt(variances))
+        else:
+            z, below = residual / np.sqrt(self.scales(X) ** 2 + spread), np.empty(residual.shape)
+            for law, chosen in self.laws:
+                below[chosen] = law.cdf(z[chosen])
+        return self.log_density(residual, spread, X), outputs, below, variances
 
     def scaled_log_density(self, z, log_scales):
         """Log density as by `log_density`, of residuals ``z`` in units of their scales."""
@@ -220,8 +232,20 @@ class CorrelatedNoise(GaussianNoise):
         normal = rng.standard_normal(shape)[..., None]
         return (np.linalg.cholesky(self.covariances(X)) @ normal)[..., 0]
 
-    def log_density(self, residual, covariance, X):
-        return log_normal_density(residual, covariance + self.covariances(X))
+    def log_density(self, residual, spread, X):
+        return log_normal_density(residual, spread + self.covariances(X))
+
+
+def with_errors(spread, errors):
+    """Add the variances ``(n, n_outputs)`` of known errors, if any, to a spread of outputs."""
+    if errors is None or np.ndim(spread) < 4:
+        return spread + (0.0 if errors is None else errors)
+    return spread + errors[..., None] * np.eye(errors.shape[-1])
+
+
+def variances_of(spread):
+    """Variances of outputs, ``(m, n, n_outputs)`` or 0, of a spread as in `GaussianNoise`."""
+    return np.diagonal(spread, axis1=-2, axis2=-1) if np.ndim(spread) == 4 else spread
 
 
 def log_normal_density(residual, covariance):

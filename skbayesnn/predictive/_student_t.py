@@ -104,8 +104,15 @@ class StudentTNoise(GaussianNoise):
     @property
     def typical_variances(self):
         """Variances ``(m, n_outputs)``."""
-        factor = np.array([squared_scales(float(nu)) for nu in self.degrees_of_freedom])
-        return factor[:, None] * super().typical_variances
+        return self._factors[:, None] * super().typical_variances
+
+    def variances(self, X):
+        return self._factors[:, None, None] * self.scales(X) ** 2
+
+    @property
+    def _factors(self):
+        """Variances over squared scales, ``(m,)``."""
+        return np.array([squared_scales(float(nu)) for nu in self.degrees_of_freedom])
 
     def mixture(self, X):
         parts = [noise_scales(float(nu)) for nu in self.degrees_of_freedom]
@@ -127,7 +134,3 @@ class StudentTNoise(GaussianNoise):
 @dataclass(frozen=True)
 class StudentTNoiseNetworks(StudentTNoise, NoiseNetworks):
     """Student-t noise whose log precision is the output of a network, see `NoiseNetworks`."""
-
-    def variances(self, X):
-        factors = np.array([squared_scales(float(nu)) for nu in self.degrees_of_freedom])
-        return factors[:, None, None] * self.scales(X) ** 2

@@ -16,13 +16,12 @@ import numpy as np
 from skbayesnn.inference import Method
 from skbayesnn.network import Network, forward
 from skbayesnn.posterior import Likelihood, Misfit, Posterior
-from skbayesnn.predictive._moderation import MANY_CLASSES, activation_moments, n_points
+from skbayesnn.predictive._moderation import activation_moments
 
 TOLERANCE = 0.01  # RMS of the last full step over the weights, in standard deviations
 MAX_ITER = 16
 MANY = 2e7  # rows times squared classes beyond which the Gaussian is not improved (two minutes)
 FIRST_SHARE, LEAST_SHARE = 0.5, 0.05  # fractions of a full step
-SECONDS = 5e-9  # per row, squared class and point, with leave-one-out predictions
 
 
 def closest_gaussian(member, posterior, settings, hyper):
@@ -43,7 +42,8 @@ def closest_gaussian(member, posterior, settings, hyper):
     networks with an informative prior.
     """
     network, n = posterior.network, len(posterior.X)
-    if not _is_improved(posterior, settings) or settings.deadline.passed:
+    many = posterior.y.size * network.n_outputs > MANY
+    if many or Method.choose(posterior, settings).by_batches or settings.deadline.passed:
         return member
     work = n * network.n_outputs * network.n_weights**2
     if work <= settings.limits.moderation_work or not network.hidden_layer_sizes:
@@ -62,20 +62,6 @@ def closest_gaussian(member, posterior, settings, hyper):
     if closest is own:
         return member
     return replace(member, precision=closest.precision, shift=closest.shift, free=part)
-
-
-def _is_improved(posterior, settings):
-    few = posterior.y.size * posterior.network.n_outputs <= MANY
-    return few and not Method.choose(posterior, settings).by_batches
-
-
-def seconds_of_classes(posterior, settings):
-    """Predict the seconds of predictions by one minimum, to a factor of two; 0 without classes."""
-    few = posterior.network.n_outputs <= MANY_CLASSES and _is_improved(posterior, settings)
-    if not (few and posterior.likelihood.classes):
-        return 0.0
-    n_classes = posterior.network.n_outputs
-    return SECONDS * posterior.y.size * n_classes * n_points(n_classes - 1)
 
 
 def _closest(member, posterior, settings, hyper):

@@ -31,12 +31,6 @@ def gaussian_information(covariance, first, second):
     return entropy(first) + entropy(second) - entropy([*first, *second])
 
 
-def condition(covariance, row, noise):
-    """Covariance of everything else after one variable was measured with noise."""
-    column = covariance[:, row]
-    return covariance - np.outer(column, column) / (covariance[row, row] + noise)
-
-
 def table_information(table):
     """Mutual information of a joint table."""
     return np.sum(rel_entr(table, np.outer(table.sum(axis=1), table.sum(axis=0))))

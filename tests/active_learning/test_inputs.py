@@ -1,3 +1,5 @@
+from functools import partial
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -55,69 +57,59 @@ def test_estimators_are_left_as_they_are():
     "estimator",
     [LinearRegression(), EvidenceMLPRegressor, None, GridSearchCV(LinearRegression(), {})],
 )
-def test_unsuitable_estimators(estimator):
-    for function in (information_gain, lambda *args: select(*args, 2)):
-        with pytest.raises(TypeError, match="must be a fitted estimator of this package"):
-            function(estimator, X)
+@pytest.mark.parametrize("function", [information_gain, partial(select, n=2)])
+def test_unsuitable_estimators(estimator, function):
+    with pytest.raises(TypeError, match="must be a fitted estimator of this package"):
+        function(estimator, X)
+
+
+WEIGHTED = {"X_interest": X_INTEREST}
+QUESTIONS = [
+    ({"kind": "marginal"}, "kind='marginal' needs X_interest"),
+    ({"interest_weight": [1.0]}, "only with X_interest"),
+    ({"kind": "mean"}, "kind must be one of 'total', 'marginal'"),
+    ({"kind": 3}, "kind must be one of"),
+    ({"method": "mc"}, "method must be one of 'approximation', 'exact'; got 'mc'"),
+    ({"X_candidates": np.ones((4, 3))}, "3 features"),
+    ({"X_candidates": np.full((2, 2), np.nan)}, "NaN"),
+    ({"X_interest": np.ones((4, 1))}, "1 features"),
+    (WEIGHTED | {"interest_weight": [1.0, 2.0]}, r"shape \(3,\)"),
+    (WEIGHTED | {"interest_weight": [1.0, -2.0, 1.0]}, "not be negative"),
+    (WEIGHTED | {"interest_weight": [0.0, 0.0, 0.0]}, "must not be negative"),
+    (WEIGHTED | {"interest_weight": [1.0, np.nan, 1.0]}, "NaN"),
+    (WEIGHTED | {"model": evidence, "kind": "joint"}, "kind='joint' exists for regression only"),
+    (WEIGHTED | {"model": sampled, "kind": "q_optimal"}, "kind='q_optimal' exists for regressi"),
+]
+NUMBERS = [
+    ({"n": 8}, ValueError, "n=8 is larger than the number of rows"),
+    ({"n": 0}, ValueError, "n must be at least 1"),
+    ({"n": 2.0}, TypeError, "n must be an integer"),
+    ({"price": "cheap"}, ValueError, "price must be a number"),
+    ({"price": -1.0}, ValueError, "price must be a number"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), QUESTIONS)
+@pytest.mark.parametrize("function", [information_gain, partial(select, n=2)])
+def test_wrong_questions(function, arguments, message):
+    arguments = {"X_candidates": X, **arguments}
+    make = arguments.pop("model", None)
+    with pytest.raises(ValueError, match=message):
+        function(make("binary") if make else evidence("one"), **arguments)
+
+
+@pytest.mark.parametrize(("arguments", "error", "message"), NUMBERS)
+@pytest.mark.parametrize("function", [select, thin_training_set])
+def test_wrong_numbers(function, arguments, error, message):
+    with pytest.raises(error, match=message):
+        function(evidence("one"), X, **({"n": 2} | arguments))
+
+
+def test_refusals_of_one_function():
+    with pytest.raises(ValueError, match="kind='marginal' gives several gains"):
+        select(evidence("one"), X, 2, X_INTEREST, kind="marginal")
     with pytest.raises(TypeError, match="best_estimator_"):
         thin_training_set(make_pipeline(StandardScaler(), LinearRegression()), X, 2)
-
-
-def test_unfitted():
-    pipeline = make_pipeline(StandardScaler(), EvidenceMLPRegressor())
-    for estimator in (EvidenceMLPRegressor(), pipeline):
+    for estimator in (EvidenceMLPRegressor(), make_pipeline(EvidenceMLPRegressor())):
         with pytest.raises(NotFittedError):
             information_gain(estimator, X)
-
-
-def test_other_features():
-    model = evidence("one")
-    with pytest.raises(ValueError, match="3 features"):
-        information_gain(model, np.ones((4, 3)))
-    with pytest.raises(ValueError, match="1 features"):
-        information_gain(model, X, np.ones((4, 1)))
-    with pytest.raises(ValueError, match="NaN"):
-        information_gain(model, np.full((2, 2), np.nan))
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"kind": "marginal"}, "kind='marginal' needs X_interest"),
-        ({"interest_weight": [1.0]}, "only with X_interest"),
-        ({"kind": "mean"}, "kind must be one of 'total', 'marginal'"),
-        ({"kind": 3}, "kind must be one of"),
-        ({"method": "mc"}, "method must be one of 'approximation', 'exact'; got 'mc'"),
-        ({"X_interest": X_INTEREST, "interest_weight": [1.0, 2.0]}, r"shape \(3,\)"),
-        ({"X_interest": X_INTEREST, "interest_weight": [1.0, -2.0, 1.0]}, "not be negative"),
-        ({"X_interest": X_INTEREST, "interest_weight": [0.0, 0.0, 0.0]}, "must not be negative"),
-        ({"X_interest": X_INTEREST, "interest_weight": [1.0, np.nan, 1.0]}, "NaN"),
-    ],
-)
-def test_wrong_questions(arguments, message):
-    for function in (information_gain, lambda *args, **kw: select(*args, 2, **kw)):
-        with pytest.raises(ValueError, match=message):
-            function(evidence("one"), X, **arguments)
-
-
-@pytest.mark.parametrize("kind", ["joint", "q_optimal"])
-def test_kinds_of_regression_only(kind):
-    for make in (evidence, sampled):
-        with pytest.raises(ValueError, match=f"kind='{kind}' exists for regression only"):
-            information_gain(make("binary"), X, X_INTEREST, kind=kind)
-
-
-def test_wrong_numbers():
-    model = evidence("one")
-    for function in (select, thin_training_set):
-        with pytest.raises(ValueError, match="n=8 is larger than the number of rows"):
-            function(model, X, 8)
-        with pytest.raises(ValueError, match="n must be at least 1"):
-            function(model, X, 0)
-        with pytest.raises(TypeError, match="n must be an integer"):
-            function(model, X, 2.0)
-        for price in ("cheap", -1.0):
-            with pytest.raises(ValueError, match="price must be a number"):
-                function(model, X, 2, price=price)
-    with pytest.raises(ValueError, match="kind='marginal' gives several gains"):
-        select(model, X, 2, X_INTEREST, kind="marginal")

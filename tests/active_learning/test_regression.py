@@ -1,5 +1,6 @@
 import tracemalloc
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -60,70 +61,34 @@ def brute_force(estimator, X, kind):
 KINDS = ["total", "marginal", "joint", "mean_marginal", "predicted_target", "q_optimal"]
 
 
+def with_strong_correlation():
+    """Networks of two outputs, as if their noise had the correlation .97."""
+    estimator = evidence("two", noise="correlated")
+    (member,) = parts_of(estimator)
+    noise = replace(member.noise, correlation=np.array([[[1.0, 0.97], [0.97, 1.0]]]))
+    return with_ensemble(estimator, Ensemble((replace(member, noise=noise),), (np.ones(1),)))
+
+
+MODELS = {
+    "several minima": lambda task: evidence(task, "equal"),
+    "input-dependent noise": lambda task: evidence(task, noise="input_dependent"),
+    "student_t": lambda task: evidence(task, noise="student_t"),
+    "draws": sampled,
+    "draws, input-dependent noise": lambda task: sampled(task, "input_dependent"),
+    "correlated": lambda task: with_strong_correlation(),
+}
+CASES = [*product(list(MODELS)[:-1], ("one", "two")), ("correlated", "two")]
+
+
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("task", ["one", "two"])
-@pytest.mark.parametrize(
-    ("combine", "noise"),
-    [("equal", "constant"), ("best", "input_dependent"), ("best", "student_t")],
-)
-def test_gains_are_mutual_information(task, combine, noise, kind):
-    estimator, X = evidence(task, combine, noise), candidates()
-    assert (len(parts_of(estimator)) > 1) == (combine == "equal")
+@pytest.mark.parametrize(("name", "task"), CASES)
+def test_gains_are_mutual_information(name, task, kind):
+    estimator, X = MODELS[name](task), candidates()
+    assert (len(parts_of(estimator)) > 1) == (name == "several minima")
     gains = information_gain(estimator, X, X_INTEREST, kind=kind, interest_weight=WEIGHT)
     expected = brute_force(estimator, X, kind)
     assert gains.shape == expected.shape
     assert_allclose(gains, expected, rtol=1e-5, atol=1e-9)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("task", ["one", "two"])
-@pytest.mark.parametrize("noise", ["constant", "input_dependent"])
-def test_draws_count_by_their_moments(task, noise, kind):
-    model, X = sampled(task, noise), candidates()
-    gains = information_gain(model, X, X_INTEREST, kind=kind, interest_weight=WEIGHT)
-    assert_allclose(gains, brute_force(model, X, kind), rtol=1e-5, atol=1e-9)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_correlated_noise(kind):
-    """Networks of two outputs, as if their noise had the correlation .97."""
-    estimator, X = evidence("two", noise="correlated"), candidates()
-    (member,) = parts_of(estimator)
-    r = 0.97
-    noise = replace(member.noise, correlation=np.array([[[1.0, r], [r, 1.0]]]))
-    ensemble = Ensemble((replace(member, noise=noise),), (np.ones(1),))
-    changed = with_ensemble(estimator, ensemble)
-    gains = information_gain(changed, X, X_INTEREST, kind=kind, interest_weight=WEIGHT)
-    expected = brute_force(changed, X, kind)
-    assert_allclose(gains, expected, rtol=1e-5, atol=1e-9)
-
-
-def test_gains_of_linear_models_with_correlated_noise():
-    """The posterior and the gains of two lines ``w_o x`` in closed form, by Kronecker products."""
-    rng = np.random.default_rng(0)
-    x = rng.standard_normal((20, 1))
-    Sigma = np.array([[0.25, 0.27], [0.27, 0.36]])  # correlation .9
-    y = x * [1.0, -2.0] + rng.multivariate_normal(np.zeros(2), Sigma, 20)
-    model = EvidenceMLPRegressor(
-        (), prior="single", noise="correlated", fit_intercept=False, standardize=False
-    ).fit(x, y)
-    (member,) = parts_of(model)
-    Sigma = member.noise_covariances(x)[0, 0]
-    assert Sigma[0, 1] ** 2 > 0.5 * Sigma[0, 0] * Sigma[1, 1]
-    alpha = model.weight_precisions_[0]
-    S = np.linalg.inv(alpha * np.eye(2) + np.sum(x**2) * np.linalg.inv(Sigma))  # of the slopes
-    at, point = np.array([[0.3], [2.0], [-5.0]]), 1.5
-    squares, inverse = at[:, 0] ** 2, np.linalg.inv(Sigma)
-    total = [0.5 * np.linalg.slogdet(np.eye(2) + a * S @ inverse)[1] for a in squares]
-    assert_allclose(information_gain(model, at), total, rtol=1e-6)
-    # the slopes are known if the outputs at one point are
-    assert_allclose(information_gain(model, at, [[point]]), total, rtol=1e-6)
-    falls = [S - np.linalg.inv(np.linalg.inv(S) + a * inverse) for a in squares]
-    q_optimal = information_gain(model, at, [[point]], kind="q_optimal")
-    assert_allclose(q_optimal, [point**2 * np.trace(fall) for fall in falls], rtol=1e-6)
-    independent = np.diag(1.0 / np.diag(Sigma))
-    ignored = 0.5 * np.linalg.slogdet(np.eye(2) + squares[1] * S @ independent)[1]
-    assert abs(total[1] - ignored) > 0.01
 
 
 def test_blocks_do_not_matter(monkeypatch):

@@ -1,5 +1,7 @@
 """Suggestions of experiments: acquisition functions, conditioning, constraints, bounds."""
 
+from functools import cache, partial
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -183,31 +185,58 @@ def test_noisy_batches_spread():
         assert pdist(batch).max() > 0.1
 
 
+@cache
+def of_shares(d, filled=True):
+    """A model of shares, best where all are equal; of ``d``, or of which one more fills up to 1."""
+    n, rng = d if filled else d + 1, np.random.default_rng(0)
+    X = rng.dirichlet(np.ones(n), 60)[:, :d]
+    y = -np.sum((X - 1.0 / n) ** 2, axis=1) + 0.01 * rng.standard_normal(60)
+    options = {"method": "laplace", "n_restarts": 2, "random_state": 0}
+    return EvidenceMLPRegressor((4,), noise="constant", **options).fit(X, y), X
+
+
 def below_one(X):
     return X.sum(axis=1) <= 1.0
 
 
-@pytest.fixture(scope="module", params=[4, 8])
-def mixture(request, laplace):
-    """A model of shares, of which one more fills up to 1; best where all are equal."""
-    rng, d = np.random.default_rng(0), request.param
-    X = rng.dirichlet(np.ones(d + 1), 60)[:, :d]
-    y = -np.sum((X - 1.0 / (d + 1)) ** 2, axis=1) + 0.01 * rng.standard_normal(60)
-    return EvidenceMLPRegressor((4,), noise="constant", n_restarts=2, random_state=0).fit(X, y)
+def filled(X):
+    return np.abs(X.sum(axis=1) - 1.0) < 1e-6
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_shares_below_one(mixture, seed):
-    d = mixture.n_features_in_
-    rows = suggest(mixture, [(0, 1)] * d, 2, constraint=below_one, random_state=seed)
-    assert below_one(rows).all()
+def around(X, size):
+    """A ball around one training row."""
+    return np.linalg.norm(X - of_shares(4)[1][7] - 0.2 * size, axis=1) < size
+
+
+def on_sphere(X):
+    """About the origin, through one training row."""
+    return np.abs(np.sum(X**2, axis=1) - np.sum(of_shares(4)[1][7] ** 2)) < 1e-9
+
+
+REGIONS = {  # model, constraint, least distance of rows; walks start at training rows, and follow
+    # directions between them
+    "4 shares below 1": ((4, False), below_one, 0.01),
+    "8 shares below 1": ((8, False), below_one, 0.01),
+    "shares that fill up": ((4,), filled, 0.01),
+    "a ball": ((4,), partial(around, size=0.01), 1e-3),
+}
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("name", REGIONS)
+def test_regions(name, seed):
+    given_shares, constraint, apart = REGIONS[name]
+    model, d = of_shares(*given_shares)[0], given_shares[0]
+    rows = suggest(model, [(0, 1)] * d, 2, constraint=constraint, random_state=seed)
+    assert constraint(rows).all()
     assert np.all((rows >= 0) & (rows <= 1))
-    assert pdist(rows) > 0.01
-    many = np.random.default_rng(seed).dirichlet(np.ones(d + 1), 5000)[:, :d]
-    found, others = (
-        given(mixture, rows[:0], some, "log_expected_improvement") for some in (rows[:1], many)
-    )
-    assert found[0] > others.max()
+    assert pdist(rows) > apart
+    if constraint is below_one:
+        many = np.random.default_rng(seed).dirichlet(np.ones(d + 1), 5000)[:, :d]
+        found, others = (
+            given(model, rows[:0], some, "log_expected_improvement") for some in (rows[:1], many)
+        )
+        assert found[0] > others.max()
 
 
 def test_pipelines_of_shares():
@@ -221,43 +250,6 @@ def test_pipelines_of_shares():
     assert rows[0, 0] > 0.95  # of a linear function
 
 
-def shares():
-    return np.random.default_rng(0).dirichlet(np.ones(4), 60)
-
-
-def on_sphere(X):
-    """About the origin, through one training row."""
-    return np.abs(np.sum(X**2, axis=1) - np.sum(shares()[7] ** 2)) < 1e-9
-
-
-@pytest.fixture(scope="module")
-def of_shares(laplace):
-    """A model of four shares that fill up to 1, best where all are equal."""
-    X = shares()
-    y = -np.sum((X - 0.25) ** 2, axis=1) + 0.01 * np.random.default_rng(1).standard_normal(60)
-    return EvidenceMLPRegressor((4,), noise="constant", n_restarts=2, random_state=0).fit(X, y)
-
-
-def test_narrow_regions_around_training_rows(of_shares):
-    """Walks start at training rows, and follow directions between them."""
-    centre = shares()[7] + 0.002
-
-    def in_ball(X):
-        return np.linalg.norm(X - centre, axis=1) < 0.01
-
-    near = suggest(of_shares, [(0, 1)] * 4, 2, constraint=in_ball, random_state=0)
-    assert in_ball(near).all()
-    assert pdist(near) > 1e-3
-
-    def filled(X):
-        return np.abs(X.sum(axis=1) - 1.0) < 1e-6
-
-    for seed in range(3):
-        rows = suggest(of_shares, [(0, 1)] * 4, 2, constraint=filled, random_state=seed)
-        assert filled(rows).all()
-        assert pdist(rows) > 0.01
-
-
 @pytest.mark.parametrize(
     ("constraint", "message"),
     [
@@ -265,9 +257,9 @@ def test_narrow_regions_around_training_rows(of_shares):
         (on_sphere, "hardly any room"),
     ],
 )
-def test_regions_without_room(of_shares, constraint, message):
+def test_regions_without_room(constraint, message):
     with pytest.raises(ValueError, match=message + r".*\. Give an array of possible rows"):
-        suggest(of_shares, [(0, 1)] * 4, constraint=constraint, random_state=0)
+        suggest(of_shares(4)[0], [(0, 1)] * 4, constraint=constraint, random_state=0)
 
 
 @pytest.mark.parametrize("scaled", [False, True])

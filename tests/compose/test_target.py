@@ -9,7 +9,6 @@ from scipy.integrate import quad
 from scipy.special import expit, logit
 from scipy.stats import lognorm, norm
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -53,45 +52,63 @@ def law(linear):
     return lognorm(std, scale=np.exp(mean))
 
 
-class TestLogNormal:
-    """Targets are log-normal where ``t`` is Gaussian."""
+CENTRES = np.linspace(0.1, 9, 7)
+LEVELS = np.array([0.01, 0.3, 0.9])
+LOG_NORMAL = {  # methods, and what they are for log-normal targets
+    "predict": (lambda m: m.predict(GRID), lambda law: law.median()),
+    "mean": (lambda m: m.predict_distribution(GRID).mean(), lambda law: law.mean()),
+    "predict_std": (lambda m: m.predict_std(GRID), lambda law: law.std()),
+    "return_std": (lambda m: m.predict(GRID, return_std=True)[1], lambda law: law.std()),
+    "quantiles": (
+        lambda m: m.predict_quantiles(GRID, LEVELS),
+        lambda law: law.ppf(LEVELS[:, None]).T,
+    ),
+    "support": (
+        lambda m: m.predict_distribution(GRID).ppf([0.0, 1.0]),
+        lambda law: np.tile([0.0, np.inf], (7, 1)),
+    ),
+    "interval": (
+        lambda m: m.predict_interval(GRID, 0.8),
+        lambda law: law.ppf([[0.1], [0.9]]).T,
+    ),
+    "cdf": (lambda m: m.predict_distribution(GRID).cdf(CENTRES), lambda law: law.cdf(CENTRES)),
+    "cdf of no target": (
+        lambda m: m.predict_distribution(GRID).cdf(np.linspace(-9, 0, 7)),
+        lambda law: np.zeros(7),
+    ),
+    "density": (
+        lambda m: m.log_predictive_density(GRID, CENTRES),
+        lambda law: law.logpdf(CENTRES),
+    ),
+    "entropy": (lambda m: m.predict_distribution(GRID).entropy(), lambda law: law.entropy()),
+    "score": (
+        lambda m: log_density_scorer(m, GRID, CENTRES),
+        lambda law: law.logpdf(CENTRES).mean(),
+    ),
+}
 
-    def test_centres_and_std(self, linear, law):
-        mean = clone(linear).set_params(prediction="mean").fit(X, Y)
-        assert_allclose(linear.predict(GRID), law.median(), rtol=1e-12)
-        assert_allclose(mean.predict(GRID), law.mean(), rtol=1e-12)
-        assert_allclose(linear.predict_std(GRID), law.std(), rtol=1e-12)
-        for model in (linear, mean):
-            centre, std = model.predict(GRID, return_std=True)
-            assert_array_equal(centre, model.predict(GRID))
-            assert_array_equal(std, linear.predict_std(GRID))
 
-    def test_quantiles_and_probabilities(self, linear, law):
-        q = np.array([0.01, 0.3, 0.9])
-        quantiles = linear.predict_quantiles(GRID, q)
-        assert_allclose(quantiles, law.ppf(q[:, None]).T, rtol=1e-12)
-        assert_allclose(linear.predict_interval(GRID, 0.8), law.ppf([[0.1], [0.9]]).T, rtol=1e-12)
-        assert_allclose(linear.predict_distribution(GRID).cdf(quantiles[:, 1]), 0.3, rtol=1e-9)
-        assert_array_equal(linear.predict_distribution(GRID).cdf(np.linspace(-9, 0, 7)), 0.0)
+@pytest.mark.parametrize("name", LOG_NORMAL)
+def test_targets_are_log_normal_where_t_is_gaussian(linear, law, name):
+    found, expected = LOG_NORMAL[name]
+    tol = {"entropy": 1e-6, "density": 1e-9, "score": 1e-9}.get(name, 1e-12)
+    assert_allclose(found(linear), expected(law), rtol=1e-10, atol=tol)
 
-    def test_density(self, linear, law):
-        y = np.linspace(0.1, 9, 7)
-        assert_allclose(linear.log_predictive_density(GRID, y), law.logpdf(y), atol=1e-9)
 
-    @staticmethod
-    def crps(model, row, y):
-        def square(z):
-            return (model.predict_distribution(row).cdf([z])[0] - (z >= y)) ** 2
+def test_the_mean_is_predicted_on_request(linear, law):
+    mean = clone(linear).set_params(prediction="mean").fit(X, Y)
+    centre, std = mean.predict(GRID, return_std=True)
+    assert_allclose(centre, law.mean(), rtol=1e-12)
+    assert_array_equal(std, linear.predict_std(GRID))
 
-        return quad(square, 0, 60, points=[y], limit=200)[0]
 
-    def test_scores(self, linear, law):
-        y = np.linspace(0.5, 5, 7)
-        score = log_density_scorer(linear, GRID, y)
-        assert score == pytest.approx(law.logpdf(y).mean(), abs=1e-9)
-        integrals = [self.crps(linear, GRID[[i]], y[i]) for i in (0, 3)]
-        crps = [-neg_crps_scorer(linear, GRID[[i]], y[[i]]) for i in (0, 3)]
-        assert_allclose(crps, integrals, rtol=2e-3)
+def test_crps(linear):
+    def square(z, row, y):
+        return (linear.predict_distribution(row).cdf([z])[0] - (z >= y)) ** 2
+
+    for row, y in ((GRID[[0]], 0.5), (GRID[[3]], 2.75)):
+        integral = quad(square, 0, 60, args=(row, y), points=[y], limit=200)[0]
+        assert_allclose(-neg_crps_scorer(linear, row, [y]), integral, rtol=2e-3)
 
 
 class TestEvidence:
@@ -307,10 +324,6 @@ def test_entropy(noise, functions):
         assert abs(losses.mean() - entropy[row]) < 4 * error + 0.01
 
 
-def test_entropy_of_log_normal_targets(linear, law):
-    assert_allclose(linear.predict_distribution(GRID).entropy(), law.entropy(), atol=1e-6)
-
-
 @pytest.mark.parametrize("error", [ValueError, ArithmeticError, UserWarning])
 @pytest.mark.filterwarnings("error")
 def test_functions_that_refuse_targets(error):
@@ -330,22 +343,6 @@ def test_functions_that_refuse_targets(error):
     at = model.predict_distribution(GRID)
     assert np.isfinite([at.ppf(0.9), at.entropy(), at.std()]).all()
     assert_allclose(at.cdf(at.ppf(0.6)), 0.6, rtol=1e-6)
-
-
-def test_targets_at_the_ends_of_the_support():
-    def support(name, y):
-        functions = {
-            "log": (np.log, np.exp),
-            "logit": (logit, expit),
-            "cube": (np.cbrt, lambda t: t**3),
-        }
-        func, inverse = functions[name]
-        model = TransformedTargetRegressor(clone(LINEAR), func=func, inverse_func=inverse)
-        return model.fit(X, y).predict_distribution(GRID).ppf([0, 0.5, 1])[:, [0, 2]]
-
-    assert_array_equal(support("log", Y), np.tile([0.0, np.inf], (7, 1)))
-    assert_array_equal(support("logit", expit(T)), np.tile([0.0, 1.0], (7, 1)))
-    assert_array_equal(support("cube", T**3), np.tile([-np.inf, np.inf], (7, 1)))
 
 
 def test_a_curve_at_one_row(linear, law):
@@ -383,21 +380,21 @@ def test_bad_parameters(parameters, error, message):
         TransformedTargetRegressor(**parameters).fit(X, Y)
 
 
-def test_bad_data(linear):
-    with pytest.raises(NotFittedError):
-        clone(linear).predict(X)
-    with pytest.raises(ValueError, match="not finite at y = "):
-        clone(linear).fit(X, T)
-    with pytest.raises(ValueError, match="not finite at y = "):
-        linear.log_predictive_density(GRID[:1], [-1.0])
-    with pytest.raises(ValueError, match="y has 2 outputs, the model was fitted with 1"):
-        linear.predict_distribution(GRID[:2]).cdf([[1.0, 2.0], [3.0, 4.0]])
-    with pytest.raises(ValueError, match="must return finite numbers"):
-        linear.predict_distribution(GRID).expect(lambda y: y[:1])
-    with pytest.raises(ValueError, match="kind must be 'total'"):
-        linear.predict_std(GRID, "epistemic")
-    with pytest.raises(ValueError, match="measurement_std and exposure are not supported"):
-        linear.predict_interval(GRID, measurement_std=1.0)
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda m: clone(m).fit(X, T), "not finite at y = "),
+        (lambda m: m.log_predictive_density(GRID[:1], [-1.0]), "not finite at y = "),
+        (lambda m: m.predict_distribution(GRID).cdf(np.ones((7, 2))), "y has 2 outputs, the model"),
+        (lambda m: m.predict_distribution(GRID).expect(lambda y: y[:1]), "must return finite num"),
+        (lambda m: m.predict_std(GRID, "epistemic"), "kind must be 'total'"),
+        (lambda m: m.predict_interval(GRID, measurement_std=1.0), "exposure are not supported"),
+        (lambda m: clone(m).predict(X), "is not fitted yet"),  # NotFittedError
+    ],
+)
+def test_bad_data(linear, call, message):
+    with pytest.raises(ValueError, match=message):
+        call(linear)
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -82,14 +82,6 @@ def test_left_out_rows_of_searches():
         CalibrationDisplay.from_estimator(average)
 
 
-@pytest.mark.parametrize("model", [BayesianRidge(), EvidenceMLPRegressor(())])
-def test_without_left_out_predictions_rows_are_needed(model):
-    limits = {} if isinstance(model, BayesianRidge) else {"censored": np.zeros(60, dtype=int)}
-    model.fit(X[TRAIN], Y[TRAIN, 0], **limits)
-    with pytest.raises(TypeError, match="Pass X and y"):
-        CalibrationDisplay.from_estimator(model)
-
-
 def test_every_output_has_a_curve():
     model = regressor(n_outputs=2)
     display = CalibrationDisplay.from_estimator(model, X[TEST], Y[TEST])
@@ -101,25 +93,36 @@ def test_every_output_has_a_curve():
         assert_allclose(observed, [np.mean(np.abs(u - 0.5) <= c / 2) for c in coverage])
 
 
-def test_classifiers_are_refused():
-    model = EvidenceMLPClassifier((), random_state=0).fit(X[TRAIN], Y[TRAIN, 0] > 0)
-    with pytest.raises(TypeError, match=r"sklearn\.calibration\.CalibrationDisplay"):
-        CalibrationDisplay.from_estimator(model, X[TEST], Y[TEST, 0] > 0)
+def fitted(model, y=Y[TRAIN, 0], **limits):
+    return clone(model).fit(X[TRAIN], y, **limits)
 
 
 @pytest.mark.parametrize(
-    ("draw", "message"),
+    ("draw", "error", "message"),
     [
-        (lambda: CalibrationDisplay.from_estimator(regressor(), X, Y[:-1, 0]), "inconsistent"),
-        (lambda: CalibrationDisplay.from_pit([0.2, 1.2]), "between 0 and 1"),
-        (lambda: CalibrationDisplay.from_pit([0.2, np.nan]), "between 0 and 1"),
-        (lambda: CalibrationDisplay.from_pit([]), "at least one row"),
-        (lambda: CalibrationDisplay.from_pit([0.2], names=["a", "b"]), "2 names for 1 outputs"),
+        (lambda draw: draw(regressor(), X, Y[:-1, 0]), ValueError, "inconsistent"),
+        (lambda draw: draw(regressor(), X=[[0.0]]), ValueError, "Pass X and y together"),
+        (lambda draw: draw(regressor(), y=[0.0]), ValueError, "Pass X and y together"),
+        (lambda draw: draw(fitted(BayesianRidge())), TypeError, "Pass X and y"),
+        (
+            lambda draw: draw(fitted(EvidenceMLPRegressor(()), censored=np.zeros(60, dtype=int))),
+            TypeError,
+            "Pass X and y",
+        ),
+        (
+            lambda draw: draw(fitted(EvidenceMLPClassifier(()), Y[TRAIN, 0] > 0), X, Y[:, 0] > 0),
+            TypeError,
+            r"sklearn\.calibration\.CalibrationDisplay",
+        ),
+        (lambda _: CalibrationDisplay.from_pit([0.2, 1.2]), ValueError, "between 0 and 1"),
+        (lambda _: CalibrationDisplay.from_pit([0.2, np.nan]), ValueError, "between 0 and 1"),
+        (lambda _: CalibrationDisplay.from_pit([]), ValueError, "at least one row"),
+        (lambda _: CalibrationDisplay.from_pit([0.2], names="ab"), ValueError, "2 names for 1"),
     ],
 )
-def test_bad_input(draw, message):
-    with pytest.raises(ValueError, match=message):
-        draw()
+def test_bad_input(draw, error, message):
+    with pytest.raises(error, match=message):
+        draw(CalibrationDisplay.from_estimator)
 
 
 def test_rivals_in_the_same_axes(readable):
@@ -136,11 +139,3 @@ def test_rivals_in_the_same_axes(readable):
     assert other.lines_[0].get_color() != display.lines_[0].get_color()
     assert len(display.figure_.legends) == 1  # the one of both
     readable(other)
-
-
-@pytest.mark.parametrize("given", [{"X": [[0.0]]}, {"y": [0.0]}])
-def test_rows_need_inputs_and_targets(given):
-    X = np.linspace(-1, 1, 20)[:, None]
-    model = EvidenceMLPRegressor((), random_state=0).fit(X, np.sin(5 * X[:, 0]))
-    with pytest.raises(ValueError, match="Pass X and y together"):
-        CalibrationDisplay.from_estimator(model, **given)

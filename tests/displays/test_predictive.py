@@ -106,33 +106,23 @@ def test_categories_are_held_at_the_most_frequent_one():
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("X_shown", "options", "message"),
     [
-        ({"feature": 3}, "no feature 3; X has 3 features: x0, x1, x2"),
-        ({"feature": "a"}, "no feature 'a'"),
-        ({"output": 2}, "no output 2; the model has 2"),
-        ({"fixed": {"z": 1.0}}, "no feature 'z'"),
-        ({"fixed": {0: 1.0}}, "x0 cannot be fixed"),
+        (X, {"feature": 3}, "no feature 3; X has 3 features: x0, x1, x2"),
+        (X, {"feature": "a"}, "no feature 'a'"),
+        (X, {"output": 2}, "no output 2; the model has 2"),
+        (X, {"fixed": {"z": 1.0}}, "no feature 'z'"),
+        (X, {"fixed": {0: 1.0}}, "x0 cannot be fixed"),
+        (X[:, :2], {}, "2 features"),
+        (X[:, 0], {}, "2D array"),
+        (X, {"y": Y[:-1]}, "inconsistent"),
+        (X, {"y": Y[:, :1]}, "fitted with 2 outputs"),
+        (X * [0.0, 1.0, 1.0], {}, "x0 has the same value"),
     ],
 )
-def test_bad_options(options, message):
+def test_bad_input(X_shown, options, message):
     with pytest.raises(ValueError, match=message):
-        PredictiveDisplay.from_estimator(fitted(), X, **options)
-
-
-@pytest.mark.parametrize(
-    ("X_shown", "y", "message"),
-    [
-        (X[:, :2], None, "2 features"),
-        (X[:, 0], None, "2D array"),
-        (X, Y[:-1], "inconsistent"),
-        (X, Y[:, :1], "fitted with 2 outputs"),
-        (X * [0.0, 1.0, 1.0], None, "x0 has the same value"),
-    ],
-)
-def test_bad_data(X_shown, y, message):
-    with pytest.raises(ValueError, match=message):
-        PredictiveDisplay.from_estimator(fitted(), X_shown, y)
+        PredictiveDisplay.from_estimator(fitted(), X_shown, **options)
 
 
 def test_classifiers_are_refused():
@@ -155,31 +145,23 @@ def test_rivals_with_error_bars(readable):
     readable(display)
 
 
-def test_counts_are_drawn_with_rates_and_without_negative_values():
+def test_counts_are_drawn_as_rates_and_without_negative_values():
     rng = np.random.default_rng(1)
-    x = rng.uniform(0, 3, (80, 1))
-    counts = rng.poisson(np.exp(x[:, 0]))
-    model = EvidenceMLPRegressor((), noise="poisson").fit(x, counts)
-    display = PredictiveDisplay.from_estimator(model, x, counts, n_functions=200)
+    x, exposure = rng.uniform(0, 3, (80, 1)), rng.uniform(0.2, 2, 80)
+    counts = rng.poisson(exposure * np.exp(x[:, 0]))
+    model = EvidenceMLPRegressor((), noise="poisson").fit(x, counts, exposure=exposure)
+    with pytest.raises(ValueError, match="Pass those of y as exposure"):
+        PredictiveDisplay.from_estimator(model, x, counts)
+    display = PredictiveDisplay.from_estimator(model, x, counts, exposure=exposure, n_functions=200)
+    assert_allclose(display.y_data, counts / exposure)
+    assert display.target_name == "rate"
+    rate, noise = display.mean, display.total_std**2 - display.epistemic_std**2
+    assert_allclose(noise, rate / np.median(exposure), rtol=0.01)  # of the Poisson distribution
     assert_allclose(display.functions.mean(axis=1), display.mean, rtol=0.03)  # by 200 draws
     assert_allclose(display.functions.std(axis=1), display.epistemic_std, rtol=0.3)
     lows = [band_edges(band)[1].min() for band in display.bands_]
     assert lows[0] == 0.0
     assert lows[1] > 0.0
-
-
-def test_counts_of_different_exposures_are_drawn_as_rates():
-    rng = np.random.default_rng(1)
-    x, exposure = rng.uniform(0, 3, (80, 1)), rng.uniform(1, 9, 80)
-    counts = rng.poisson(exposure * np.exp(x[:, 0]))
-    model = EvidenceMLPRegressor((), noise="poisson").fit(x, counts, exposure=exposure)
-    with pytest.raises(ValueError, match="Pass those of y as exposure"):
-        PredictiveDisplay.from_estimator(model, x, counts)
-    display = PredictiveDisplay.from_estimator(model, x, counts, exposure=exposure)
-    assert_allclose(display.y_data, counts / exposure)
-    assert display.target_name == "rate"
-    rate, noise = display.mean, display.total_std**2 - display.epistemic_std**2
-    assert_allclose(noise, rate / np.median(exposure), rtol=0.01)  # of the Poisson distribution
 
 
 def test_without_a_margin_amounts_stay_positive():

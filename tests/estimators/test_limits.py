@@ -185,9 +185,9 @@ def test_networks_with_several_outputs():
 def test_left_out_limit_is_in_the_middle_of_what_it_allows():
     noise = CensoredNoise(np.ones((1, 1)))
     y, f, sides = np.zeros((3, 1)), np.zeros((1, 3, 1)), np.array([[-1.0], [0.0], [1.0]])
-    means = noise.pointwise(y, f - 2.0, None, np.zeros((3, 1)), sides)[1]
+    means = noise.pointwise(y, f - 2.0, 0.0, np.zeros((3, 1)), sides)[1]
     assert_allclose(means[0, :, 0], [0.0, -2.0, -2.0])
-    logs, mean, cdf, variance = noise.pointwise(y, f, None, np.zeros((3, 1)), sides)
+    logs, mean, cdf, variance = noise.pointwise(y, f, 0.0, np.zeros((3, 1)), sides)
     assert_allclose(np.exp(logs[0]), [0.5, stats.norm.pdf(0.0), 0.5])
     assert_allclose(cdf[0, :, 0], [0.25, 0.5, 0.75])
     assert_allclose((mean[0, 0, 0], variance[0, 0, 0]), (0.0, 1.0))

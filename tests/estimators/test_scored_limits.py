@@ -17,7 +17,6 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skbayesnn import EvidenceMLPRegressor, HMCMLPRegressor
-from skbayesnn.compose import Pipeline as OurPipeline
 from skbayesnn.compose import TransformedTargetRegressor
 from skbayesnn.displays import CalibrationDisplay
 from skbayesnn.estimators import AveragedRegressor
@@ -124,12 +123,11 @@ def test_censored_is_routed_in_pipelines_and_searches():
     X, y, sides = make_rows()
     with config_context(enable_metadata_routing=True):
         model = line().set_fit_request(censored=True).set_score_request(censored=True)
-        for kind in (Pipeline, OurPipeline):
-            pipeline = kind([("scale", StandardScaler()), ("line", model)])
-            given = {"scoring": SCORING, "params": {"censored": sides}}
-            found = cross_validate(pipeline, X, y, cv=3, **given)
-            search = GridSearchCV(pipeline, {"line__prior": ["single", "layer"]}, cv=3)
-            search.fit(X, y, censored=sides)
+        pipeline = Pipeline([("scale", StandardScaler()), ("line", model)])
+        given = {"scoring": SCORING, "params": {"censored": sides}}
+        found = cross_validate(pipeline, X, y, cv=3, **given)
+        search = GridSearchCV(pipeline, {"line__prior": ["single", "layer"]}, cv=3)
+        search.fit(X, y, censored=sides)
     for name, scorer in SCORING.items():
         expected = []
         for train, test in KFold(3).split(X):

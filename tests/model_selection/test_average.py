@@ -11,7 +11,7 @@ from sklearn.preprocessing import PolynomialFeatures, SplineTransformer
 from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor, Sampler, Solver
 from skbayesnn.estimators._pipeline import predictor
 from skbayesnn.model_selection import EvidenceSearch
-from skbayesnn.predictive._combination import stacking_weights
+from skbayesnn.predictive._combination import stacking_weights, tempered_weights
 
 RNG = np.random.default_rng(1)
 X = RNG.uniform(-3, 3, (40, 2))
@@ -126,29 +126,23 @@ def test_classes(labels):
     assert_allclose(search.sample_prior(GRID, 5).sum(axis=1), 1.0, rtol=1e-12)
 
 
-def test_stacking_is_by_leave_one_out_densities():
-    search = searched(Y, combine="stacking")
-    densities = np.stack([m.leave_one_out_log_density_ for m in search.estimators_])
-    expected = stacking_weights(densities, np.ones(len(Y)))
-    assert_allclose(search.weights_, expected, atol=1e-6)
-    assert expected.max() < 1.0
-
-
+@pytest.mark.parametrize("combine", ["evidence", "equal", "stacking", "tempered"])
 @pytest.mark.parametrize("classes", [False, True])
-def test_tempered_weights(classes):
-    """Less decided than those of the evidence; a model that is far worse has none."""
-    y = LABELS if classes else Y
-    options = {"model": EvidenceMLPClassifier(n_restarts=1, random_state=0)} if classes else {}
-    sizes = [(), (2,), (3,), (5,), (3,)]
-    search = searched(y, combine="tempered", hidden_layer_sizes=sizes, **options)
-    weights, evidences = search.weights_, search.results_["log_evidence"]
-    assert weights.sum() == pytest.approx(1.0)
-    assert weights[2] == pytest.approx(weights[4], rel=1e-9)  # the same model twice
-    assert np.argmax(weights) == np.argmax(evidences)
-    assert np.max(weights) < np.max(softmax(evidences))
-    if classes:  # a factor e for every 0.05 nats per row
-        fall = (evidences.max() - evidences) / len(X) / 0.05
-        assert_allclose(np.log(weights.max() / weights), fall, atol=1e-9)
-    else:  # the linear model
-        assert evidences[0] < evidences.max() - 20.0
-        assert weights[0] == 0.0
+def test_shares(combine, classes):
+    """Those of `combination_weights`, whose ways have closed forms of their own."""
+    y, model = (
+        (LABELS, EvidenceMLPClassifier(n_restarts=1, random_state=0)) if classes else (Y, MODEL)
+    )
+    search = searched(y, combine=combine, model=model)
+    evidences, weights = search.results_["log_evidence"], np.ones(len(y))
+    densities = np.stack([m.leave_one_out_log_density_ for m in search.estimators_])
+    expected = {
+        "evidence": lambda: softmax(evidences),
+        "equal": lambda: np.full(3, 1 / 3),
+        "stacking": lambda: stacking_weights(densities, weights),
+        "tempered": lambda: tempered_weights(evidences, weights, None if classes else densities),
+    }
+    assert_allclose(search.weights_, expected[combine](), atol=2e-6)
+    if combine == "tempered" and not classes:
+        assert evidences[0] < evidences.max() - 20.0  # the linear model
+        assert search.weights_[0] == 0.0

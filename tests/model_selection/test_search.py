@@ -152,6 +152,9 @@ class TestPrediction:
         features = best[:-1].transform(GRID)
         assert_array_equal(search.predict_std(GRID), best[-1].predict_std(features))
         assert_array_equal(search.predict(GRID), best.predict(GRID))
+        with pytest.raises(AttributeError) as error:  # not by the inputs of the pipeline
+            _ = search.predict_gradient
+        assert "pipeline[-1].predict_gradient" in str(error.value.__cause__)
 
     @pytest.mark.slow
     def test_any_number_of_processes(self, search):

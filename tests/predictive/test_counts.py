@@ -49,64 +49,56 @@ def test_moments_are_sums(dispersion):
     assert spread + within == pytest.approx((COUNTS - mean) ** 2 @ pmf, rel=1e-4)
 
 
-@pytest.mark.parametrize("dispersions", [(0.0, 0.0), (0.5, 0.1)])
-def test_ensemble_is_the_mixture(dispersions):
-    log_rates, weights = np.log([4.0, 30.0]), np.array([0.3, 0.7])
-    theta = np.column_stack([np.zeros(2), log_rates])
+MIXTURES = {  # rates, dispersions and weights of networks
+    **{
+        f"{typical:g}, {spread}, {dispersion}": (
+            typical * np.exp(spread * np.array([-1.0, 0.0, 1.0])),
+            np.full(3, dispersion),
+            np.full(3, 1.0 / 3.0),
+        )
+        for typical in (20.0, 1000.0)
+        for spread in (0.0, 0.03)
+        for dispersion in (0.0, 0.4)
+    },
+    "unequal weights": (np.array([4.0, 30.0]), np.array([0.5, 0.1]), np.array([0.3, 0.7])),
+    "few counts": (np.array([0.8, 6.0]), np.zeros(2), np.array([0.3, 0.7])),
+}
+
+
+def ensemble_of(rates, dispersions, weights):
+    """Networks of constant rates, and the exact probabilities of counts."""
+    theta = np.column_stack([np.zeros(len(rates)), np.log(rates)])
     draws = Draws(Network((1, 1)), theta, CountNoise(np.array(dispersions)[:, None]))
-    ensemble, X, exposures = CountEnsemble((draws,), (weights,)), np.zeros((2, 1)), [[1.0], [3.0]]
-    exposures = np.array(exposures)
-    parts = [
-        [scipy_law(e * np.exp(f), a) for f, a in zip(log_rates, dispersions, strict=True)]
-        for e in exposures[:, 0]
-    ]
-    t = np.array([[5.0], [90.0]])
-    pmf = [weights @ [p.pmf(k) for p in row] for row, k in zip(parts, t[:, 0], strict=True)]
-    cdf = [weights @ [p.cdf(k) for p in row] for row, k in zip(parts, t[:, 0], strict=True)]
-    assert_allclose(np.exp(ensemble.log_density(X, t, exposures)), pmf, rtol=1e-10)
-    assert_allclose(ensemble.cdf(X, t, exposures)[:, 0], cdf, rtol=1e-10)
-    mean, variance = ensemble.moments(X, "total", exposures)
-    expected = [weights @ [p.mean() for p in row] for row in parts]
-    squares = [weights @ [p.var() + p.mean() ** 2 for p in row] for row in parts]
-    assert_allclose(mean[:, 0], expected)
-    assert_allclose(variance[:, 0, 0], squares - np.square(expected))
-    levels = 0.01, 0.5, 0.9
-    small = exposures / 5.0
-    for q, found in zip(levels, ensemble.quantiles(X, levels, small), strict=True):
-        assert np.all(ensemble.cdf(X, found, small) >= q)
-        assert np.all(ensemble.cdf(X, found - 1.0, small) < q)
-    means = ensemble.function_moments(X, np.sqrt, exposures)
-    k = np.arange(3000.0)
-    for i, row in enumerate(parts):
-        p = weights @ [some.pmf(k) for some in row]
-        assert_allclose(means[0][i, 0], p @ np.sqrt(k), rtol=1e-3)
-        assert_allclose(means[1][i, 0], p @ k - (p @ np.sqrt(k)) ** 2, rtol=0.01)
-
-
-@pytest.mark.parametrize("dispersion", [0.0, 0.4])
-@pytest.mark.parametrize("typical", [20.0, 1000.0])
-@pytest.mark.parametrize("spread", [0.0, 0.03])  # of log rates, by three networks
-def test_counts_of_any_size(dispersion, typical, spread):
-    log_rates = np.log(typical) + spread * np.array([-1.0, 0.0, 1.0])
-    draws = Draws(
-        Network((1, 1)),
-        np.column_stack([np.zeros(3), log_rates]),
-        CountNoise(np.full((3, 1), dispersion)),
-    )
-    ensemble, X = CountEnsemble((draws,), (np.full(3, 1.0 / 3.0),)), np.zeros((1, 1))
     k = np.arange(40_000.0)
-    p = np.mean([scipy_law(np.exp(f), dispersion).pmf(k) for f in log_rates], axis=0)
-    entropy = -np.sum(p * np.log(np.maximum(p, 1e-300)))
-    assert_allclose(ensemble.entropy(X), [[entropy]], atol=0.01)
-    mean, sd = k @ p, np.sqrt(k**2 @ p - (k @ p) ** 2)
-    levels = 0.025, 0.3, 0.975
+    pairs = zip(rates, dispersions, strict=True)
+    pmf = weights @ np.array([scipy_law(rate, a).pmf(k) for rate, a in pairs])
+    return CountEnsemble((draws,), (weights,)), k, pmf
+
+
+@pytest.mark.parametrize("name", MIXTURES)
+def test_ensemble_is_the_mixture(name):
+    rates, dispersions, weights = MIXTURES[name]
+    ensemble, k, p = ensemble_of(rates, dispersions, weights)
+    X, exposure = np.zeros((1, 1)), np.array([[3.0]])
+    with_exposure = ensemble_of(rates / 3.0, dispersions, weights)[0]
+    for found, errors in ((ensemble, None), (with_exposure, exposure)):
+        for t in (0.0, 5.0, 90.0, 1.5):
+            at, whole = np.array([[t]]), t == np.floor(t)
+            density = np.exp(found.log_density(X, at, errors))
+            assert_allclose(density, p[int(t)] * whole, rtol=1e-10)
+            assert_allclose(found.cdf(X, at, errors), [[p[: int(t) + 1].sum()]], rtol=1e-10)
+        mean, variance = found.moments(X, "total", errors)
+        assert_allclose(mean, [[k @ p]], rtol=1e-6)
+        assert_allclose(variance, [[[k**2 @ p - (k @ p) ** 2]]], rtol=1e-4)
+    levels, large = (0.01, 0.3, 0.5, 0.975), max(rates) > 50.0
     for q, found in zip(levels, ensemble.quantiles(X, levels), strict=True):
-        exact = np.argmax(np.cumsum(p) >= q)
-        assert_allclose(found, [[exact]], atol=max(0.04 * sd, 1.0) if typical > 50 else 0.0)
-    found = ensemble.function_moments(X, lambda t: t**1.5)
-    assert_allclose(found[0], [[k**1.5 @ p]], rtol=0.005)
-    assert_allclose(found[1], [[k**3 @ p - (k**1.5 @ p) ** 2]], rtol=0.02)
-    assert_allclose(ensemble.mean(X), [[mean]], rtol=1e-6)
+        tolerance = max(0.04 * np.sqrt(variance.item()), 1.0) if large else 0.0
+        assert_allclose(found, [[np.argmax(np.cumsum(p) >= q)]], atol=tolerance)
+    for power in (0.5, 1.5):
+        found, spread = ensemble.function_moments(X, lambda t, power=power: t**power)
+        assert_allclose(found, [[k**power @ p]], rtol=0.005)
+        assert_allclose(spread, [[k ** (2 * power) @ p - (k**power @ p) ** 2]], rtol=0.02)
+    assert_allclose(ensemble.entropy(X), [[entr(p).sum()]], atol=0.01)
 
 
 @pytest.mark.parametrize("dispersion", [0.0, 0.15, 0.3, 1.0])
@@ -114,10 +106,7 @@ def test_counts_of_any_size(dispersion, typical, spread):
 def test_entropies_of_unequal_rates(rates, dispersion):
     """Networks disagree far outside the data: some expect no counts, others many."""
     m = len(rates)
-    theta = np.column_stack([np.zeros(m), np.log(rates)])
-    draws = Draws(Network((1, 1)), theta, CountNoise(np.full((m, 1), dispersion)))
-    ensemble = CountEnsemble((draws,), (np.full(m, 1.0 / m),))
-    p = np.mean([scipy_law(rate, dispersion).pmf(np.arange(40_000)) for rate in rates], axis=0)
+    ensemble, _, p = ensemble_of(rates, np.full(m, dispersion), np.full(m, 1.0 / m))
     assert p.sum() == pytest.approx(1.0, abs=1e-9)
     assert_allclose(ensemble.entropy(np.zeros((1, 1))), entr(p).sum(), atol=0.01)
 
@@ -126,7 +115,7 @@ def test_pointwise_distribution_function_is_centred():
     noise, rng = CountNoise(np.array([[0.3]])), np.random.default_rng(0)
     f = np.full((1, 4000, 1), 1.0)
     y = np.asarray(scipy_law(np.exp(1.0), 0.3).rvs(4000, random_state=rng), float)[:, None]
-    logs, mean, cdf, variance = noise.pointwise(y, f, None, None)
+    logs, mean, cdf, variance = noise.pointwise(y, f, 0.0, None)
     assert_allclose(np.exp(logs[0]), scipy_law(np.exp(1.0), 0.3).pmf(y[:, 0]))
     assert_allclose(mean, np.e)
     assert_allclose(variance, np.e + 0.3 * np.e**2)

@@ -29,24 +29,29 @@ def test_stacking_against_a_general_optimiser(seed):
     assert reached < best + 1e-5
 
 
-class TestTemperedWeights:
-    def test_both_scores_count_alike(self):
-        sample_weight = np.array([1.0, 3.0])
-        evidences, densities = np.array([-4.0, -4.4]), np.array([[-1.0, -1.0], [-1.0, -1.08]])
-        weights = tempered_weights(evidences, sample_weight, densities)
-        assert weights[1] / weights[0] == pytest.approx(np.exp(0.5 * (-0.1 - 0.06) / 0.05))
+TEMPERED = {  # evidences, weights of rows, densities, log ratio of the second weight times 0.05
+    "both scores count alike": (
+        [-4.0, -4.4],
+        [1.0, 3.0],
+        [[-1.0, -1.0], [-1.0, -1.08]],
+        0.5 * (-0.1 - 0.06),
+    ),
+    "densities cannot outdo the evidence": (
+        [-4.4, -4.0],
+        [1.0, 1.0],
+        [[9.0, 9.0], [1.0, 1.0]],
+        0.5 * 0.2,
+    ),
+    "densities decide without evidences": ([-4.4, np.nan], [1, 1], [[9, 7], [8, 7.9]], -0.05),
+    "evidences alone": ([-10.0, -32.0], np.ones(100), None, -0.22),
+    "small shares are none": ([-10.0, -34.0], np.ones(100), None, -np.inf),
+}
 
-    def test_leave_one_out_densities_cannot_outdo_the_evidence(self):
-        evidences, densities = np.array([-4.4, -4.0]), np.array([[9.0, 9.0], [1.0, 1.0]])
-        weights = tempered_weights(evidences, np.ones(2), densities)
-        assert weights[0] / weights[1] == pytest.approx(np.exp(0.5 * -0.2 / 0.05))
 
-    def test_densities_decide_without_evidences(self):
-        evidences, densities = np.array([-4.4, np.nan]), np.array([[9.0, 7.0], [8.0, 7.9]])
-        weights = tempered_weights(evidences, np.ones(2), densities)
-        assert weights[1] / weights[0] == pytest.approx(np.exp(-0.05 / 0.05))
-
-    def test_small_shares_are_none(self):
-        weights = tempered_weights(np.array([-10.0, -32.0, -34.0]), np.full(100, 1.0))
-        assert weights[1] > 0 == weights[2]
-        assert weights[0] + weights[1] == pytest.approx(1)
+@pytest.mark.parametrize("name", TEMPERED)
+def test_tempered_weights(name):
+    evidences, weight, densities, expected = TEMPERED[name]
+    densities = None if densities is None else np.array(densities)
+    first, second = tempered_weights(np.array(evidences), np.array(weight), densities)
+    assert first + second == pytest.approx(1.0)
+    assert second / first == pytest.approx(np.exp(expected / 0.05))

@@ -50,7 +50,7 @@ def test_certain_outputs_have_no_covariance(kind):
     certain = noise.log_density(r, np.zeros((*r.shape, 2)), X)
     found = noise.scaled_log_density(r / scales, np.log(scales))
     assert_allclose(certain, found, rtol=1e-12, atol=1e-6)
-    assert_allclose(certain, noise.pointwise(r, np.zeros_like(r), None, X)[0], atol=1e-6)
+    assert_allclose(certain, noise.pointwise(r, np.zeros_like(r), 0.0, X)[0], atol=1e-6)
 
 
 @each_kind
