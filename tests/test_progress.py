@@ -150,7 +150,7 @@ def test_growth_has_a_line_for_every_network(capsys):
     model = EvidenceMLPRegressor(verbose=1, **options).fit(X, Y)
     found = [line for line in lines(capsys) if line.startswith("hidden layers (")]
     assert len(found) == len(model.candidates_)
-    for line, candidate in zip(found, model.candidates_, strict=True):
+    for line, candidate in zip(found, model._result.growth, strict=True):
         assert line.startswith(f"{candidate}; ")
     np.testing.assert_array_equal(model.predict(X), silent.predict(X))
     EvidenceMLPRegressor(verbose=2, **options).fit(X, Y)

@@ -13,7 +13,7 @@ FAR = 2.2  # interquartile ranges that are three standard deviations of normal t
 TOO_FEW = 5.0  # rows that say nothing about other rows
 FEW_DECIDE = 0.2  # standard error of R2 above which no percentage is given
 NEARLY_ALL = 0.995  # share that would be rounded to 100 %
-DIFFERENT = 0.05  # from it, the unweighted R2 is shown
+DIFFERENT = 0.05  # from it, the weighted R2 is shown, too
 FEWEST = 20  # rows from which a fit without predictive power is worth a warning
 BY_CHANCE = 0.001  # probability of a coverage as small under which it is too small
 MUCH = 0.02  # share of rows by which the coverage must also be too small
@@ -194,14 +194,17 @@ class LeftOutScores(NamedTuple):
             held += "; errors of neighbouring rows are alike"
         if self.far_off or self.error > FEW_DECIDE:
             return f"{self._value}, decided by few rows; {held}"
-        plain = ""
-        if abs(self.unweighted - self.share) > DIFFERENT:
-            plain = f" (rows weighted by predicted variance; unweighted R2 {self.unweighted:.2f})"
-        # without decimals, but 99.99 rather than 100
-        shown = f"{100 * self.share:.0f}"
-        if self.share >= NEARLY_ALL:
-            shown = f"{np.floor(1e4 * self.share) / 100:.2f}"
-        return f"explain {shown} % of the variance of left-out rows{plain}; {held}"
+        plain = self.share if np.isnan(self.unweighted) else self.unweighted
+        weighted = ""
+        if abs(plain - self.share) > DIFFERENT:
+            weighted = f" ({_percent(self.share)} if rows are weighted by predicted variance)"
+        shown = f"explain {_percent(plain)} of the variance" if plain >= 0.0 else f"R2 {plain:.2f}"
+        return f"{shown} of left-out rows{weighted}; {held}"
+
+
+def _percent(share):
+    """Format a share without decimals, but 99.99 % rather than 100 %."""
+    return f"{np.floor(1e4 * share) / 100:.2f} %" if share >= NEARLY_ALL else f"{100 * share:.0f} %"
 
 
 def similarity_of_neighbours(X, errors):
