@@ -1,6 +1,9 @@
 """Reports of fits: ten lines, the rest on request."""
 
+import doctest
+import re
 import warnings
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -85,6 +88,23 @@ def test_drawn_networks_are_described_without_a_search_for_minima():
     logs = np.log(model._result.drawn[0].alpha[:, -1])
     assert f"output {np.exp(-0.5 * logs.mean()):.4g} +- {logs.std():.2f}" in text
     assert "_laplace" not in vars(model)
+
+
+@pytest.mark.docs
+@pytest.mark.usefixtures("as_users_fit")
+def test_page_of_the_guide_shows_what_is_printed(capsys):
+    """Words are equal; numbers within four standard errors of the evidence, for other machines."""
+    page = (Path(__file__).parents[2] / "doc" / "guide" / "report.md").read_text("utf-8")
+    decimal, names, n_shown = re.compile(r"-?\d+\.\d+"), {}, 0
+    for example in doctest.DocTestParser().get_examples(page):
+        exec(compile(example.source, "report.md", "single"), names)
+        shown = " ".join(example.want.replace("<BLANKLINE>", "").split())
+        printed = " ".join(capsys.readouterr().out.split())
+        assert decimal.sub("#", printed) == decimal.sub("#", shown)
+        found, given = (np.array(decimal.findall(text), float) for text in (printed, shown))
+        assert_allclose(found, given, atol=4 * 0.35)
+        n_shown += len(given) > 0
+    assert n_shown == 3
 
 
 def test_diagnostics_say_what_to_do():
