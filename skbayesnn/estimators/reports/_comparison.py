@@ -61,6 +61,7 @@ class Comparison:
         if "log evidence" in self.quantities:
             errors = (f"{e:.2g}" if np.isfinite(e) else "unknown" for e in self.log_evidence_std)
             rows.append(("its standard error", *errors))
+            rows.append(("they differ if further apart", f"{_gap(self.log_evidence_std):.2g}", ""))
         rows.append(("difference of predictions", f"{self.shift:.3g}", ""))
         return "\n".join([*aligned(rows, left=(0,)), *map(wrapped, self._verdict())])
 
@@ -76,6 +77,11 @@ class Comparison:
         if self.evidence_doubt:
             lines.append(f"Use the evidence of the samples: {self.evidence_doubt}.")
         return lines
+
+
+def _gap(errors):
+    """Largest difference in nats of log evidences that agree; unknown errors count as zero."""
+    return max(LARGEST_GAP, STANDARD_ERRORS * np.hypot(*np.nan_to_num(errors)))
 
 
 def compare_regressors(fitted, sampler, X, same_rows=True):
@@ -150,8 +156,9 @@ def _with_evidence(fitted, sampler, quantities, shift, doubts, same_rows):
     evidences = tuple(model.log_evidence_ for model in models)
     if same_rows and not np.isnan(evidences).any():
         quantities["log evidence"] = evidences
-        gap, error = abs(evidences[0] - evidences[1]), np.hypot(*np.nan_to_num(errors))
-        if gap > max(LARGEST_GAP, STANDARD_ERRORS * error):
+        gap = abs(evidences[0] - evidences[1])
+        if gap > _gap(errors):
+            error = np.hypot(*np.nan_to_num(errors))
             evidence_doubt = f"log evidences differ by {gap:.1f} +- {error:.1f} nats"
     converged = sampler.diagnostics_.converged
     doubts = tuple(doubts)
