@@ -132,9 +132,9 @@ class AveragedRegressor(Regression, _Average):
     True
     """
 
-    _has_exposures, _has_limits, _noise_is_measured = map(
-        _of_any, ("_has_exposures", "_has_limits", "_noise_is_measured")
-    )
+    _has_exposures = _of_any("_has_exposures")
+    _has_limits = _of_any("_has_limits")
+    _noise_is_measured = _of_any("_noise_is_measured")
 
     @property
     def _y_is_1d(self):

@@ -92,7 +92,7 @@ def test_attributes(regressor):
     assert np.isnan([table["bic"], table["gpe"], table["n_effective_weights"]]).all()
     text = text_of(report)
     assert "Method: 512 networks drawn from the posterior by sequential Monte Carlo" in text
-    assert f"Network: hidden units (3,), {report.n_weights} weights; for 40 targets" in text
+    assert f"Network: hidden units (3,), {report.n_weights} weights, for 40 targets" in text
     assert f"Noise: constant, sd {regressor.noise_std_:.4g} (units of y)" in text
 
 

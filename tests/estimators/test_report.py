@@ -88,6 +88,9 @@ def test_drawn_networks_are_described_without_a_search_for_minima():
     logs = np.log(model._result.drawn[0].alpha[:, -1])
     assert f"output {np.exp(-0.5 * logs.mean()):.4g} +- {logs.std():.2f}" in text
     assert "_laplace" not in vars(model)
+    transformed = model._report(log_slopes=-3.0).full()
+    assert all(f"{c.log_evidence - 3.0:.2f}" in transformed for c in model.candidates_)
+    assert "Noise:" not in transformed
 
 
 @pytest.mark.docs

@@ -122,7 +122,7 @@ class EvidenceReport(Printed):
             model=_lines_on(model, network, in_units_of_y=log_slopes is None),
             of_evidence=judged or verdict_of_minimum(model._laplace.fit, model._best),
             measured=result.log_evidence + shift,
-            of_draws=_tables_of_draws(model) if by_draws else (),
+            of_draws=_tables_of_draws(model, shift) if by_draws else (),
             search=partial(_reports_on_minima, model, log_slopes),
         )
 
@@ -219,10 +219,10 @@ def _reports_on_minima(model, log_slopes):
     return tuple(reports), laplace.fit.log_evidence + shift
 
 
-def _tables_of_draws(model):
+def _tables_of_draws(model, shift):
     """Tables of the models that predict by drawn networks, and of the precisions of the first."""
     rows = [
-        (f"{share:.3f}", f"{sizes}", noise, f"{n_weights}", f"{evidence:.2f}")
+        (f"{share:.3f}", f"{sizes}", noise, f"{n_weights}", f"{evidence + shift:.2f}")
         for sizes, noise, n_weights, share, evidence, _ in model._candidates
     ]
     header = "share", "hidden units", "noise", "weights", "log evidence"
@@ -274,12 +274,11 @@ def _network_line(model, network):
     shares = Counter()
     for candidate in model._candidates:
         shares[candidate.hidden_layer_sizes, candidate.n_weights] += candidate.share
-    parts = [
-        f"{_units(sizes)}, {k} weights" + (f" (share {share:.2f})" if share < 1.0 else "")
-        for (sizes, k), share in shares.items()
-        if share > 0.0
-    ]
-    return f"{'; '.join(parts)}; for {targets}"
+    parts = [(f"{_units(sizes)}, {k} weights", share) for (sizes, k), share in shares.items()]
+    if len(parts) == 1:
+        return f"{parts[0][0]}, for {targets}"
+    shown = "; ".join(f"{words} (share {share:.2f})" for words, share in parts)
+    return f"{shown}; for {targets}"
 
 
 def _units(hidden_layer_sizes):
