@@ -255,7 +255,7 @@ def _method_line(model):
         if np.isnan(error):
             return line
         return f"{line}; another random_state would move predictions by {error:.2f} of their sd"
-    n = np.count_nonzero(model._laplace.shares)
+    n = int(np.count_nonzero(model._laplace.shares))
     if n == 1 and verdict_of_minimum(model._laplace.fit, model._best) is TRUSTED:
         return EXACT
     if model.method_ == "early_stopping":
