@@ -85,8 +85,8 @@ plt.show()
 # %%
 # What was inferred
 # -----------------
-# The report shows how well left-out rows are predicted, the noise, what predicts,
-# and the inferred precisions of the weights.
+# The report shows how well left-out rows are predicted, the noise, what
+# predicts, and the inferred precisions of the weights.
 
 print(model.evidence_report_.full())
 
