@@ -93,7 +93,7 @@ def test_report_of_constant_noise_says_when_it_is_not():
     assert report.noise_p_values["input_dependent"] < 1e-4
     advice = "larger at some inputs (p = "
     assert advice in repr(report)
-    assert 'try noise="auto"' in " ".join(repr(report).split())
+    assert 'try noise="input_dependent"' in " ".join(repr(report).split())
     report = fit(X, y, noise="auto").evidence_report_
     assert "Residuals" not in repr(report)  # they were answered
     assert {"constant", "input_dependent"} <= set(report.noise_log_evidences)

@@ -187,13 +187,11 @@ class EvidenceReport(Printed):
 
     def _residuals_line(self):
         """Format tests that suggest another noise model than that which was given."""
-        suspicions = [
-            f"{SUSPICIONS[noise]} (p = {p:.0e})"
-            for noise, p in self.noise_p_values.items()
-            if p < SIGNIFICANT and not self.noise_log_evidences
-        ]
-        line = f'{", ".join(suspicions)}; try noise="auto"'
-        return [("Residuals", line)] if suspicions else []
+        compared, p_values = self.noise_log_evidences, self.noise_p_values.items()
+        suspected = {} if compared else {noise: p for noise, p in p_values if p < SIGNIFICANT}
+        found = ", ".join(f"{SUSPICIONS[noise]} (p = {p:.0e})" for noise, p in suspected.items())
+        names = " or ".join(f'"{noise}"' for noise in suspected)
+        return [("Residuals", f"{found}; try noise={names}")] if suspected else []
 
     def _tables(self):
         tables = [Table("To compare models by their evidence", [(self.advice,)])]
