@@ -85,21 +85,8 @@ plt.show()
 # %%
 # What was inferred
 # -----------------
-# The evidence is the density of the training targets under a model. It
-# compares models without held-out rows. The network has chosen its size by
-# evidence from the networks in ``candidates_``. Linear regression (no hidden
-# layer) has an evidence several nats lower, and so do narrower, wider and
-# deeper networks.
-
-for candidate in model.candidates_:
-    sizes = candidate.hidden_layer_sizes
-    evidence = candidate.laplace_log_evidence
-    print(f"hidden units {sizes!s:7s} log evidence {evidence:6.1f} nats")
-
-# %%
-# These numbers come from Laplace's approximation. The report shows how well
-# left-out rows are predicted, how accurate the evidence is, its terms, and how
-# many weights the data determine.
+# The report shows how well left-out rows are predicted, the noise, what
+# predicts, and the inferred precisions of the weights.
 
 print(model.evidence_report_.full())
 

@@ -6,6 +6,10 @@ evidence, suggestions where to measure, transformed targets, scores, figures, fi
 and averages and distributions of fitted estimators.
 """
 
+from importlib import import_module as _import_module
+from typing import Any as _Any
+
+from skbayesnn._versions import show_versions
 from skbayesnn.estimators import (
     EvidenceMLPClassifier,
     EvidenceMLPRegressor,
@@ -29,4 +33,21 @@ __all__ = [
     "Sampler",
     "Solver",
     "__version__",
+    "show_versions",
 ]
+_MODULES = (
+    *("active_learning", "basis", "compose", "displays", "estimators"),
+    *("metrics", "model_selection"),
+)
+
+
+def __getattr__(name: str) -> _Any:
+    """Import a module on first use, as in ``skbayesnn.metrics``."""
+    if name in _MODULES:
+        return _import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """List what users need, for completion."""
+    return sorted([*__all__, *_MODULES])

@@ -13,7 +13,7 @@ PACKAGE = Path(__file__).parents[1] / "skbayesnn"
 ROWS = [
     ["_data", "_docs", "_progress", "_threads", "_typing", "network", "samplers"],
     ["posterior"],
-    ["inference"],
+    ["inference", "_versions"],
     ["predictive"],
     ["estimators"],
     ["metrics", "basis", "compose"],

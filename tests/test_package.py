@@ -18,7 +18,8 @@ from types import SimpleNamespace
 import pytest
 from sklearn.base import BaseEstimator
 
-from skbayesnn import EvidenceMLPRegressor, _docs
+import skbayesnn
+from skbayesnn import EvidenceMLPRegressor, _docs, _versions
 from skbayesnn.posterior import instructions
 
 ROOT = Path(__file__).parents[1]
@@ -141,6 +142,33 @@ def test_the_html_of_estimators_links_to_their_pages(monkeypatch):
             address != ""
         )
     _docs.address_of_site.cache_clear()
+
+
+@pytest.mark.parametrize("core", ["avx2", None])
+def test_versions_say_which_core_is_in_use(monkeypatch, capsys, core):
+    monkeypatch.setattr(_versions, "instructions", lambda: core)
+    skbayesnn.show_versions()
+    shown = dict(line.split(": ", 1) for line in capsys.readouterr().out.splitlines())
+    assert shown["compiled core"] == (core or _versions.NO_CORE)
+    assert {name: shown[name] for name in ("skbayesnn", "numpy", "scipy")} == {
+        name: version(name) for name in ("skbayesnn", "numpy", "scipy")
+    }
+    assert any(name.lower().startswith(("openblas", "mkl", "blis", "accelerate")) for name in shown)
+
+
+def test_modules_for_users_are_imported_on_first_use():
+    code = (
+        "import sys, skbayesnn; assert 'skbayesnn.metrics' not in sys.modules;"
+        "skbayesnn.metrics.sobol_indices; skbayesnn.displays.PredictiveDisplay;"
+        "assert 'matplotlib' not in sys.modules; print(*dir(skbayesnn))"
+    )
+    names = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    offered = names.stdout.split()
+    assert set(skbayesnn.__all__) <= set(offered)
+    assert {"metrics", "displays", "model_selection"} <= set(offered)
+    assert not {"inference", "network", "posterior", "samplers"} & set(offered)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = skbayesnn.nothing
 
 
 @pytest.mark.parametrize("kind", ["msvc", "unix"])

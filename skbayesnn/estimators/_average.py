@@ -24,6 +24,11 @@ weights : ndarray of shape (n_models,)
 """
 
 
+def _of_any(name):
+    """Property that is true if it is true of any model."""
+    return property(lambda average: any(getattr(model, name) for model in average._last))
+
+
 @dataclass(eq=False, repr=False)
 class _Average(FittedFunction):
     """Base class of both averages: the ensemble of all networks of all models."""
@@ -127,6 +132,10 @@ class AveragedRegressor(Regression, _Average):
     True
     """
 
+    _has_exposures = _of_any("_has_exposures")
+    _has_limits = _of_any("_has_limits")
+    _noise_is_measured = _of_any("_noise_is_measured")
+
     @property
     def _y_is_1d(self):
         return self._last[0]._y_is_1d
@@ -134,18 +143,6 @@ class AveragedRegressor(Regression, _Average):
     @property
     def _noise_models(self):
         return set().union(*(model._noise_models for model in self._last))
-
-    @property
-    def _has_exposures(self):
-        return any(model._has_exposures for model in self._last)
-
-    @property
-    def _has_limits(self):
-        return any(model._has_limits for model in self._last)
-
-    @property
-    def _noise_is_measured(self):
-        return any(model._noise_is_measured for model in self._last)
 
 
 @documented(MODELS)

@@ -306,8 +306,6 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
     def _keep_common(self, result):
         self.log_evidence_std_ = result.log_evidence_std
         self.hidden_layer_sizes_ = result.posed.posterior.network.hidden_layer_sizes
-        if result.growth:
-            self.candidates_ = result.growth
 
     def _warn(self, about_rows=None, in_batches=False):
         """Issue at most one warning about the fit, the first that applies.

@@ -28,10 +28,7 @@ random_state : int, RandomState instance or None, default=None
     differently, results agree as well as those of different seeds do.
 max_time : float or None, default=None
     Seconds after which the fit stops, uses the best it has found, and warns: ``max_time=60``. It
-    may overrun by 50 % (at least 1 s). The warm-up of chains ends after half of the time that is
-    left when it begins, and they keep at least four draws. Results then depend on the speed of the
-    machine. If networks were drawn, the first use of ``coefs_`` or another attribute of minima
-    searches for these, within ``max_time`` again.
+    may overrun by 50 % (at least 1 s). Results then depend on the speed of the machine.
 fit_intercept : bool, default=True
     Whether outputs have intercepts. Use ``False`` if the data are centred, or X has a constant
     column. X, and y of regressors, are then scaled, but not shifted. Hidden units keep their
@@ -88,55 +85,34 @@ Parameters
 ----------
 hidden_layer_sizes : tuple of int or "auto", default="auto"
     Units of each hidden layer, as in ``hidden_layer_sizes=(16, 8)``; ``()`` is a Bayesian linear
-    (classifiers: logistic) regression. With ``"auto"`` the size depends on the ``method``:
-
-    * ``"population"``: one layer of 16 units (classifiers: 8) and no hidden layer predict together,
-      with shares that maximise the leave-one-out predictive density (``candidates_``). Regressors
-      of at most ten rows, and of few rows without noise, also draw one layer of 128 units.
-    * ``"chains"``: two layers of 16, 12 or 8 units (classifiers: one of 16 or 8), the most for
-      which there is a target per weight.
-    * ``"early_stopping"``: the log density of held-out rows decides, which every layer must raise
-      by 0.01 nats per row; in regression the best two networks predict together.
-    * ``"laplace"``: the evidence decides. No hidden layer, one layer of 2, 4, 8 and 16 units, and
-      two layers of 4 are tried, and widths double while the evidence rises by more than 1 nat; no
-      network has more weights than there are targets.
+    (classifiers: logistic) regression. ``"auto"`` takes one or two layers of at most 16 units, by
+    the number of targets, and with many rows those that predict held-out rows best. The user guide
+    lists the sizes of every ``method``, and ``candidates_`` those that predict or were tried.
 n_restarts : int, default=5
     Number of random starts of searches for minima.
 combine : str, default="posterior"
-    How predictions are combined.
+    How predictions are combined; all but ``"posterior"`` use the Gaussian around each minimum.
 
-    * ``"posterior"``: networks drawn from the posterior, if there are any. Otherwise as
-      ``"tempered"``.
-    * ``"tempered"``: all minima, also those of the networks that ``hidden_layer_sizes="auto"`` has
-      tried (under ``"input_dependent"`` or ``"student_t"`` noise: none of these; where held-out
-      rows decide: the second-best one) and of the noise models that
-      ``noise="auto"`` has tried. Their shares fall by a factor ``e`` for every 0.05 nats of log
-      evidence per row; for regressors of the mean of this and the leave-one-out log density per
-      row, or of the latter alone where training ends before the minimum (classifiers: equal
-      shares).
+    * ``"posterior"``: networks drawn from the posterior, if there are any, else ``"tempered"``.
+    * ``"tempered"``: all minima, also those of other networks and noise models that were tried.
+      Their shares fall slowly with the log evidence and the leave-one-out log density per row.
     * ``"best"``: the minimum of highest evidence.
     * ``"evidence"``: the minima of the chosen network and noise model, weighted by their evidence.
     * ``"equal"``: these minima with equal weights.
     * ``"stacking"``: these minima with the weights that maximise the leave-one-out predictive
       density (for classifiers see ``leave_one_out_log_density_``).
-
-    All except ``"posterior"`` use the Gaussian around each minimum.
 method : str, default="auto"
     How the posterior of the weights is represented; the one used is ``method_``.
 
     * ``"population"``: networks drawn by sequential Monte Carlo, which also measures the evidence.
     * ``"chains"``: networks drawn by independent chains of Hamiltonian Monte Carlo, with equal
-      weights, from 4 chains where these agree to 16 where they do not
-      (``monte_carlo_error_``). Each begins at a briefly trained network.
+      weights; more chains are drawn until ``monte_carlo_error_`` is small.
     * ``"laplace"``: a Gaussian around each minimum of the training (MacKay 1992). With
       ``combine="best"`` and a ``prior`` this is the estimator of the text.
     * ``"early_stopping"``: networks whose training ends where held-out rows are predicted best.
-    * ``"auto"``: the first that is possible. Populations, if they are predicted to take at most
-      10 s, or 2.5 s from 1.5 targets per weight on; chains, from one target per weight up to 1,000
-      weights, and 3 million rows times weights, as with some 5,000 rows of 15 inputs; early
-      stopping, from 5,000 rows on (with many inputs from 1,000); Laplace's approximation. Fits with
-      a given ``solver`` or another ``combine`` use no chains. Drawn networks need a prior of mean
-      zero.
+    * ``"auto"``: populations of few rows, mostly up to 150; chains up to some 5,000; early stopping
+      beyond; and Laplace's approximation where none of these is possible. Fits with a given
+      ``solver`` or another ``combine`` use no chains. Drawn networks need a prior of mean zero.
 solver : str or Solver, default="auto"
     Curvature at a minimum: ``"auto"``, ``"exact"`` or ``"gauss_newton"``. A `Solver` also sets
     the limits of the training: ``solver=Solver(max_iter=1000)``.
@@ -157,15 +133,14 @@ log_evidence_ : float
     Logarithm of the evidence (marginal likelihood) of the network with ``hidden_layer_sizes_``, for
     regressors with ``noise_model_`` and as a density over y in its own units, in nats (MacKay 1992,
     equations 2.27, 3.8, 3.15). Measured by a population, or Laplace's approximation: ``logsumexp``
-    over the distinct minima. ``nan`` if not available. After chains the first use searches for
-    minima, under constant noise if the noise law has none; these are often no isolated ones, and
-    have no evidence. Use ``method="laplace"`` to compare models.
+    over the distinct minima; ``nan`` if not available. After chains the first use searches for
+    minima, which are often no isolated ones, and have no evidence: compare models by
+    ``method="laplace"`` then.
 method_ : str
     The ``method`` that was used.
 monte_carlo_error_ : float
-    After chains: root mean square difference of predictive means that another ``random_state``
-    would bring, in predictive standard deviations. If the means of ``K`` chains vary with the
-    standard deviation ``s``, it is ``s (2 / K)^(1/2)``. Otherwise ``nan``.
+    After chains, else ``nan``: root mean square difference of predictive means that another
+    ``random_state`` would bring, in predictive standard deviations.
 batch_log_evidences_ : tuple of float
     After `partial_fit`: the log evidence of every batch, given the earlier ones. ``log_evidence_``
     is their sum. Batches that were fitted together count as one.
@@ -173,28 +148,24 @@ log_evidence_std_ : float
     Standard error of ``log_evidence_``, in nats; ``nan`` if it was not measured, or if
     populations have missed a narrow mode. ``log_evidence_`` is then Laplace's approximation.
 evidence_report_ : EvidenceReport
-    Predictions of left-out rows, accuracy of the evidence, and every term of Laplace's
-    approximation for each minimum.
+    Predictions of left-out rows, noise, method, networks and evidence; print it.
 leave_one_out_log_density_ : ndarray of shape (n_samples,)
     Log predictive density of every training row if one unit of its weight is left out: by
     importance weights of drawn networks, or in closed form (Rasmussen & Williams 2006, 5.12, in the
-    linearised posterior). It is ``nan`` where the weight is zero. For classifiers with many weights
-    the closed form is far too high, because the precisions and the linearisation depend on the row
-    that is left out. For a row with class probabilities it is the mean over the classes.
+    linearised posterior); ``nan`` where the weight is zero. For classifiers with many weights the
+    closed form is far too high. For a row with class probabilities it is the mean over the classes.
 n_effective_weights_ : float
     ``gamma``, the number of well-determined weights at the best minimum.
 coefs_, intercepts_ : list of ndarray
     Weights of the best minimum in the units of X and y. If networks were drawn, this attribute and
-    all others of minima are computed on first use, under the model of highest evidence, which
-    trains networks by ``n_jobs`` processes within ``max_time``.
+    all others of minima are computed on first use, within ``max_time``: they do not predict.
 coefs_std_, intercepts_std_ : list of ndarray
     Posterior standard deviations of these weights.
 candidates_ : tuple of Candidate
-    Networks of ``hidden_layer_sizes="auto"``: those that predict together, if networks are drawn
-    from the posterior, else those that were tried, in order. They have ``hidden_layer_sizes``,
-    ``n_weights``, and, in nats, the measured ``log_evidence`` or the ``laplace_log_evidence`` of
-    the best minimum. Where rows were held out they have ``held_out_log_density`` (nats per row)
-    instead.
+    Models of ``hidden_layer_sizes="auto"`` that predict together, if networks are drawn from the
+    posterior, or whose held-out rows were compared: ``hidden_layer_sizes``, ``noise``,
+    ``n_weights``, ``share`` in the predictions, and the measured ``log_evidence`` (nats) or the
+    ``held_out_log_density`` (nats per row).
 networks_ : list of FittedNetwork
     All distinct minima. With ``combine="posterior"`` or ``"tempered"``, minima of other networks
     and noise models that were tried come last.

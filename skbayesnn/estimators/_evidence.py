@@ -8,7 +8,7 @@ has the ``max_time`` and the ``n_jobs`` of a fit.
 
 import warnings
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 
 import numpy as np
 from sklearn.base import is_classifier
@@ -21,16 +21,14 @@ from skbayesnn.estimators._weights import GaussianPosterior, OnDemand
 from skbayesnn.estimators.inputs._parameters import PARTIAL_FIT, check, refusal
 from skbayesnn.estimators.inputs._sequential import Earlier, Waiting
 from skbayesnn.estimators.inputs._settings import Solver
-from skbayesnn.estimators.reports._minimum import (
-    REMEDIES,
-    Verdict,
-    n_targets_of,
-    overall,
-    report_minima,
-    verdict_of_measurement,
+from skbayesnn.estimators.reports._candidates import (
+    drawn_candidates,
+    shares_of_sizes,
+    tried_candidates,
 )
+from skbayesnn.estimators.reports._minimum import REMEDIES
 from skbayesnn.estimators.reports._predictions import LeftOutScores
-from skbayesnn.estimators.reports._report import EvidenceReport, lines_on_model
+from skbayesnn.estimators.reports._report import EvidenceReport
 from skbayesnn.inference import (
     METHODS,
     NOISE_MODELS,
@@ -154,16 +152,20 @@ class EvidenceMLP(BayesianMLP):
         self._keep_common(result)
         self._predicts_by_draws = bool(result.drawn) and self.combine == "posterior"
         if self._predicts_by_draws:
-            predictions = ensemble_of_models(result)
+            *predictions, shares = ensemble_of_models(result)
+            self._candidates = drawn_candidates(result, shares)
             self.weight_group_names_ = list(result.posed.posterior.groups.names)
             n_groups = len(self.weight_group_names_)
             logs = np.log(result.drawn[0].alpha[:, :n_groups])  # groups of a noise network follow
             self.weight_precisions_ = np.exp(np.mean(logs, axis=0))
         else:
             predictions = self._gaussians, self._laplace.left_out
+            self._candidates = tried_candidates(result, shares_of_sizes(self._laplace))
             self.weight_group_names_ = list(self._best.groups.names)
             self.weight_precisions_ = self._best.hyper.alpha.copy()
         self._ensemble, self._left_out = predictions
+        if result.growth:
+            self.candidates_ = self._candidates
         self._result = result if result.drawn else self._laplace.fit
         if result.problem.has_relevances:
             self._input_prior_std = self.weight_precisions_[: self.n_features_in_] ** -0.5
@@ -272,45 +274,8 @@ class EvidenceMLP(BayesianMLP):
         return self._report()
 
     def _report(self, log_slopes=None):
-        """Make the report; ``log_slopes`` is the sum over the rows, if targets were transformed.
-
-        Evidences are then densities of the original targets. Noise levels and ``gpe``, which would
-        be in units of the transformed ones, are left out.
-        """
-        result, noise_std_of, shift = self._result, self._noise_std_of, 0.0
-        posterior, noise_std = result.posed.posterior, getattr(self, "noise_std_", None)
-        if log_slopes is not None:
-            noise_std_of, noise_std, shift = lambda minimum: None, None, log_slopes
-        noise_std = None if noise_std is None else np.atleast_1d(noise_std)
-        network, reports = posterior.network, ()
-        search = partial(self._reports_on_minima, noise_std_of, shift)
-        of_evidence = verdict_of_measurement(result)
-        if not self._predicts_by_draws:
-            network, (reports, _) = self._best.network, search()
-            of_evidence = Verdict(reports[0].verdict, reports[0].advice)
-        n_targets = n_targets_of(posterior)
-        chosen = len(result.growth) > 1 or len(result.noise_log_evidences) > 1
-        return EvidenceReport(
-            log_evidence_std=result.log_evidence_std,
-            verdict=overall(of_evidence.text, self._predictions, chosen and not result.drawn),
-            n_targets=n_targets,
-            hidden_layer_sizes=network.hidden_layer_sizes,
-            n_weights=network.n_weights,
-            noise_p_values=result.noise_p_values,
-            noise_log_evidences={k: v + shift for k, v in result.noise_log_evidences.items()},
-            predictions=self._predictions,
-            model=lines_on_model(self, network, reports, n_targets, noise_std),
-            of_evidence=of_evidence,
-            measured=result.log_evidence + shift,
-            search=search,
-        )
-
-    def _reports_on_minima(self, noise_std_of, shift):
-        """Reports on all minima, and Laplace's log evidence, with a shift of log densities."""
-        laplace, scale = self._laplace, self._result.problem.log_scale + shift
-        minima = [replace(m, terms=replace(m.terms, target_scale=scale)) for m in laplace.minima]
-        reports = report_minima(self._result, minima, laplace.shares, noise_std_of)
-        return reports, laplace.fit.log_evidence + shift
+        """Make the report; ``log_slopes`` is the sum over the rows, if targets were transformed."""
+        return EvidenceReport.of(self, log_slopes)
 
     @property
     def _gamma(self):

@@ -1,5 +1,6 @@
 """Sampling engine of the estimators: networks drawn from the posterior."""
 
+from collections import Counter
 from inspect import signature
 from typing import Any, Self
 
@@ -16,6 +17,7 @@ from skbayesnn.estimators._weights import OnDemand
 from skbayesnn.estimators.inputs._parameters import check, check_transitions, classic_plan, thawed
 from skbayesnn.estimators.inputs._rows import generator
 from skbayesnn.estimators.inputs._settings import Sampler
+from skbayesnn.estimators.reports._candidates import tried_candidates
 from skbayesnn.estimators.reports._comparison import compare_classifiers, compare_regressors
 from skbayesnn.estimators.reports._diagnostics import diagnose, spread_rows
 from skbayesnn.inference import Recipe, fit_by_sampling, fits
@@ -152,6 +154,8 @@ class HMCMLP(BayesianMLP):
         per_given = 1 if rows.shares is None else rows.shares.shape[1]
         self._row_index, self._row_numbers = rows.index, np.arange(len(rows.index)) // per_given
         self._keep_common(result)
+        if result.growth:
+            self.candidates_ = tried_candidates(result, Counter({self.hidden_layer_sizes_: 1.0}))
         self.log_evidence_ = result.log_evidence
         self._ensemble = self._gaussians = ensemble_of_draws(result)
         self.diagnostics_ = diagnose(result)

@@ -19,26 +19,21 @@ def final_step(model: Estimator) -> Estimator:
 
 def path_to_final_step(model: Estimator) -> Any:
     """Names of the last steps of a pipeline and of the pipelines nested in them."""
-    names = []
-    while isinstance(model, Pipeline):
-        name, model = model.steps[-1]
-        names.append(name)
-    return names
+    if not isinstance(model, Pipeline):
+        return []
+    name, last = model.steps[-1]
+    return [name, *path_to_final_step(last)]
 
 
 def predictor(model: Estimator, X: ArrayLike) -> Any:
     """Return the model that predicts inside pipelines and searches, and its rows, if any."""
-    while True:
-        if isinstance(model, Pipeline):
-            if X is not None and len(model) > 1:
-                X = model[:-1].transform(X)
-            model = model.steps[-1][1]
-        elif hasattr(model, "predictor_"):  # perhaps an average of candidates
-            model = model.predictor_
-        elif hasattr(model, "best_estimator_"):
-            model = model.best_estimator_
-        else:
-            return model, X
+    if isinstance(model, Pipeline):
+        inputs = X if X is None or len(model) == 1 else model[:-1].transform(X)
+        return predictor(model.steps[-1][1], inputs)
+    for inner in ("predictor_", "best_estimator_"):  # of searches; perhaps an average
+        if hasattr(model, inner):
+            return predictor(getattr(model, inner), X)
+    return model, X
 
 
 def predictive_distribution(estimator: Estimator, X: ArrayLike, **kwargs: Any) -> Any:

@@ -316,13 +316,7 @@ class GaussianPosterior:
         check_memory(COPIES * 8.0 * k**2, f"The {what} of {k} weights", "Use std or sample.")
 
     def __repr__(self):
-        facts = [f"{len(self.names)} weights in user units", f"share {self.weight:.3g}"]
-        if np.isfinite(self.log_evidence):
-            facts.append(f"log evidence {self.log_evidence:.2f}")
-        if self.gaussian is not None and self.prior is not None:
-            gamma = len(self.names) - self.prior @ self.gaussian.variances()
-            facts.append(f"gamma {gamma:.2f}")
-        curvature = f"Gauss-Newton Hessian ({type(self.gaussian).__name__})"
-        curvature = "exact Hessian" if self.exact else curvature
-        facts.append("no Gaussian" if self.gaussian is None else curvature)
-        return f"<{type(self).__name__}: {', '.join(facts)}>"
+        facts = f"{len(self.names)} weights in user units, share {self.weight:.3g}, log evidence"
+        curvature = "exact" if self.exact else f"Gauss-Newton ({type(self.gaussian).__name__})"
+        curvature = "no Gaussian" if self.gaussian is None else f"{curvature} Hessian"
+        return f"<{type(self).__name__}: {facts} {self.log_evidence:.2f}, {curvature}>"

@@ -15,6 +15,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 from skbayesnn._docs import documented
 from skbayesnn._typing import Estimator
 from skbayesnn.estimators._pipeline import final_step
+from skbayesnn.estimators.reports._minimum import least_difference
 from skbayesnn.estimators.reports._printed import aligned
 
 
@@ -118,7 +119,14 @@ class ComparisonTable(dict):
             for name, values in self.items()
         ]
         words = [i for i, v in enumerate(self.values()) if any(isinstance(x, str) for x in v)]
-        return "\n".join(aligned(list(zip(*columns, strict=True)), words))
+        lines, errors = (
+            aligned(list(zip(*columns, strict=True)), words),
+            self.get("log_evidence_std", [])[:2],
+        )
+        if len(errors) == 2 and np.isfinite(errors).all():
+            gap, least = -np.diff(self["log_evidence"][:2])[0], least_difference(*errors)
+            lines.append(f"The first two differ by {gap:.1f} nats; above {least:.1f} counts.")
+        return "\n".join(lines)
 
 
 def posterior_probabilities(log_evidences):
@@ -129,6 +137,11 @@ def posterior_probabilities(log_evidences):
     return softmax(log_evidences)  # MacKay (1992), section 2.2
 
 
+def predicting_minimum(report):
+    """Report on the best minimum, or ``None`` if no minimum predicts."""
+    return None if report is None or report.of_draws else report.minima[0]
+
+
 def describe(model):
     """Columns of `compare` but the probability of a fitted model or pipeline; ``nan``: none."""
     last = final_step(model)
@@ -136,10 +149,13 @@ def describe(model):
     while hasattr(network, "regressor_"):  # transformed target
         network = final_step(network.regressor_)
     report = getattr(last, "evidence_report_", None)
-    best = None if report is None else report.minima[0]
-    weights = [*getattr(network, "coefs_", []), *getattr(network, "intercepts_", [])]
-    n_weights = sum(w.size for w in weights) or np.nan
-    gamma = getattr(network, "n_effective_weights_", np.nan)
+    best = predicting_minimum(report)
+    if report is not None:
+        n_weights = report.n_weights
+    else:
+        weights = [*getattr(network, "coefs_", []), *getattr(network, "intercepts_", [])]
+        n_weights = sum(w.size for w in weights) or np.nan
+    gamma = np.nan if best is None else network.n_effective_weights_
     densities = getattr(last, "leave_one_out_log_density_", np.nan)
     verdict, diagnostics = "", getattr(network, "diagnostics_", None)
     if report is not None:
@@ -175,9 +191,11 @@ def compare(models: Mapping[str, Estimator] | Sequence[Estimator]) -> Comparison
         the data (MacKay 1992, equation 2.3); ``log_evidence`` and its standard error
         ``log_evidence_std`` (nats, ``y`` in its own units); ``bic`` (Bishop 4.139) and ``gpe``, the
         generalised prediction error in units of ``y`` squared (MacKay 1992, section 3.5), of the
-        best minimum; ``leave_one_out``, the mean leave-one-out log predictive density;
-        ``n_weights`` after pruning; ``n_effective_weights`` (gamma) and ``effective_fraction``
-        (gamma/k); ``verdict``. ``nan`` where a model does not have a value.
+        best minimum, if minima predict; ``leave_one_out``, the mean leave-one-out log predictive
+        density; ``n_weights`` of the network that predicts, after pruning; with minima
+        ``n_effective_weights`` (gamma) and ``effective_fraction`` (gamma/k); ``verdict``. ``nan``
+        where a model does not have a value. The printed form also says whether the first two
+        measured evidences differ by more than their errors.
 
     Raises
     ------

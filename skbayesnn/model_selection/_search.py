@@ -35,8 +35,13 @@ from skbayesnn.estimators import (
 from skbayesnn.estimators._evidence import EvidenceMLP
 from skbayesnn.estimators._pipeline import final_step, predictor
 from skbayesnn.estimators.inputs._parameters import check
+from skbayesnn.estimators.reports._minimum import least_difference
 from skbayesnn.inference import Progress, in_order
-from skbayesnn.model_selection._comparison import describe, posterior_probabilities
+from skbayesnn.model_selection._comparison import (
+    describe,
+    posterior_probabilities,
+    predicting_minimum,
+)
 from skbayesnn.predictive import combination_weights
 
 AVERAGING = ("best", "evidence", "equal", "stacking", "tempered")
@@ -103,7 +108,8 @@ class EvidenceSearch(LinkToSite, MetaEstimatorMixin, BaseEstimator):
         ``rank_log_evidence``, ``weight`` (share in the predictions), ``fit_time`` (s),
         ``n_weights``, ``n_effective_weights``, ``effective_fraction``, ``bic``, ``gpe`` and
         ``leave_one_out`` as in `compare`, ``verdict``, and ``term_...`` for every term of the
-        evidence of the best minimum. Failed candidates have ``nan`` and the error as verdict.
+        evidence of the best minimum, if minima predict. Failed candidates have ``nan`` and the
+        error as verdict.
     estimators_ : list
         Fitted candidates; ``None`` for failed ones.
     best_index_ : int
@@ -215,13 +221,10 @@ class EvidenceSearch(LinkToSite, MetaEstimatorMixin, BaseEstimator):
                 "or a search by cross-validation."
             )
         self.best_index_ = int(np.nanargmax(evidences))
-        if str(self.results_["verdict"][self.best_index_]).startswith("doubtful"):
-            warnings.warn(
-                "The evidence of the best candidate is doubtful: see its evidence_report_. Compare "
-                "the first few candidates on held-out rows, too.",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
+        doubt = self._doubt(evidences)
+        if doubt is not None:
+            message = f"{doubt} Compare the first few candidates on held-out rows, too."
+            warnings.warn(message, ConvergenceWarning, stacklevel=3)
         self.best_estimator_ = self.estimators_[self.best_index_]
         self.best_params_ = self.results_["params"][self.best_index_]
         self.best_score_ = float(evidences[self.best_index_])
@@ -232,6 +235,20 @@ class EvidenceSearch(LinkToSite, MetaEstimatorMixin, BaseEstimator):
             vars(self).pop(name, None)  # attributes of an earlier fit
             if hasattr(self.best_estimator_, name):
                 setattr(self, name, getattr(self.best_estimator_, name))
+
+    def _doubt(self, evidences):
+        """Reason against the choice of the best candidate, or ``None``."""
+        verdict = str(self.results_["verdict"][self.best_index_])
+        if verdict.startswith("doubtful"):
+            return "The evidence of the best candidate is doubtful: see its evidence_report_."
+        if not verdict.startswith("measured to") or np.sum(~np.isnan(evidences)) < 2:
+            return None
+        first, second = np.argsort(-evidences)[:2]  # nan last
+        gap = evidences[first] - evidences[second]
+        least = least_difference(*np.nan_to_num(self.results_["log_evidence_std"][[first, second]]))
+        if gap >= least:
+            return None
+        return f"The best candidate leads by {gap:.1f} nats; above {least:.1f} would count."
 
     def _shares(self, known, fit_params):
         weights, evidences = np.zeros(len(self.estimators_)), self.results_["log_evidence"]
@@ -367,5 +384,6 @@ def _row(fit):
         return {"fit_time": fit.seconds, "verdict": verdict}
     row = {"fit_time": fit.seconds, **describe(fit.model)}
     report = getattr(final_step(fit.model), "evidence_report_", None)
-    terms = {} if report is None else vars(report.minima[0].terms)
+    best = predicting_minimum(report)
+    terms = {} if best is None else vars(best.terms)
     return row | {f"term_{name}": value for name, value in terms.items()}

@@ -178,14 +178,16 @@ def ensemble_of_models(fit):
     outliers alone would give them a weight. No model is left out if linear models have a share of
     their own (``Problem.linear_share``).
 
-    Returns the `Ensemble` of a `DrawnFit` and its leave-one-out predictions.
+    Returns the `Ensemble` of a `DrawnFit`, its leave-one-out predictions, and the shares of all
+    models.
     """
-    problem = fit.problem
+    problem, of_models = fit.problem, np.ones(len(fit.drawn))
     if len(fit.drawn) == 1:
         (part,) = map(_networks_of, fit.drawn)
-        return mixture_of_draws([part]), _left_out_of(fit.drawn[0], part, problem)
+        return mixture_of_draws([part]), _left_out_of(fit.drawn[0], part, problem), of_models
     least = -np.inf if problem.linear_share else fit.drawn[0].log_evidence - HOPELESS
-    drawn = [model for model in fit.drawn if model.log_evidence >= least]
+    near = np.array([model.log_evidence >= least for model in fit.drawn])
+    drawn = [model for model, is_near in zip(fit.drawn, near, strict=True) if is_near]
     parts = [_networks_of(model) for model in drawn]
     left = [_left_out_of(model, part, problem) for part, model in zip(parts, drawn, strict=True)]
     log_densities = np.stack([predictions.log_density for predictions in left])
@@ -207,7 +209,10 @@ def ensemble_of_models(fit):
     kept_parts = [
         parts[i].first(int(np.ceil(share * most))) for i, share in zip(kept, shares, strict=True)
     ]
-    return mixture_of_draws(kept_parts, shares), LeftOut.mixed([left[i] for i in kept], shares)
+    of_models *= 0.0
+    of_models[np.flatnonzero(near)[kept]] = shares
+    left_out = LeftOut.mixed([left[i] for i in kept], shares)
+    return mixture_of_draws(kept_parts, shares), left_out, of_models
 
 
 def _left_out_of(drawn, part, problem):

@@ -238,7 +238,7 @@ def test_networks_find_what_a_line_cannot():
     truth = np.exp(1.0 + np.sin(2.0 * X[:, 0]))
     assert np.mean((model.predict(X) - truth) ** 2) < 0.1 * np.var(truth)
     assert "95 % intervals" in str(model.evidence_report_)
-    assert "; poisson noise" in str(model.evidence_report_)
+    assert "Noise: poisson" in str(model.evidence_report_)
     assert EvidenceMLPRegressor(()).fit(X, y).noise_model_ != "poisson"
 
 

@@ -78,7 +78,7 @@ def test_report(model):
     best = report.minima[0]
     assert report.noise_occam == 0.0
     assert report.noise_weight_precision_occam < 0
-    assert "depends on the inputs" in repr(report)
+    assert "Noise: input_dependent, typical sd " in repr(report)
     assert "Weight groups of the noise network" in report.full()
     network = best.noise_network
     assert network.hidden_layer_sizes == model._best.noise.network.hidden_layer_sizes

@@ -1,6 +1,9 @@
 """Reports of fits: ten lines, the rest on request."""
 
+import doctest
+import re
 import warnings
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -12,11 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor, Prior
 from skbayesnn.compose import TransformedTargetRegressor
-from skbayesnn.estimators.reports._minimum import (
-    overall,
-    verdict_of_measurement,
-    verdict_of_minimum,
-)
+from skbayesnn.estimators.reports._minimum import verdict_of_measurement, verdict_of_minimum
 from skbayesnn.estimators.reports._predictions import LeftOutScores
 from skbayesnn.estimators.reports._printed import WIDTH
 from skbayesnn.predictive import LeftOut
@@ -36,19 +35,80 @@ def model():
     return EvidenceMLPRegressor((3,), n_restarts=2, random_state=0).fit(*rows())
 
 
-@pytest.mark.parametrize("noise", ["auto", "constant", "input_dependent", "student_t"])
-def test_twelve_lines_predictions_first(noise):
-    model = EvidenceMLPRegressor((2,), noise=noise, n_restarts=1, random_state=0).fit(*rows())
-    report = model.evidence_report_
+HEADINGS = ["Predictions", "Noise", "Method", "Network", "Log evidence", "All details"]
+
+
+def headings(report):
     lines = repr(report).splitlines()
     assert len(lines) <= 12
     assert max(map(len, lines)) <= WIDTH
-    words = " ".join(line.strip() for line in lines)
-    assert words.startswith(f"Predictions: {report.predictions} Evidence: ")
-    assert report.advice in words
-    assert f"Log evidence: {report.log_evidence:.2f}" in words
-    assert f"{model.noise_model_} noise" in words
-    assert lines[-1].endswith("print(evidence_report_.full())")
+    return [line.partition(":")[0] for line in lines if not line.startswith(" ")]
+
+
+@pytest.mark.parametrize("noise", ["auto", "constant", "input_dependent", "student_t"])
+def test_twelve_lines_predictions_first_evidence_last(noise):
+    model = EvidenceMLPRegressor((2,), noise=noise, n_restarts=1, random_state=0).fit(*rows())
+    report = model.evidence_report_
+    found = headings(report)
+    assert [name for name in found if name != "Residuals"] == HEADINGS
+    words = " ".join(repr(report).split())
+    assert words.startswith(f"Predictions: {report.predictions} Noise: {model.noise_model_}, ")
+    assert "Method: Laplace's approximation, a Gaussian around " in words
+    gamma = f"of which 40 targets determine {model.n_effective_weights_:.1f}"
+    assert f"{report.n_weights} weights, {gamma}" in words
+    assert f"Log evidence: {report.log_evidence:.2f} nats" in words
+    assert report.advice not in words  # only where evidences are compared
+    assert report.advice in report.full()
+    assert "a few nats" not in report.full()
+
+
+@pytest.mark.usefixtures("as_users_fit")
+def test_drawn_networks_are_described_without_a_search_for_minima():
+    """Sizes, weights and precisions are those of the networks that predict."""
+    X, y = rows(30)
+    model = EvidenceMLPRegressor(noise="constant", random_state=0).fit(X, y)
+    report, shares = model.evidence_report_, dict.fromkeys([(), (16,)], 0.0)
+    assert [name for name in headings(report) if name != "Residuals"] == HEADINGS
+    for candidate in model.candidates_:
+        assert candidate.noise == "constant"
+        assert candidate.n_weights == {(): 3, (16,): 65}[candidate.hidden_layer_sizes]
+        assert {type(value) for value in candidate} <= {tuple, str, int, float}
+        shares[candidate.hidden_layer_sizes] += candidate.share
+    of_parts = zip(model._ensemble.parts, model._ensemble.weights, strict=True)
+    for part, weights in of_parts:
+        shares[part.network.hidden_layer_sizes] -= weights.sum()
+    assert_allclose(list(shares.values()), 0.0, atol=1e-12)
+    assert sum(candidate.share for candidate in model.candidates_) == pytest.approx(1.0)
+    error = model.log_evidence_std_
+    assert f"Differences above {2 * np.sqrt(2) * error:.1f} nats count" in report.advice
+    text = " ".join(report.full().split())
+    assert f"(16,), 65 weights (share {model.candidates_[0].share:.2f})" in text or (
+        f"(16,), 65 weights (share {model.candidates_[1].share:.2f})" in text
+    )
+    logs = np.log(model._result.drawn[0].alpha[:, -1])
+    assert f"output {np.exp(-0.5 * logs.mean()):.4g} +- {logs.std():.2f}" in text
+    assert "_laplace" not in vars(model)
+    transformed = model._report(log_slopes=-3.0).full()
+    assert all(f"{c.log_evidence - 3.0:.2f}" in transformed for c in model.candidates_)
+    assert "Noise:" not in transformed
+
+
+@pytest.mark.docs
+@pytest.mark.usefixtures("as_users_fit")
+def test_page_of_the_guide_shows_what_is_printed(capsys):
+    """Words are equal; numbers within four standard errors of the evidence, for other machines."""
+    page = (Path(__file__).parents[2] / "doc" / "guide" / "report.md").read_text("utf-8")
+    decimal, names, n_shown = re.compile(r"-?\d+\.\d+"), {}, 0
+    for example in doctest.DocTestParser().get_examples(page):
+        exec(compile(example.source, "report.md", "single"), names)
+        shown = " ".join(example.want.replace("<BLANKLINE>", "").split())
+        printed = " ".join(capsys.readouterr().out.split())
+        assert decimal.sub("#", printed) == decimal.sub("#", shown)
+        found, given = (np.array(decimal.findall(text), float) for text in (printed, shown))
+        if "Models:" not in shown:  # there precisions that the data hardly determine
+            assert_allclose(found, given, atol=4 * 0.35)
+        n_shown += len(given) > 0
+    assert n_shown == 3
 
 
 def test_diagnostics_say_what_to_do():
@@ -63,10 +123,22 @@ def test_diagnostics_say_what_to_do():
     assert len(found._tables()) == 2
 
 
-def minimum(trouble=None, **changes):
+def fit_of(n_targets=100.0, is_quadratic=False):
+    """As much of a fit as a verdict asks for."""
+    likelihood = SimpleNamespace(level_sizes=lambda: np.ones(1))
+    posterior = SimpleNamespace(
+        n_rows=n_targets,
+        likelihood=likelihood,
+        is_quadratic=is_quadratic,
+        groups=SimpleNamespace(centred=False),
+    )
+    return SimpleNamespace(posed=SimpleNamespace(posterior=posterior))
+
+
+def minimum(**changes):
     """As much of a minimum as a verdict asks for."""
     found = {
-        "trouble": trouble,
+        "trouble": None,
         "network": SimpleNamespace(hidden_layer_sizes=(2,), n_weights=10),
         "smallest_eigenvalue": 1.0,
         "hyper": SimpleNamespace(alpha=np.ones(2)),
@@ -82,7 +154,7 @@ def minimum(trouble=None, **changes):
 @pytest.mark.parametrize(
     ("changes", "n_targets", "doubt", "advice"),
     [
-        ({"exact": False}, 100.0, "Gauss-Newton", "ignore small differences"),
+        ({"exact": False}, 100.0, "Gauss-Newton", "held-out rows"),
         ({"converged": False}, 100.0, "did not converge", "max_iter"),
         ({"fits_everything": True}, 100.0, "fitted exactly", "noise.std"),
         ({"smallest_eigenvalue": 0.05}, 100.0, "nearly singular", "random_state"),
@@ -90,21 +162,21 @@ def minimum(trouble=None, **changes):
     ],
 )
 def test_doubts_come_with_advice(changes, n_targets, doubt, advice):
-    verdict = verdict_of_minimum(minimum(**changes), n_targets, exact=False)
+    verdict = verdict_of_minimum(fit_of(n_targets), minimum(**changes))
     assert verdict.text.startswith("doubtful: ")
     assert doubt in verdict.text
     assert advice in verdict.advice
-    assert verdict_of_minimum(minimum(), 100.0, exact=False).text == "not measured"
-    assert verdict_of_minimum(minimum(), 100.0, exact=True).text == "trusted"
-    scattered = minimum(noise="a network")
-    assert verdict_of_minimum(scattered, 100.0, exact=True).text == "not measured"
+    assert verdict_of_minimum(fit_of(), minimum()).text == "not measured"
+    exact = fit_of(is_quadratic=True)
+    assert verdict_of_minimum(exact, minimum()).text == "trusted"
+    assert verdict_of_minimum(exact, minimum(noise="a network")).text == "not measured"
 
 
-@pytest.mark.parametrize(("error", "text"), [(0.54, "trusted"), (0.56, "doubtful")])
+@pytest.mark.parametrize(("error", "text"), [(0.54, "trusted"), (0.56, "measured to +- 0.6 nats")])
 def test_a_measured_evidence_is_judged_by_the_error_as_printed(error, text):
-    fit = SimpleNamespace(log_evidence_std=error, drawn=True)
-    assert verdict_of_measurement(fit).text.startswith(text)
-    assert f"{error:.1f}" in f"0.5 {verdict_of_measurement(fit).text}"
+    verdict = verdict_of_measurement(SimpleNamespace(log_evidence_std=error, drawn=True))
+    assert verdict.text == text
+    assert verdict.advice.startswith(f"Differences above {2 * np.sqrt(2) * error:.1f} nats count")
 
 
 def test_measuring_is_advised_only_where_it_is_possible():
@@ -113,7 +185,7 @@ def test_measuring_is_advised_only_where_it_is_possible():
     options = {"n_restarts": 1, "method": "laplace", "random_state": 0}
     for noise in ("constant", "student_t", "input_dependent"):
         report = EvidenceMLPRegressor((2,), noise=noise, **options).fit(X, y).evidence_report_
-        assert "method='population'" in report.advice
+        assert "measure it by method='population', hidden_layer_sizes=(2,)." in report.advice
     informed = EvidenceMLPRegressor((2,), noise="constant", prior=Prior(mean=0.0), **options)
     assert "method='population'" not in informed.fit(X, y).evidence_report_.advice
 
@@ -206,30 +278,37 @@ def test_missed_periods_of_a_series_show_in_neighbours(seed, weight):
     assert report.verdict.startswith("misses structure") == bool(weight)
 
 
-def test_verdicts_on_a_whole_fit():
+def test_doubts_about_predictions():
     fine = LeftOutScores(0.9, 0.05, 0.95, 100.0)
-    assert overall("trusted", fine, chosen=False) == "trusted"
-    assert overall("trusted", fine, chosen=True).startswith("not measured: ")
-    assert overall("doubtful: x", fine, chosen=True) == "doubtful: x"
-    weak = fine._replace(share=0.1, error=0.2)
-    assert weak.doubt is None  # too few rows to tell
+    assert fine.doubt is None
+    assert fine.warning() is None
+    assert fine._replace(share=0.1, error=0.2).doubt is None  # too few rows to tell
     narrow = fine._replace(coverage=0.7)
-    assert overall("trusted", narrow, chosen=False).startswith("95 % intervals hold 70 %")
+    assert narrow.doubt.startswith("95 % intervals hold 70 %")
     assert "error bars are too small" in str(narrow.warning())
     assert "another noise model" not in str(narrow.warning("student_t"))
+    assert narrow._replace(n_rows=10.0).warning() is None  # too few to tell
     alike = fine._replace(similarity=0.6)
-    assert overall("trusted", alike, chosen=False).startswith("misses structure: ")
+    assert alike.doubt.startswith("misses structure: ")
     assert alike.warning() is None  # the report says it
     assert str(alike).endswith("errors of neighbouring rows are alike")
-    assert fine.warning() is None
-    assert narrow._replace(n_rows=10.0).warning() is None  # too few to tell
-    assert "explain" not in str(fine._replace(error=0.3))  # few rows decide
-    assert str(fine._replace(share=np.nan, n_rows=5.0)) == "not compared: too few rows"
-    assert "unweighted R2 0.20)" in str(fine._replace(unweighted=0.2))
-    assert "explain 99.95 % of the variance" in str(fine._replace(share=0.99958))
     constant = LeftOutScores(np.nan, np.nan, 1.0, 30.0)
     assert str(constant) == "not compared: all targets are equal"
     assert constant.doubt is None
+
+
+def test_first_line_of_the_report():
+    fine = LeftOutScores(0.9, 0.05, 0.95, 100.0, unweighted=0.9)
+    held = "95 % intervals hold 95 % of them"
+    assert str(fine) == f"explain 90 % of the variance of left-out rows; {held}"
+    weighted = "of left-out rows (90 % if rows are weighted by predicted variance)"
+    plain = fine._replace(unweighted=0.2)
+    assert str(plain) == f"explain 20 % of the variance {weighted}; {held}"
+    assert str(fine._replace(unweighted=-0.3)) == f"R2 -0.30 {weighted}; {held}"
+    assert "explain" not in str(fine._replace(error=0.3))  # few rows decide
+    assert str(fine._replace(share=np.nan, n_rows=5.0)) == "not compared: too few rows"
+    best = fine._replace(share=0.99958, unweighted=0.99958)
+    assert "explain 99.95 % of the variance" in str(best)
 
 
 @pytest.mark.parametrize(

@@ -63,7 +63,7 @@ def test_report(model):
     assert report.degrees_of_freedom_occam == best.terms.degrees_of_freedom_occam <= 0
     assert best.terms.degrees_of_freedom_occam >= -np.log(len(DEGREES_OF_FREEDOM)) - 1e-12
     assert best.degrees_of_freedom == model.degrees_of_freedom_ == 2.5
-    assert f"Student-t, scale {0.2**0.5 * model.noise_std_:.4g}, sd " in repr(report)
+    assert f"scale {0.2**0.5 * model.noise_std_:.4g}, 2.5 degrees of freedom" in repr(report)
     assert best.log_evidence == pytest.approx(best.terms.total)
     plain = EvidenceMLPRegressor((), noise="constant").fit(*make_rows())
     assert np.isinf(plain.evidence_report_.minima[0].degrees_of_freedom)

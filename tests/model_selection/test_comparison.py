@@ -95,6 +95,13 @@ def test_order_and_probabilities():
     assert all(line.rstrip().endswith("trusted") for line in lines[1:])
 
 
+def test_measured_evidences_are_compared_with_their_errors():
+    table = ComparisonTable(model=["a", "b", "c"], log_evidence=[-1.0, -3.0, -9.0])
+    assert len(repr(table).splitlines()) == 4
+    table["log_evidence_std"] = [0.3, 0.4, np.nan]
+    assert repr(table).splitlines()[-1] == "The first two differ by 2.0 nats; above 1.0 counts."
+
+
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_what_samplers_and_classifiers_do_not_offer():
     sampler = HMCMLPRegressor((), n_chains=2, n_warmup=20, n_draws=20, random_state=0).fit(X, Y)

@@ -216,6 +216,23 @@ class TestTrouble:
             search = EvidenceSearch(model, {"hidden_layer_sizes": [(3,)]}).fit(X[:12], Y[:12])
         assert search.results_["verdict"][0].startswith("doubtful")
 
+    @pytest.mark.parametrize(
+        ("verdict", "gap", "std", "doubt"),
+        [
+            ("trusted", 0.1, 0.3, None),
+            ("measured to +- 0.8 nats", 5.4, 0.8, None),
+            ("measured to +- 0.8 nats", 2.0, 0.8, "leads by 2.0 nats; above 2.3 would count"),
+            ("doubtful: few targets", 50.0, np.nan, "doubtful"),
+        ],
+    )
+    def test_a_choice_is_doubtful_if_another_seed_could_change_it(self, verdict, gap, std, doubt):
+        search = EvidenceSearch(REGRESSOR, WIDTHS)
+        evidences = np.array([-10.0 - gap, -10.0, np.nan])
+        search.best_index_ = 1
+        search.results_ = {"verdict": [verdict] * 3, "log_evidence_std": np.full(3, std)}
+        found = search._doubt(evidences)
+        assert found is None if doubt is None else doubt in found
+
     def test_estimators_without_evidence(self):
         with pytest.raises(TypeError, match="Ridge has no log_evidence_"):
             EvidenceSearch(Ridge(), {"alpha": [1.0]}).fit(X, Y)

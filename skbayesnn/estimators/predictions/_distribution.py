@@ -257,10 +257,8 @@ class PredictiveDistribution(Distribution):
 
     def _quantiles(self, q):
         """Quantiles of probabilities of any shape, strictly between 0 and 1."""
-        quantiles = self.ensemble.quantiles(self.X, q.ravel(), self.errors)
-        quantiles = np.stack(
-            [self._shaped(self.scaling.inverse(some)) for some in quantiles], axis=-1
-        )
+        quantiles = np.asarray(self.ensemble.quantiles(self.X, q.ravel(), self.errors))
+        quantiles = np.moveaxis(self._shaped(self.scaling.inverse(quantiles)), 0, -1)
         return quantiles.reshape(*quantiles.shape[:-1], *q.shape)
 
     def entropy(self) -> Array:
@@ -340,8 +338,8 @@ class PredictiveDistribution(Distribution):
             In units of y; with ``size`` of shape (size, n_samples) or (size, n_samples, n_outputs).
         """
         rng, number = generator(random_state), 1 if size is None else count(size, "size")
-        drawn = self.scaling.inverse(self.ensemble.targets(self.X, rng, number, self.errors))
-        drawn = drawn[..., 0] if self.one_dimensional else drawn
+        drawn = self.ensemble.targets(self.X, rng, number, self.errors)
+        drawn = self._shaped(self.scaling.inverse(drawn))
         return drawn[0] if size is None else drawn
 
     def __getitem__(self, rows: Any) -> Self:
@@ -374,8 +372,8 @@ class PredictiveDistribution(Distribution):
         return () if self.one_dimensional else (self.ensemble.n_outputs,)
 
     def _shaped(self, values):
-        """Drop the axis of outputs if y had none."""
-        return values[:, 0] if self.one_dimensional else values
+        """Drop the last axis, that of outputs, if y had none."""
+        return values[..., 0] if self.one_dimensional else values
 
 
 @documented(PARTS, NUMBERS)

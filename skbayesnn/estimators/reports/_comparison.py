@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from skbayesnn.estimators.inputs._rows import named
-from skbayesnn.estimators.reports._printed import wrapped
+from skbayesnn.estimators.reports._printed import aligned, wrapped
 
 LARGEST_SHIFT = 0.25  # RMS difference of predictive means, in predictive standard deviations
 LARGEST_RATIO = 1.25  # ratio of error bars, and of noise levels, in either direction
@@ -56,32 +56,32 @@ class Comparison:
         return not self.doubts if self.converged and self.same_rows else None
 
     def __repr__(self):
-        lines = [f"{'':30s}{'evidence fit':>14s}{'samples':>12s}"]
-        lines += [
-            f"  {name:28s}{of_fit:14.4g}{sampled:12.4g}"
-            for name, (of_fit, sampled) in self.quantities.items()
-        ]
+        rows = [("", "evidence fit", "samples")]
+        rows += [(name, f"{a:.4g}", f"{b:.4g}") for name, (a, b) in self.quantities.items()]
         if "log evidence" in self.quantities:
-            known = [f"{e:.2g}" if np.isfinite(e) else "unknown" for e in self.log_evidence_std]
-            lines.append(f"  {'its standard error':28s}{known[0]:>14s}{known[1]:>12s}")
-            error = np.hypot(*np.nan_to_num(self.log_evidence_std))  # unknown ones count as zero
-            lines.append(
-                f"  They disagree if more than {LARGEST_GAP:g} nat and {STANDARD_ERRORS:g} "
-                f"standard errors ({STANDARD_ERRORS * error:.2g}) apart."
-            )
-        lines.append(f"  {'difference of predictions':28s}{self.shift:14.3g}")
+            errors = (f"{e:.2g}" if np.isfinite(e) else "unknown" for e in self.log_evidence_std)
+            rows.append(("its standard error", *errors))
+            rows.append(("they differ if further apart", f"{_gap(self.log_evidence_std):.2g}", ""))
+        rows.append(("difference of predictions", f"{self.shift:.3g}", ""))
+        return "\n".join([*aligned(rows, left=(0,)), *map(wrapped, self._verdict())])
+
+    def _verdict(self):
+        """Lines on what to use."""
         if not self.same_rows:
-            lines.append("No verdict: the evidence fit is one of other rows, targets or weights.")
-            return "\n".join(lines)
+            return ["No verdict: the evidence fit is one of other rows, targets or weights."]
         if not self.converged:
-            lines.append("No verdict: the chains have not converged, see diagnostics_.")
-            return "\n".join(lines)
-        doubts = f"Predict with the samples: {'; '.join(self.doubts)}."
-        adequate = "Predictions and error bars of the evidence fit: adequate here."
-        lines.append(adequate if self.adequate else wrapped(doubts))
+            return ["No verdict: the chains have not converged, see diagnostics_."]
+        lines = ["Predictions and error bars of the evidence fit: adequate here."]
+        if self.doubts:
+            lines = [f"Predict with the samples: {'; '.join(self.doubts)}."]
         if self.evidence_doubt:
             lines.append(f"Use the evidence of the samples: {self.evidence_doubt}.")
-        return "\n".join(lines)
+        return lines
+
+
+def _gap(errors):
+    """Largest difference in nats of log evidences that agree; unknown errors count as zero."""
+    return max(LARGEST_GAP, STANDARD_ERRORS * np.hypot(*np.nan_to_num(errors)))
 
 
 def compare_regressors(fitted, sampler, X, same_rows=True):
@@ -156,8 +156,9 @@ def _with_evidence(fitted, sampler, quantities, shift, doubts, same_rows):
     evidences = tuple(model.log_evidence_ for model in models)
     if same_rows and not np.isnan(evidences).any():
         quantities["log evidence"] = evidences
-        gap, error = abs(evidences[0] - evidences[1]), np.hypot(*np.nan_to_num(errors))
-        if gap > max(LARGEST_GAP, STANDARD_ERRORS * error):
+        gap = abs(evidences[0] - evidences[1])
+        if gap > _gap(errors):
+            error = np.hypot(*np.nan_to_num(errors))
             evidence_doubt = f"log evidences differ by {gap:.1f} +- {error:.1f} nats"
     converged = sampler.diagnostics_.converged
     doubts = tuple(doubts)

@@ -131,6 +131,7 @@ class Diagnostics(Printed):
         return "converged", "Use the predictions."
 
     def _summary(self):
+        share = self.divergences / self.n_transitions
         effective = f"{self.bulk_ess:.0f} for means, {self.tail_ess:.0f} for 5 % and 95 % quantiles"
         return [
             ("Verdict", self.verdict),
@@ -143,7 +144,7 @@ class Diagnostics(Printed):
                 f"at most {self.bulk_ess**-0.5:.2f} of their error bars",  # Vehtari et al. 2021
             ),
             ("Acceptance", f"{self.acceptance:.2f}"),
-            ("Divergent trajectories", f"{self.divergences} of {self.n_transitions}"),
+            ("Divergent trajectories", f"{self.divergences} of {self.n_transitions} ({share:.1%})"),
             ("Chains and hyperparameters", "print(diagnostics_.full())"),
         ]
 

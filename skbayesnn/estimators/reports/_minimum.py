@@ -6,12 +6,13 @@ from typing import NamedTuple
 import numpy as np
 
 from skbayesnn.estimators.reports._printed import Table
-from skbayesnn.inference import Trouble, sampled_sizes
+from skbayesnn.inference import NOISE_MODELS, Trouble
 
 UNDETERMINED = 8.0  # error bar of ln alpha: the sd of the log-uniform prior, 12 ln 10 / 12^(1/2)
 ROWS_PER_WEIGHT = 3.0  # ratio below which the Gaussian approximation tends to be poor
 LARGEST_ERROR = 0.5  # nats, rounded as printed: error of an evidence trusted to within a nat
 SINGULAR = 0.1  # smallest eigenvalue of the Hessian over the smallest prior precision
+SIGNIFICANT_GAP = 2.0  # standard errors of a difference of two evidences that counts
 
 ANOTHER_SEARCH = (
     "Try another random_state, more n_restarts, a larger solver.max_iter, or fewer hidden units."
@@ -74,8 +75,8 @@ class MinimumReport:
         ``y`` squared: ``(chi2 + 2 gamma) / (N beta)`` (MacKay 1992, section 3.5); ``nan`` for
         classifiers and where the noise is not constant and Gaussian.
     verdict : str
-        If the evidence was measured: the verdict of the report. Otherwise ``"trusted"`` if the
-        Gaussian approximation is exact, the reasons to doubt it, or ``"not measured"``.
+        ``"trusted"`` if the Gaussian approximation is exact, the reasons to doubt it, or
+        ``"not measured"``.
     advice : str
         Advice that follows from the verdict.
     noise_network : MinimumReport or None
@@ -105,72 +106,81 @@ class MinimumReport:
     advice: str
     noise_network: object = None
 
+    @classmethod
+    def of(cls, fit, minimum, weight, noise_std):
+        """Report on a minimum of a fit that has a share ``weight`` in the predictions.
 
-def report_minima(fit, minima, shares, noise_std):
-    """Make the reports on the minima that predict together, with their shares.
-
-    Terms of the minima are in the user's units; ``noise_std`` maps a minimum to its noise sd in
-    units of y, or to ``None``.
-    """
-    posterior = fit.posed.posterior
-    inferred, _ = fit.problem.noise_precision or (True, None)
-    n_targets, verdict = n_targets_of(posterior), verdict_of_measurement(fit)
-    advice = "" if fit.drawn else _advice_for_unmeasured(fit)
-    return tuple(
-        _report_of(
-            minimum,
-            float(share),
-            noise_std(minimum),
-            n_targets,
-            inferred,
-            verdict or verdict_of_minimum(minimum, n_targets, posterior.is_quadratic, advice),
+        Terms of the minimum are in the user's units, as is ``noise_std``, an array or ``None``.
+        """
+        names = minimum.groups.names
+        with np.errstate(divide="ignore", invalid="ignore"):
+            log_std = np.sqrt(2.0 / minimum.gamma)
+        verdict, noise = verdict_of_minimum(fit, minimum), minimum.noise
+        if noise is not None:
+            noise = replace(cls.of(fit, noise, weight, None), log_evidence=np.nan)
+        return cls(
+            log_evidence=minimum.log_evidence,
+            terms=minimum.terms,
+            weight=float(weight),
+            gamma=dict(zip(names, minimum.gamma.tolist(), strict=True)),
+            weight_precisions=dict(zip(names, minimum.hyper.alpha.tolist(), strict=True)),
+            noise_std=noise_std,
+            degrees_of_freedom=getattr(minimum.likelihood, "degrees_of_freedom", np.inf),
+            noise_correlation=getattr(minimum.likelihood, "correlation", None),
+            log_precision_std=dict(zip(names, log_std.tolist(), strict=True)),
+            log_noise_precision_std=_log_noise_precision_std(fit, minimum),
+            gradient_norm=minimum.gradient_norm,
+            smallest_eigenvalue=minimum.smallest_eigenvalue,
+            hidden_layer_sizes=minimum.network.hidden_layer_sizes,
+            pruned=minimum.pruned,
+            n_iter=minimum.n_iter,
+            converged=minimum.converged,
+            bic=_bic(minimum, n_targets_of(fit)),
+            gpe=_gpe(minimum, noise_std),
+            verdict=verdict.text,
+            advice=verdict.advice,
+            noise_network=noise,
         )
-        for minimum, share in zip(minima, shares, strict=True)
-    )
+
+    def tables(self):
+        """Tables of the terms, the weight groups and the noise."""
+        terms = [(name, f"{value:.2f}") for name, value in self.terms.items()]
+        terms.append(("total", f"{self.log_evidence:.2f}"))
+        tables = [Table("Terms of the best minimum (nats)", terms), self._groups("Weight groups")]
+        network, errors = self.noise_network, self.log_noise_precision_std
+        if network is not None:
+            title = f"Weight groups of the noise network, hidden units {network.hidden_layer_sizes}"
+            tables.append(network._groups(title))
+        if errors is not None:
+            levels = [np.nan] * len(errors) if self.noise_std is None else self.noise_std
+            rows = [
+                (f"output {i}", "" if np.isnan(level) else f"{level:.4g}", error_bar(error))
+                for i, (level, error) in enumerate(zip(levels, errors, strict=True))
+            ]
+            header = "output", "sd", "error bar of ln beta"
+            tables.append(Table("Noise levels", rows, header, left=(0, 2)))
+        return tables
+
+    def _groups(self, title):
+        rows = [
+            (name, f"{self.gamma[name]:.2f}", f"{alpha**-0.5:.4g}", error_bar(error))
+            for (name, alpha), error in zip(
+                self.weight_precisions.items(), self.log_precision_std.values(), strict=True
+            )
+        ]
+        header = "group", "gamma", "prior sd", "error bar of ln alpha"
+        return Table(title, rows, header, left=(0, 3))
 
 
-def n_targets_of(posterior):
+def n_targets_of(fit):
     """Rows, counted with their weights, times outputs."""
+    posterior = fit.posed.posterior
     return posterior.n_rows * max(1, int(np.sum(posterior.likelihood.level_sizes())))
 
 
-def _report_of(minimum, weight, noise_std, n_targets, inferred, verdict):
-    """Make the report on one minimum, and on the minimum of its noise network."""
-    names = minimum.groups.names
-    with np.errstate(divide="ignore", invalid="ignore"):
-        log_std = np.sqrt(2.0 / minimum.gamma)
-    noise = minimum.noise
-    if noise is not None:
-        noise = _report_of(noise, weight, None, n_targets, inferred, verdict)
-        noise = replace(noise, log_evidence=np.nan)
-    return MinimumReport(
-        log_evidence=minimum.log_evidence,
-        terms=minimum.terms,
-        weight=weight,
-        gamma=dict(zip(names, minimum.gamma.tolist(), strict=True)),
-        weight_precisions=dict(zip(names, minimum.hyper.alpha.tolist(), strict=True)),
-        noise_std=noise_std,
-        degrees_of_freedom=getattr(minimum.likelihood, "degrees_of_freedom", np.inf),
-        noise_correlation=getattr(minimum.likelihood, "correlation", None),
-        log_precision_std=dict(zip(names, log_std.tolist(), strict=True)),
-        log_noise_precision_std=_log_noise_precision_std(minimum, inferred),
-        gradient_norm=minimum.gradient_norm,
-        smallest_eigenvalue=minimum.smallest_eigenvalue,
-        hidden_layer_sizes=minimum.network.hidden_layer_sizes,
-        pruned=minimum.pruned,
-        n_iter=minimum.n_iter,
-        converged=minimum.converged,
-        bic=_bic(minimum, n_targets),
-        gpe=_gpe(minimum, noise_std),
-        verdict=verdict.text,
-        advice=verdict.advice,
-        noise_network=noise,
-    )
-
-
-def _log_noise_precision_std(minimum, inferred):
+def _log_noise_precision_std(fit, minimum):
     """Error bars of ``ln beta`` of every output, or ``None``, as `MinimumReport` says."""
-    likelihood = minimum.likelihood
+    likelihood, (inferred, _) = minimum.likelihood, fit.problem.noise_precision or (True, None)
     if minimum.noise is not None or not likelihood.n_levels or not likelihood.linear:
         return None
     degrees = np.where(inferred, minimum.noise_counts - minimum.noise_gamma, np.inf)
@@ -179,31 +189,7 @@ def _log_noise_precision_std(minimum, inferred):
     return error[likelihood.levels]
 
 
-def table_of_groups(title, report):
-    """Make the table with a line for every weight group."""
-    rows = [
-        (name, f"{report.gamma[name]:.2f}", f"{alpha**-0.5:.4g}", _error_bar(error))
-        for (name, alpha), error in zip(
-            report.weight_precisions.items(), report.log_precision_std.values(), strict=True
-        )
-    ]
-    header = "group", "gamma", "prior sd", "error bar of ln alpha"
-    return Table(title, rows, header, left=(0, 3))
-
-
-def table_of_noise(report):
-    """Make the table with a line for the noise level of every output."""
-    errors = map(_error_bar, report.log_noise_precision_std)
-    levels = report.noise_std
-    levels = [""] * len(report.log_noise_precision_std) if levels is None else levels
-    rows = [
-        (f"output {i}", level if level == "" else f"{level:.4g}", error)
-        for i, (level, error) in enumerate(zip(levels, errors, strict=True))
-    ]
-    return Table("Noise levels", rows, ("output", "sd", "error bar of ln beta"), left=(0, 2))
-
-
-def _error_bar(error):
+def error_bar(error):
     """Format the error bar of the logarithm of a precision, 0 if that was given."""
     if error == 0.0:
         return "given"
@@ -235,21 +221,15 @@ class Verdict(NamedTuple):
     advice: str
 
 
-TRUSTED = Verdict("trusted", "Compare with evidences of other models of these targets.")
+TRUSTED = Verdict("trusted", "It is exact: compare it with evidences of other models.")
 NOT_COMPUTED = Verdict(
     "not measured", "Compare models by left-out rows, or fit them with method='laplace'."
 )
-CHOSEN = "not measured: Laplace's approximation has chosen size or noise"
 
 
-def overall(verdict, predictions, chosen):
-    """Combine the verdicts on the evidence of the best minimum and on the predictions.
-
-    ``chosen``: size or noise were chosen among several, by evidences that were not measured.
-    """
-    if predictions.doubt is not None:
-        return predictions.doubt
-    return CHOSEN if chosen and verdict == TRUSTED.text else verdict
+def least_difference(*errors):
+    """Least difference in nats that counts between evidences of given standard errors."""
+    return SIGNIFICANT_GAP * float(np.hypot(*errors))
 
 
 def verdict_of_measurement(fit):
@@ -257,40 +237,34 @@ def verdict_of_measurement(fit):
     error = fit.log_evidence_std
     if np.isnan(error):
         return NOT_COMPUTED if fit.drawn else None
-    if round(error, 1) <= LARGEST_ERROR:
-        return TRUSTED
+    trusted = round(error, 1) <= LARGEST_ERROR
+    least = least_difference(error, error)
     return Verdict(
-        f"doubtful: standard error of {error:.1f} nats",
-        "Ignore differences of evidence of a few nats.",
+        "trusted" if trusted else f"measured to +- {error:.1f} nats",
+        f"Differences above {least:.1f} nats count, between models measured as accurately.",
     )
 
 
-def verdict_of_minimum(minimum, n_targets, exact, advice=""):
-    """Judge the Gaussian approximation at a minimum.
-
-    ``exact``: the weights of the means have a Gaussian posterior. The ``advice`` is for an evidence
-    without reasons for doubt that was not measured.
-    """
+def verdict_of_minimum(fit, minimum):
+    """Judge the Gaussian approximation at a minimum of a fit."""
     if minimum.trouble is not None:
         return Verdict(f"no evidence: {minimum.trouble.value}", REMEDIES[minimum.trouble])
-    doubts = _doubts(minimum, n_targets / minimum.network.n_weights)
+    doubts = _doubts(minimum, n_targets_of(fit) / minimum.network.n_weights)
     if doubts:
         advice = dict.fromkeys(doubt.advice for doubt in doubts)  # each once
         return Verdict("doubtful: " + "; ".join(doubt.text for doubt in doubts), " ".join(advice))
-    if exact and minimum.noise is None:
+    if fit.posed.posterior.is_quadratic and minimum.noise is None:
         return TRUSTED
-    return Verdict("not measured", advice)
+    return Verdict("not measured", _advice_for_unmeasured(fit))
 
 
 def _advice_for_unmeasured(fit):
-    """Advice on the evidence of an `EvidenceFit`: how to measure it, if that is possible."""
-    hidden = fit.posed.posterior.network.hidden_layer_sizes
-    ignore = "Ignore differences of a few nats."
-    if fit.unmeasured:
-        return f"{fit.unmeasured} {ignore}"
-    if sampled_sizes(fit.problem, hidden, fit.noise, True) is None:
-        return ignore
-    return "If a few nats matter, set method='population'."
+    """Advice on an evidence by Laplace's approximation: how to measure it, if that is possible."""
+    posterior, unmeasured = fit.posed.posterior, getattr(fit, "unmeasured", "")
+    if unmeasured or not (posterior.groups.centred and NOISE_MODELS[fit.noise].sampled):
+        return f"{unmeasured} Its error is unknown.".strip()
+    hidden = posterior.network.hidden_layer_sizes
+    return f"Its error is unknown: measure it by method='population', hidden_layer_sizes={hidden}."
 
 
 def _doubts(minimum, targets_per_weight):
@@ -300,7 +274,7 @@ def _doubts(minimum, targets_per_weight):
         (
             not minimum.exact,
             "Gauss-Newton Hessian: the evidence is approximate",
-            "Use the error bars, but ignore small differences of evidence.",
+            "Use the error bars, and compare models on held-out rows.",
         ),
         (not minimum.converged, "the hyperparameters did not converge", ANOTHER_SEARCH),
         (

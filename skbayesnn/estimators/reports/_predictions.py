@@ -13,7 +13,7 @@ FAR = 2.2  # interquartile ranges that are three standard deviations of normal t
 TOO_FEW = 5.0  # rows that say nothing about other rows
 FEW_DECIDE = 0.2  # standard error of R2 above which no percentage is given
 NEARLY_ALL = 0.995  # share that would be rounded to 100 %
-DIFFERENT = 0.05  # from it, the unweighted R2 is shown
+DIFFERENT = 0.05  # from it, the weighted R2 is shown, too
 FEWEST = 20  # rows from which a fit without predictive power is worth a warning
 BY_CHANCE = 0.001  # probability of a coverage as small under which it is too small
 MUCH = 0.02  # share of rows by which the coverage must also be too small
@@ -75,9 +75,8 @@ class LeftOutScores(NamedTuple):
         of the noise, R2 leaves out those rows, too, that both the median and the predictions miss
         by far.
         """
-        total, counted = float(np.sum(weight)), weight
-        if outliers is not None:
-            counted = weight * ~outliers
+        total = float(np.sum(weight))
+        counted = weight if outliers is None else weight * ~outliers
         if classes:
             y = np.concatenate([1.0 - y, y], axis=1) if y.shape[1] == 1 else y
             frequency = weight @ y / total
@@ -127,17 +126,14 @@ class LeftOutScores(NamedTuple):
     @property
     def doubt(self):
         """Message about poor predictions, or ``None``."""
-        if self.far_off:
-            return f"predicts some left-out rows far beyond all targets: {self._value}"
-        if self.explains_nothing:
-            return f"explains nothing: {self._value}"
-        if self.too_narrow:
-            return self._held
-        if self.misses_structure:
-            return (
-                f"misses structure: errors of neighbouring rows correlate by {self.similarity:.2f}"
-            )
-        return None
+        like = f"errors of neighbouring rows correlate by {self.similarity:.2f}"
+        doubts = (
+            (self.far_off, f"predicts some left-out rows far beyond all targets: {self._value}"),
+            (self.explains_nothing, f"explains nothing: {self._value}"),
+            (self.too_narrow, self._held),
+            (self.misses_structure, f"misses structure: {like}"),
+        )
+        return next((words for applies, words in doubts if applies), None)
 
     def warning(self, noise="constant", drawn=False):
         """Warning of poor predictions, or ``None``; too small data sets cause none.
@@ -145,25 +141,22 @@ class LeftOutScores(NamedTuple):
         The ``noise`` model says what to try. ``drawn`` networks may miss a function that training
         finds, such as one of many periods.
         """
-        if self.n_rows < FEWEST:
-            return None
+        found, advice = f"fit {self.doubt}.", None
         if self.too_narrow:
-            found = (
-                self._held if self.doubt == self._held else f"fit {self.doubt}. Its {self._held}"
-            )
-            return ConvergenceWarning(f"The {found}: {TOO_NARROW.get(noise, OTHER_NOISE)}")
-        if self.far_off:
+            found = f"{self._held}:" if self.doubt == self._held else f"{found} Its {self._held}:"
+            advice = TOO_NARROW.get(noise, OTHER_NOISE)
+        elif self.far_off:
             sampling = "" if drawn else ", or method='chains' (sampling)"
             fewer = f"Try fewer hidden units or inputs{sampling}."
             advice = OVERDISPERSED if noise == "poisson" else fewer
-            return ConvergenceWarning(f"The fit {self.doubt}. {advice}")
-        if not self.explains_nothing:
-            return None
-        instead = "method='laplace' (training instead of sampling), " if drawn else ""
-        return ConvergenceWarning(
-            f"The fit {self.doubt}. Either y does not depend on X, or the fit has not found how: "
-            f"try more hidden units, fewer layers, {instead}another random_state or other inputs."
-        )
+        elif self.explains_nothing:
+            instead = "method='laplace' (training instead of sampling), " if drawn else ""
+            advice = (
+                "Either y does not depend on X, or the fit has not found how: try more hidden "
+                f"units, fewer layers, {instead}another random_state or other inputs."
+            )
+        few = self.n_rows < FEWEST or advice is None
+        return None if few else ConvergenceWarning(f"The {found} {advice}")
 
     @property
     def _held(self):
@@ -172,10 +165,8 @@ class LeftOutScores(NamedTuple):
     @property
     def _value(self):
         if not np.isnan(self.loss):
-            return (
-                f"log loss of left-out rows {self.loss:.3f}, of class frequencies "
-                f"{self.simplest:.3f}"
-            )
+            of_classes = f"of class frequencies {self.simplest:.3f}"
+            return f"log loss of left-out rows {self.loss:.3f}, {of_classes}"
         if self.far_off:
             return f"R2 of left-out rows below {FAR_OFF:g}"
         return f"R2 of left-out rows {self.share:z.2f} +- {self.error:.2f}"
@@ -194,14 +185,17 @@ class LeftOutScores(NamedTuple):
             held += "; errors of neighbouring rows are alike"
         if self.far_off or self.error > FEW_DECIDE:
             return f"{self._value}, decided by few rows; {held}"
-        plain = ""
-        if abs(self.unweighted - self.share) > DIFFERENT:
-            plain = f" (rows weighted by predicted variance; unweighted R2 {self.unweighted:.2f})"
-        # without decimals, but 99.99 rather than 100
-        shown = f"{100 * self.share:.0f}"
-        if self.share >= NEARLY_ALL:
-            shown = f"{np.floor(1e4 * self.share) / 100:.2f}"
-        return f"explain {shown} % of the variance of left-out rows{plain}; {held}"
+        plain = self.share if np.isnan(self.unweighted) else self.unweighted
+        weighted = ""
+        if abs(plain - self.share) > DIFFERENT:
+            weighted = f" ({_percent(self.share)} if rows are weighted by predicted variance)"
+        shown = f"explain {_percent(plain)} of the variance" if plain >= 0.0 else f"R2 {plain:.2f}"
+        return f"{shown} of left-out rows{weighted}; {held}"
+
+
+def _percent(share):
+    """Format a share without decimals, but 99.99 % rather than 100 %."""
+    return f"{np.floor(1e4 * share) / 100:.2f} %" if share >= NEARLY_ALL else f"{100 * share:.0f} %"
 
 
 def similarity_of_neighbours(X, errors):

@@ -167,7 +167,7 @@ class TestEstimators:
         labels = np.digitize(y[:, 0], [-0.5, 0.5])
         model = EvidenceMLPClassifier(n_restarts=1, random_state=0).fit(X, labels)
         assert model.score(X, labels) > 0.8
-        best, second, *_ = ranked(model.candidates_)
+        best, second, *_ = ranked(model._result.growth)
         assert model.hidden_layer_sizes_ == best.hidden_layer_sizes
         # one start of each of the best networks, if they are near
         is_near = second.merit >= best.merit - MOST_BEHIND
