@@ -183,8 +183,9 @@ def compare(
         ``log_evidence`` and its standard error ``log_evidence_std`` (nats, ``y`` in its own units);
         ``bic`` (Bishop 4.139) and ``gpe``, the generalised prediction error in units of ``y``
         squared (MacKay 1992, section 3.5), of the best minimum; ``leave_one_out``, the mean
-        leave-one-out log predictive density; ``n_weights`` after pruning; ``n_effective_weights`` (gamma) and ``effective_fraction``
-        (gamma/k); ``verdict``. ``nan`` where a model does not have a value.
+        leave-one-out log predictive density; ``n_weights`` after pruning; ``n_effective_weights``
+        (gamma) and ``effective_fraction`` (gamma/k); ``verdict``. ``nan`` where a model does not
+        have a value.
 
     Raises
     ------
