@@ -158,7 +158,7 @@ copybutton_prompt_is_regexp = True
 copybutton_selector = "div.highlight-default pre, div.highlight-pycon pre, div.highlight-python pre"
 
 html_theme = "pydata_sphinx_theme"
-html_title = "skbayesnn"
+html_title = "skbayesnn: Bayesian neural networks for scikit-learn"
 html_static_path = ["_static"]
 html_css_files = ["skbayesnn.css"]
 html_logo = "_static/logo.svg"
@@ -173,7 +173,8 @@ html_theme_options = {
     "footer_end": ["sphinx-version"],
     "secondary_sidebar_items": {"**": ["page-toc"], "index": []},
 }
-html_sidebars = {"index": [], "changes": [], "notation": []}
+WIDE = ("index", "changes", "notation", "references", "from_the_texts")
+html_sidebars = {page: [] for page in WIDE}
 
 # -- Where there is internet, links to other projects: ``-t online``
 

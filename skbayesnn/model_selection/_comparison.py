@@ -15,6 +15,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 from skbayesnn._docs import documented
 from skbayesnn._typing import Estimator
 from skbayesnn.estimators._pipeline import final_step
+from skbayesnn.estimators.inputs._rows import checked_weights
 from skbayesnn.estimators.reports._minimum import least_difference
 from skbayesnn.estimators.reports._printed import aligned
 
@@ -175,7 +176,11 @@ def describe(model):
     }
 
 
-def compare(models: Mapping[str, Estimator] | Sequence[Estimator]) -> ComparisonTable:
+def compare(
+    models: Mapping[str, Estimator] | Sequence[Estimator],
+    *,
+    prior_probabilities: ArrayLike | None = None,
+) -> ComparisonTable:
     """Compare fitted models of the same targets, the most probable first.
 
     Parameters
@@ -183,12 +188,14 @@ def compare(models: Mapping[str, Estimator] | Sequence[Estimator]) -> Comparison
     models : dict or sequence
         Fitted estimators, pipelines that end in one, or regressors of transformed targets
         (`skbayesnn.compose`); a dict gives them names.
+    prior_probabilities : array-like of shape (n_models,), optional
+        Probabilities of the models before the data, or numbers in proportion to them, in the order
+        of ``models``. By default they are equal.
 
     Returns
     -------
     ComparisonTable
-        Columns ``model`` (name); ``posterior_probability``, if all were equally probable before
-        the data (MacKay 1992, equation 2.3); ``log_evidence`` and its standard error
+        Columns ``model`` (name); ``posterior_probability`` (MacKay 1992, equation 2.3); ``log_evidence`` and its standard error
         ``log_evidence_std`` (nats, ``y`` in its own units); ``bic`` (Bishop 4.139) and ``gpe``, the
         generalised prediction error in units of ``y`` squared (MacKay 1992, section 3.5), of the
         best minimum, if minima predict; ``leave_one_out``, the mean leave-one-out log predictive
@@ -237,9 +244,12 @@ def compare(models: Mapping[str, Estimator] | Sequence[Estimator]) -> Comparison
         )
     rows = [describe(model) for model in named.values()]
     evidences = np.array([row["log_evidence"] for row in rows])
-    order = np.argsort(-evidences, kind="stable")  # nan last
+    prior = checked_weights(prior_probabilities, len(rows), "prior_probabilities")
+    with np.errstate(divide="ignore"):  # excluded models have probability zero
+        joint = evidences + np.log(prior)  # log P(D, H), up to a constant
+    order = np.argsort(-joint, kind="stable")  # nan last
     table = ComparisonTable(model=[str(list(named)[i]) for i in order])
-    table["posterior_probability"] = posterior_probabilities(evidences)[order].tolist()
+    table["posterior_probability"] = posterior_probabilities(joint)[order].tolist()
     for name in rows[0]:
         table[name] = [rows[i][name] for i in order]
     return table

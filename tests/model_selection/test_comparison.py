@@ -144,3 +144,15 @@ def test_columns_are_aligned():
 def test_bad_input(models, error, message):
     with pytest.raises(error, match=message):
         compare(models)
+
+
+def test_prior_probabilities():
+    models = [clone(FIXED).set_params(noise=noise).fit(X, Y) for noise in (0.4, 0.5, 0.8)]
+    evidences = np.array([model.log_evidence_ for model in models])
+    prior = np.array([0.0, 1.0, 1.1 * np.exp(evidences[1] - evidences[2])])
+    table = compare(models, prior_probabilities=prior)
+    assert table["model"] == ["2", "1", "0"]
+    assert_allclose(table["posterior_probability"], np.array([1.1, 1.0, 0.0]) / 2.1, rtol=1e-9)
+    assert_array_equal(table["log_evidence"], evidences[::-1])
+    with pytest.raises(ValueError, match="prior_probabilities must have shape"):
+        compare(models, prior_probabilities=[0.5, 0.5])
