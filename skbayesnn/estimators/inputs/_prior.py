@@ -18,23 +18,6 @@ SYMMETRIC = 1e-10  # largest relative asymmetry that rounding may cause
 ORDER = "layer by layer, each as a matrix of shape (inputs + 1, units), the intercepts last"
 
 
-def check_hyperpriors(prior, noise):
-    """Raise ``TypeError`` unless every ``hyperprior`` of a `Prior` and a `Noise` is valid."""
-    given = prior.hyperprior
-    if not (given is None or isinstance(given, dict)):
-        raise TypeError(
-            "prior.hyperprior must be None, or a dict from names of weight groups to LogUniform or "
-            f"Gamma; got {given!r}."
-        )
-    named = [(f"prior.hyperprior[{name!r}]", one) for name, one in (given or {}).items()]
-    named += [("noise.hyperprior", one) for one in noise._hyperpriors]
-    for name, one in named:
-        if not isinstance(one, LogUniform | Gamma):
-            raise TypeError(
-                f"{name} must be a LogUniform or Gamma of skbayesnn.posterior, got {one!r}."
-            )
-
-
 def hyperpriors_of_groups(given, by_layer, n_rows, names, free):
     """Prior of the precision of every weight group, from a dict by name.
 
@@ -138,8 +121,11 @@ def _matrix(given, k):
     return precision
 
 
-def with_prior(estimator, problem, hidden_layer_sizes, earlier):
-    """Add the prior of the weights to the problem: of groups, or as it is given or was learnt."""
+def with_prior(estimator, problem, hidden_layer_sizes, units_of, earlier):
+    """Add the prior of the weights to the problem: of groups, or as it is given or was learnt.
+
+    ``units_of`` makes the `WeightUnits` of a network.
+    """
     prior = estimator._prior
     factor, hyperprior, settled = prior.precision, prior.hyperprior, ()
     n_rows, by_layer = problem.sample_weight.sum(), LogUniform()
@@ -163,7 +149,7 @@ def with_prior(estimator, problem, hidden_layer_sizes, earlier):
         problem = replace(problem, groups=earlier.groups, noise_hyperprior=noise)
         settled, is_open = tuple(problem.groups.names), False
     elif prior.mean is not None or prior.base_precision is not None:
-        units = estimator._units(problem.network(hidden_layer_sizes))
+        units = units_of(problem.network(hidden_layer_sizes))
         groups, settled = given_prior(prior, units, problem.feature_names)
         is_open = False
         problem = replace(problem, groups=groups)
