@@ -202,6 +202,7 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
             noise_precision=targets.noise_precision,
             noise_hyperprior=targets.noise_hyperprior,
             noise_hidden_layer_sizes=layer_sizes(self._noise),
+            laws=targets.laws,
             log_scale=targets.log_scale,
             limits=self._limits,
             deadline=Deadline.after(self.max_time),

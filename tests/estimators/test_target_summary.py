@@ -84,6 +84,8 @@ def test_two_limits_are_common_values():
     assert common_value(both_ends).value in (-1, 1)
     instruments = np.maximum(X[:, 0] + 0.3 * noise, np.where(X[:, 2] > 0, 0.2, -0.3))
     assert common_value(instruments).value in (-0.3, 0.2)
+    uneven = np.clip(X[:, 0] + 0.3 * noise, -1.2, 1.5)  # 12 and 7 %
+    assert common_value(uneven).value == -1.2
 
 
 def test_coarse_rounding():
@@ -143,6 +145,16 @@ def test_a_fit_gives_the_warning():
 
 
 # --- fits ----------------------------------------------------------------------------------------
+
+
+def test_only_constant_noise_where_most_targets_are_equal():
+    assert summary(ZEROS).laws == ("constant",)
+    assert summary(CEILING).laws is None
+    assert summary(SMOOTH).laws is None
+    model, _ = fit(ZEROS)
+    assert model.noise_model_ == "constant"
+    low, high = model.predict_interval(X[TEST]).T
+    assert 0.9 < np.mean((low <= ZEROS[TEST]) & (ZEROS[TEST] <= high)) < 0.99
 
 
 def test_bounds_of_the_noise():

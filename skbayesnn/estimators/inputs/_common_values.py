@@ -77,11 +77,10 @@ def most_common(y, weight):
     if total < MIN_ROWS or possible < 2:
         return None
     second, largest = np.argsort(counts, kind="stable")[-2:]
-    rest = np.delete(counts, [largest, second])
-    least = max(MIN_SHARE * total, TIMES_THE_THIRD * np.max(rest, initial=0))
-    both_stand_out = min(counts[second], rest.sum()) >= least
-    stands_out = both_stand_out or counts[largest] >= TIMES_THE_NEXT * counts[second]
-    common = stands_out and counts[largest] >= MIN_SHARE * total
+    rest, least = np.delete(counts, [largest, second]), MIN_SHARE * total
+    alone = counts[largest] >= TIMES_THE_NEXT * counts[second]
+    both = counts[second] >= TIMES_THE_THIRD * rest.max(initial=0) and rest.sum() >= least
+    common = counts[largest] >= least and (alone or both)
     return index == largest if common or possible == 2 else None
 
 

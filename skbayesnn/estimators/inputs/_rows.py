@@ -34,6 +34,7 @@ class StandardTargets(NamedTuple):
     known: np.ndarray | None = None
     noise_precision: tuple | None = None
     noise_hyperprior: tuple | None = None
+    laws: tuple | None = None
     log_scale: float = 0.0
 
 

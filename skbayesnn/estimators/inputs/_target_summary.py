@@ -11,6 +11,7 @@ from skbayesnn.estimators.inputs._outliers import gross_outliers
 MANY_DECADES = 3.0  # for a warning
 MOST_TARGETS = (0.05, 0.95)  # quantiles of positive targets between which decades are counted
 HEAVY = 6.0  # kurtosis above which few targets decide a fit; normal noise has 3, exponential 9
+MOST = 0.5  # share of a common value above which only constant noise is tried
 MIN_NOISE = 0.02  # of outputs with a common value, in standard deviations of the targets
 ROWS_PER_VALUE = 5.0  # least mean number of rows with the same target, for rounded targets
 IF_COUNTS = "If y holds counts, fit them with noise='poisson' or 'negative_binomial'."
@@ -45,6 +46,16 @@ class TargetSummary(NamedTuple):
             np.array([decades(y, weight * ~far) for y, far in pairs]),
             ~np.any(outliers, axis=1) & [are_counts(y, weight) for y in columns],
         )
+
+    @property
+    def laws(self):
+        """Noise models that may be tried; ``None`` for all.
+
+        Where most rows have one value, heavy tails and noise that depends on the inputs would take
+        all other targets for outliers.
+        """
+        common = [one for one in self.common if one is not None and not one.is_outlier]
+        return ("constant",) if any(one.share >= MOST for one in common) else None
 
     def noise_bounds(self, y, scale):
         """Least and largest noise of every output in units of its ``scale``, ``(2, n_outputs)``.

@@ -149,6 +149,7 @@ class RegressionFit(Regression):
             known=known,
             noise_precision=(free, precision),
             noise_hyperprior=self._noise_priors(rows, summary, scaling, likelihood, free),
+            laws=summary.laws,
             log_scale=float(rows.weight @ self._log_scales(rows, scaling)),
         )
 
@@ -170,9 +171,9 @@ class RegressionFit(Regression):
 
     def _noise_levels(self, rows, scaling, likelihood):
         """Mask of the noise levels that are inferred, and the precisions of the others."""
-        names, may_be_zero = list(range(likelihood.n_levels)), rows.known is not None
-        may_be_zero = may_be_zero and not self._has_limits
-        free, values = fixed_values(self._noise.std, names, "noise.std", may_be_zero)
+        names = list(range(likelihood.n_levels))
+        has_errors = rows.known is not None and not self._has_limits
+        free, values = fixed_values(self._noise.std, names, "noise.std", may_be_zero=has_errors)
         first = np.unique(likelihood.levels, return_index=True)[1]
         scale = scaling.scale[first] / np.sqrt(likelihood.relative[first])
         ratio = np.where(free, 1.0, values / scale)
@@ -209,14 +210,13 @@ class RegressionFit(Regression):
         if self._noise.kind == "poisson":  # terms of the log density that its misfit leaves out
             left_out = rows.weight @ (rows.y * np.log(known) - gammaln(rows.y + 1.0))
             likelihood = Poisson()
+        all_free = np.ones(likelihood.n_levels, dtype=bool)
         return StandardTargets(
             rows.y,
             scaling,
             likelihood,
             known=known,
-            noise_hyperprior=hyperpriors_of_noise(
-                self._noise, np.ones(likelihood.n_levels, dtype=bool)
-            ),
+            noise_hyperprior=hyperpriors_of_noise(self._noise, all_free),
             log_scale=float(np.sum(left_out)),
         )
 
