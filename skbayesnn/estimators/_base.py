@@ -186,7 +186,7 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
             hidden_layer_sizes = earlier.network.hidden_layer_sizes
         else:
             findings.append(self._warning_of_inputs(rows, X_scaling))
-            if hidden_layer_sizes == "auto" and summary is not None and summary.constant.all():
+            if hidden_layer_sizes == "auto" and summary is not None and summary.hides_structure:
                 hidden_layer_sizes = ()
         names = getattr(self, "feature_names_in_", None)
         problem = Problem(

@@ -147,14 +147,26 @@ def test_a_fit_gives_the_warning():
 # --- fits ----------------------------------------------------------------------------------------
 
 
-def test_only_constant_noise_where_most_targets_are_equal():
-    assert summary(ZEROS).laws == ("constant",)
-    assert summary(CEILING).laws is None
-    assert summary(SMOOTH).laws is None
-    model, _ = fit(ZEROS)
-    assert model.noise_model_ == "constant"
+@pytest.mark.parametrize("kind", [EvidenceMLPRegressor, HMCMLPRegressor])
+@pytest.mark.filterwarnings("ignore:.* of the targets equal 0", "ignore:.*R-hat")
+def test_zeros_that_nothing_tells_leave_linear_models(kind):
+    """Networks and heavy tails would take most other targets for outliers, or fit the largest."""
+    found = summary(ZEROS)
+    assert found.hides_structure
+    assert found.laws == ("constant",)
+    model = kind(random_state=0).fit(X[TRAIN], ZEROS[TRAIN])
+    assert (model.hidden_layer_sizes_, model.noise_model_) == ((), "constant")
+    ridge = BayesianRidge().fit(X[TRAIN], ZEROS[TRAIN])
+    assert model.score(X[TEST], ZEROS[TEST]) > ridge.score(X[TEST], ZEROS[TEST]) - 0.02
     low, high = model.predict_interval(X[TEST]).T
     assert 0.9 < np.mean((low <= ZEROS[TEST]) & (ZEROS[TEST] <= high)) < 0.99
+
+
+def test_what_hides_no_structure():
+    told = np.where(X[:, 1] < 0.5, 0.0, np.exp(X[:, 0]))
+    for y in (SMOOTH, CEILING, told, np.column_stack([SMOOTH, ZEROS])):
+        assert not summary(y).hides_structure
+        assert summary(y).laws is None
 
 
 def test_bounds_of_the_noise():

@@ -4,9 +4,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skbayesnn._data import COMPARED, Scaling, of_nearest
+
 MIN_ROWS = 30  # in which a value can count as common
 MIN_SHARE = 0.1  # of all rows, for a common value
 MIN_SHARED_OUTLIERS = 2  # that can have a common value
+MOST = 0.5  # share from which a value that occurs at any inputs hides what depends on them
+SEPARATED = 0.5  # agreement of neighbours, from 0 to 1, above which inputs tell rows apart
 TIMES_THE_NEXT = 3.0  # least ratio to the next most common value, unless there are only two values
 TIMES_THE_THIRD = 10.0  # least ratio of two common values to any other one
 
@@ -15,7 +19,8 @@ class CommonValue(NamedTuple):
     """Value that many rows or gross outliers have.
 
     ``place``: "lowest", "highest" or "most common" of all values. ``two_values``: there is only one
-    other value. ``is_outlier``: gross outliers have the value.
+    other value. ``is_outlier``: gross outliers have the value. ``hides_structure``: most rows have
+    it, whatever their inputs; networks and heavy tails would take all other targets for outliers.
     """
 
     value: float
@@ -23,9 +28,10 @@ class CommonValue(NamedTuple):
     place: str
     two_values: bool
     is_outlier: bool
+    hides_structure: bool
 
     @classmethod
-    def of(cls, y, weight, outliers):
+    def of(cls, X, y, weight, outliers):
         """Find the common value of one output ``(n,)`` with a mask of its outliers, or ``None``."""
         same = most_common(y, weight)
         if same is None and outliers.any():
@@ -34,12 +40,14 @@ class CommonValue(NamedTuple):
             return None
         value, others = y[same][0], y[~same]
         place = "highest" if value > others.max() else "most common"
+        share = float(np.average(same, weights=weight))
         return cls(
             float(value),
-            float(np.average(same, weights=weight)),
+            share,
             "lowest" if value < others.min() else place,
             bool(others.min() == others.max()),
             bool(np.all(outliers[same])),
+            share >= MOST and not inputs_tell(X, same),
         )
 
     @property
@@ -82,6 +90,21 @@ def most_common(y, weight):
     both = counts[second] >= TIMES_THE_THIRD * rest.max(initial=0) and rest.sum() >= least
     common = counts[largest] >= least and (alone or both)
     return index == largest if common or possible == 2 else None
+
+
+def inputs_tell(X, same):
+    """Return True if nearest neighbours of marked rows are marked, too, more often than by chance.
+
+    Their agreement is Cohen's kappa, which is 0 by chance.
+    """
+    some = np.linspace(0, len(X) - 1, min(len(X), COMPARED)).astype(int)
+    weight = np.ones(len(X))
+    Z = Scaling.standard(X, weight).without_far_rows(X, weight).transform(X)
+    own, of_neighbours = same[some], of_nearest(Z, same, some)
+    p, q = own.mean(), of_neighbours.mean()
+    by_chance = p * q + (1.0 - p) * (1.0 - q)
+    kappa = (np.mean(own == of_neighbours) - by_chance) / max(1.0 - by_chance, 1e-12)
+    return bool(kappa >= SEPARATED)
 
 
 def _shared(y, weight, outliers):

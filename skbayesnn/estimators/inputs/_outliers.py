@@ -6,8 +6,8 @@ They would dominate the standard deviation by which targets are standardised.
 import numpy as np
 from scipy.stats import norm
 
-from skbayesnn._data import COMPARED, Scaling, of_nearest
-from skbayesnn.estimators.inputs._common_values import MIN_ROWS, most_common
+from skbayesnn._data import Scaling
+from skbayesnn.estimators.inputs._common_values import MIN_ROWS, inputs_tell, most_common
 
 FAR = 10.0  # spreads from the median; in 12 real data sets one row (of 16,599) is as far
 FAR_LOGS = 5.0  # the same for logarithms of positive targets, which may span decades
@@ -16,7 +16,6 @@ MAX_SHARE = 0.4  # of the rows; more would shift the quantiles
 MIN_ROWS_WITH_OUTLIERS = 15  # least number of rows in which some can count as outliers
 MIN_RATIO = 2.0  # of the standard deviations with and without outliers
 MIN_RATIO_OF_FEW = 5.0  # the same for less than `MIN_ROWS`, whose quantiles vary
-SEPARATED = 0.5  # agreement of neighbours, from 0 to 1, above which inputs separate the rows
 
 
 def gross_outliers(X, y, weight):
@@ -37,7 +36,7 @@ def gross_outliers(X, y, weight):
     least = MIN_RATIO if total >= MIN_ROWS else MIN_RATIO_OF_FEW
     if spreads[0] < least * spreads[1] or most_common(y[~far], weight[~far]) is not None:
         return none
-    return none if agreement_of_neighbours(X, far) >= SEPARATED else far
+    return none if inputs_tell(X, far) else far
 
 
 def _far(y, weight, reach):
@@ -61,14 +60,3 @@ def _far(y, weight, reach):
         if np.array_equal(more, far):
             return far
         far = more
-
-
-def agreement_of_neighbours(X, same):
-    """Cohen's kappa between the membership of rows and of their nearest neighbours; 0 by chance."""
-    some = np.linspace(0, len(X) - 1, min(len(X), COMPARED)).astype(int)
-    weight = np.ones(len(X))
-    Z = Scaling.standard(X, weight).without_far_rows(X, weight).transform(X)
-    own, of_neighbours = same[some], of_nearest(Z, same, some)
-    p, q = own.mean(), of_neighbours.mean()
-    by_chance = p * q + (1.0 - p) * (1.0 - q)
-    return float((np.mean(own == of_neighbours) - by_chance) / max(1.0 - by_chance, 1e-12))

@@ -11,7 +11,6 @@ from skbayesnn.estimators.inputs._outliers import gross_outliers
 MANY_DECADES = 3.0  # for a warning
 MOST_TARGETS = (0.05, 0.95)  # quantiles of positive targets between which decades are counted
 HEAVY = 6.0  # kurtosis above which few targets decide a fit; normal noise has 3, exponential 9
-MOST = 0.5  # share of a common value above which only constant noise is tried
 MIN_NOISE = 0.02  # of outputs with a common value, in standard deviations of the targets
 ROWS_PER_VALUE = 5.0  # least mean number of rows with the same target, for rounded targets
 IF_COUNTS = "If y holds counts, fit them with noise='poisson' or 'negative_binomial'."
@@ -40,7 +39,7 @@ class TargetSummary(NamedTuple):
         pairs = list(zip(columns, outliers, strict=True))
         return cls(
             np.stack(outliers, axis=1),
-            [CommonValue.of(y, weight, far) for y, far in pairs],
+            [CommonValue.of(rows.X, y, weight, far) for y, far in pairs],
             (len(rows.y) > 1 and rows.known is None) & (np.ptp(rows.y, axis=0) == 0),
             np.array([rounding_error(y, weight) for y in columns]),
             np.array([decades(y, weight * ~far) for y, far in pairs]),
@@ -48,14 +47,15 @@ class TargetSummary(NamedTuple):
         )
 
     @property
-    def laws(self):
-        """Noise models that may be tried; ``None`` for all.
+    def hides_structure(self):
+        """True if nothing but a constant or a linear function can be learnt of any output."""
+        hidden = [one is not None and one.hides_structure for one in self.common]
+        return bool(np.all(self.constant | hidden))
 
-        Where most rows have one value, heavy tails and noise that depends on the inputs would take
-        all other targets for outliers.
-        """
-        common = [one for one in self.common if one is not None and not one.is_outlier]
-        return ("constant",) if any(one.share >= MOST for one in common) else None
+    @property
+    def laws(self):
+        """Noise models that may be tried; ``None`` for all."""
+        return ("constant",) if self.hides_structure else None
 
     def noise_bounds(self, y, scale):
         """Least and largest noise of every output in units of its ``scale``, ``(2, n_outputs)``.
