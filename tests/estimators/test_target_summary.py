@@ -265,6 +265,6 @@ def test_no_other_noise_where_there_is_none():
     """Errors of linear rows without noise follow no law: they are those of the search."""
     y = X[:60] @ [1.0, 2.0, 3.0]
     model = EvidenceMLPRegressor((), random_state=0).fit(X[:60], y)
-    assert list(model.noise_log_evidences_) == ["constant"]
+    assert model.noise_model_ == "constant"
     assert model.score(X, X @ [1.0, 2.0, 3.0]) > 0.99999
     assert model.evidence_report_.predictions.similarity < 0.1
