@@ -125,9 +125,9 @@ class EvidenceMLP(BayesianMLP):
             hidden_layer_sizes = check_parameters(self)
             earlier = earlier or earlier_of_prior(self, hidden_layer_sizes)
             previous = self._forget(earlier)
-            vars(self).update(attributes or {})
-            if waiting is not None:
-                vars(self).update(waiting.attributes)
+            if earlier is None:
+                vars(self).update({} if waiting is None else waiting.attributes)
+                vars(self).update(attributes or {})
             checked = self._check_rows(X, y, *of_rows)
             checked = checked if waiting is None else waiting.joined(checked)
             prepared = self._prepare(checked, hidden_layer_sizes, earlier)
