@@ -164,9 +164,11 @@ def test_zeros_that_nothing_tells_leave_linear_models(kind):
 
 def test_what_hides_no_structure():
     told = np.where(X[:, 1] < 0.5, 0.0, np.exp(X[:, 0]))
-    for y in (SMOOTH, CEILING, told, np.column_stack([SMOOTH, ZEROS])):
+    many, rare = (np.random.default_rng(0).random(700) < share for share in (0.4, 0.05))
+    for y in (SMOOTH, CEILING, told, 1.0 * many, np.column_stack([SMOOTH, ZEROS])):
         assert not summary(y).hides_structure
         assert summary(y).laws is None
+    assert summary(1.0 * rare).hides_structure
 
 
 def test_bounds_of_the_noise():
