@@ -211,7 +211,7 @@ def test_noise_that_varies_does_not_vanish_at_zeros():
 def test_default_fits_of_zeros(told):
     """Default fits predict zeros among large values better than a normal law about a line."""
     gains, held = [], []
-    for seed in range(3):
+    for seed in range(2):
         rng = np.random.default_rng(seed)
         X = rng.normal(size=(1100, 3))
         y = np.exp(1 + X[:, 0] + 0.3 * rng.normal(size=1100))
