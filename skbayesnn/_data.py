@@ -27,7 +27,6 @@ class Rows(NamedTuple):
     index: np.ndarray  # of the distinct row that each given row became; -1 for dropped ones
     shares: np.ndarray | None = None  # (n, k) of given rows in each of k rows that they became
     known: np.ndarray | None = None  # of every target: error, exposure or side of a limit
-    look: object = None  # `FirstLook` at the targets of regressors
 
     @property
     def fingerprint(self):

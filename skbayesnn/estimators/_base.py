@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 import warnings
 from contextlib import contextmanager
+from functools import partial
 from importlib.metadata import version
-from typing import Any, Self
+from itertools import chain
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,7 +17,7 @@ from sklearn.exceptions import ConvergenceWarning, InconsistentVersionWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from skbayesnn._data import Scaling, canonical_rows, check_magnitudes, standardised
+from skbayesnn._data import Rows, Scaling, canonical_rows, check_magnitudes, standardised
 from skbayesnn._docs import FITTED, documented
 from skbayesnn._threads import blas_threads
 from skbayesnn.estimators._weights import FittedNetwork, WeightUnits, weight_names
@@ -27,8 +29,8 @@ from skbayesnn.estimators.inputs._callbacks import (
     with_callbacks,
 )
 from skbayesnn.estimators.inputs._memory import check_memory, readable
-from skbayesnn.estimators.inputs._parameters import check_combinations, check_parameters
-from skbayesnn.estimators.inputs._prior import check_hyperpriors, out_of_bounds, with_prior
+from skbayesnn.estimators.inputs._parameters import check_parameters, layer_sizes
+from skbayesnn.estimators.inputs._prior import out_of_bounds, with_prior
 from skbayesnn.estimators.inputs._rows import checked_weights, validated, warning_of_weights
 from skbayesnn.estimators.inputs._sequential import earlier_of_prior
 from skbayesnn.estimators.inputs._settings import Noise, Prior, opened
@@ -53,7 +55,7 @@ TOO_FEW = (
 
 
 @contextmanager
-def _all_or_nothing(estimator):
+def all_or_nothing(estimator):
     """Put an estimator back as it was if anything interrupts the block, Ctrl-C included.
 
     Steps that overflow are not taken, and need no warnings; what cannot go on is an error.
@@ -68,6 +70,26 @@ def _all_or_nothing(estimator):
             if isinstance(error, np.linalg.LinAlgError):
                 raise ValueError(TOO_EXTREME) from error
             raise
+
+
+class Prepared(NamedTuple):
+    """What a fit learns from: distinct rows, and the problem that they pose."""
+
+    rows: Rows
+    problem: Problem
+    hidden_layer_sizes: tuple | str  # or ``"auto"``
+    X_scaling: Scaling
+    y_scaling: Scaling
+    outliers: np.ndarray | None  # mask of the rows with grossly wrong targets, if that was asked
+    findings: list  # warnings about the rows, or ``None``, the most important first
+
+    @property
+    def is_undetermined(self):
+        """True for a single row if precisions are to be inferred from it."""
+        if len(self.rows.X) > 1 or self.hidden_layer_sizes == "auto":
+            return len(self.rows.X) == 1
+        free = self.problem.posed(self.hidden_layer_sizes).settings.free
+        return not np.all(free.priors.informative)
 
 
 @documented(FITTED)
@@ -91,7 +113,6 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
 
     _limits = Limits()
     _gamma = None  # well-determined weights of every group, as far as they are known
-    _outliers = None  # which rows of the problem have grossly wrong targets, if that was asked
 
     @property
     def _prior(self):
@@ -130,77 +151,85 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
             once per class, with the probabilities as weights (MacKay 1992, section 5.1). Classes
             are then the names of the columns of a data frame, sorted, or 0, 1, ...
         """
-        return self._learn(X, y, sample_weight)
+        return self._fit(X, y, sample_weight)
 
     @with_callbacks
-    def _learn(self, X, y, *of_rows, batch=None):
-        """Fit, perhaps after the data of an `Earlier` fit.
+    def _fit(self, X, y, *of_rows):
+        """Fit all rows, perhaps after the data of an estimator given as ``prior``.
 
         ``of_rows`` are the further arguments of `fit`: sample weights, and known errors, exposures
-        or limits. A call of `partial_fit` passes attributes to be set in ``batch``.
+        or limits.
         """
-        earlier = None if batch is None else self._before_batch()
-        with reporting_to_callbacks(self, X, y), _all_or_nothing(self):
-            check_hyperpriors(self._prior, self._noise)
+        with reporting_to_callbacks(self, X, y), all_or_nothing(self):
             hidden_layer_sizes = check_parameters(self)
-            check_combinations(self)
-            if earlier is None and isinstance(self._prior.kind, BaseEstimator):
-                earlier = earlier_of_prior(self, hidden_layer_sizes)
-            previous = self._forget()
-            attributes = dict(batch or {})
-            if earlier is not None:
-                hidden_layer_sizes = earlier.network.hidden_layer_sizes
-                attributes, previous = attributes | earlier.attributes, None
-            waiting = vars(self).pop("_waiting", None)  # rows of batches too small for a fit
-            waiting = None if batch is None else waiting
-            if waiting is not None:
-                attributes = waiting.attributes | attributes
-            vars(self).update(attributes)
+            earlier = earlier_of_prior(self, hidden_layer_sizes)
+            previous = self._forget(earlier)
             checked = self._check_rows(X, y, *of_rows)
-            if waiting is not None:
-                checked = waiting.joined(checked)
-            rows = self._canonical(*checked)
-            warning = warning_of_weights(checked[2], checked[1], len(rows.y))
-            warning = warning or self._check_domain(rows, attributes)
-            if rows.look is not None:
-                only_linear = rows.look.hides_structure and hidden_layer_sizes == "auto"
-                noise_is_chosen = self._noise.kind == "auto"
-                warning = warning or rows.look.warning(rows.y, noise_is_chosen, only_linear)
-                hidden_layer_sizes = () if only_linear else hidden_layer_sizes
-            problem = self._pose(rows, hidden_layer_sizes, earlier)
-            if earlier is None and self.standardize:
-                warning = warning or self._warning_of_inputs(rows)
-            if len(rows.X) == 1 and (
-                hidden_layer_sizes == "auto"  # precisions have to be inferred
-                or not np.all(problem.posed(hidden_layer_sizes).settings.free.priors.informative)
-            ):
-                if batch is None or earlier is not None:
-                    raise ValueError(TOO_FEW)
-                self._warn(self._wait(checked, problem, earlier), in_batches=True)
-                return self
-            self._infer_and_keep(problem, rows, hidden_layer_sizes, previous, batch is not None)
-            revised = self._revised(problem, rows) if batch is None else None
-            if revised is not None:
-                self._infer_and_keep(revised, rows, hidden_layer_sizes, previous, False)
-            if batch is not None:
-                before = () if earlier is None else earlier.log_evidences
-                self.batch_log_evidences_ = (*before, self.log_evidence_)
-                warning = self._wait(checked, problem, earlier) or warning
-            for part in self._ensemble.parts:
-                if not np.all(np.isfinite(part.outputs(problem.X[:1]))):
-                    raise ValueError(TOO_EXTREME)
-            self._warn(warning, batch is not None)
+            prepared = self._prepare(checked, hidden_layer_sizes, earlier)
+            if prepared.is_undetermined:
+                raise ValueError(TOO_FEW)
+            self._infer_and_keep(prepared, previous)
+            self._warn(prepared.findings)
         return self
 
-    def _infer_and_keep(self, problem, rows, hidden_layer_sizes, previous, is_batch):
-        result = self._infer(problem, hidden_layer_sizes, previous, is_batch)
-        self._fingerprint = rows.fingerprint
+    def _prepare(self, checked, hidden_layer_sizes, earlier=None):
+        """Make the problem that checked rows pose, perhaps after an `Earlier` fit: `Prepared`."""
+        rows = self._canonical(*checked)
+        summary, about_targets = self._summary(rows)
+        findings = [warning_of_weights(checked[2], checked[1], len(rows.y)), about_targets]
+        of_X, of_y = (None, None) if earlier is None else (earlier.X_scaling, earlier.y_scaling)
+        X_scaling, X = standardised(
+            rows.X, rows.weight, self.standardize, of_X, shifted=self.fit_intercept, robust=True
+        )
+        targets = self._targets(rows, summary, of_y)
+        if earlier is not None:
+            hidden_layer_sizes = earlier.network.hidden_layer_sizes
+        else:
+            findings.append(self._warning_of_inputs(rows, X_scaling))
+            if hidden_layer_sizes == "auto" and summary is not None and summary.hides_structure:
+                hidden_layer_sizes = ()
+        names = getattr(self, "feature_names_in_", None)
+        problem = Problem(
+            X,
+            targets.y,
+            rows.weight,
+            targets.likelihood,
+            activation=self.activation,
+            output_bias=bool(self.fit_intercept),
+            prior="layer" if isinstance(self._prior.kind, BaseEstimator) else self._prior.kind,
+            feature_names=None if names is None else list(names),
+            known=targets.known,
+            noise_precision=targets.noise_precision,
+            noise_hyperprior=targets.noise_hyperprior,
+            noise_hidden_layer_sizes=layer_sizes(self._noise),
+            laws=targets.laws,
+            log_scale=targets.log_scale,
+            limits=self._limits,
+            deadline=Deadline.after(self.max_time),
+        )
+        units_of = partial(WeightUnits, X_scaling=X_scaling, y_scaling=targets.scaling)
+        return Prepared(
+            rows,
+            with_prior(self, problem, hidden_layer_sizes, units_of, earlier),
+            hidden_layer_sizes,
+            X_scaling,
+            targets.scaling,
+            targets.outliers,
+            findings,
+        )
+
+    def _infer_and_keep(self, prepared, previous, in_batches=False):
+        """Run the inference, and set what a fitted estimator holds."""
+        problem, rows = prepared.problem, prepared.rows
+        self._X_scaling, self._y_scaling = prepared.X_scaling, prepared.y_scaling
+        self._outliers, self._fingerprint = prepared.outliers, rows.fingerprint
+        self.n_outputs_ = problem.y.shape[1]
+        result = self._infer(problem, prepared.hidden_layer_sizes, previous, in_batches)
         with blas_threads(result.posed.posterior.network.n_weights):
             self._keep(result, rows)
-
-    def _revised(self, problem, rows):
-        """Problem to be fitted instead if left-out rows contradict it, or ``None``."""
-        return None
+        for part in self._ensemble.parts:
+            if not np.all(np.isfinite(part.outputs(problem.X[:1]))):
+                raise ValueError(TOO_EXTREME)
 
     def __getstate__(self):
         """Return the state, with the version that wrote it."""
@@ -224,12 +253,16 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
     def __sklearn_is_fitted__(self):
         return hasattr(self, "_ensemble")
 
-    def _forget(self):
-        """Delete fitted attributes; return the earlier result if this fit continues from it."""
-        previous = vars(self).get("_result") if self.warm_start else None
+    def _forget(self, earlier=None):
+        """Delete fitted attributes, or replace them by those of an `Earlier` fit.
+
+        Returns the last result if this fit continues from it.
+        """
+        previous = vars(self).get("_result") if self.warm_start and earlier is None else None
         for name in list(vars(self)):
-            if name == "_result" or (name.endswith("_") and not name.startswith("_")):
+            if name in ("_result", "_waiting") or (name.endswith("_") and name[0] != "_"):
                 delattr(self, name)
+        vars(self).update({} if earlier is None else earlier.attributes)
         return previous
 
     def _check_rows(self, X, y, sample_weight):
@@ -243,38 +276,6 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
         rows = canonical_rows(X, y, sample_weight, known)
         check_magnitudes(rows, self.standardize)
         return rows
-
-    def _check_domain(self, rows, attributes):
-        """Check targets, after ``attributes`` were set; return a warning or ``None``."""
-
-    def _pose(self, rows, hidden_layer_sizes, earlier=None):
-        """Standardise, and gather everything that defines the problem."""
-        of_X, of_y = (None, None) if earlier is None else (earlier.X_scaling, earlier.y_scaling)
-        X_scaling, X = standardised(
-            rows.X, rows.weight, self.standardize, of_X, shifted=self.fit_intercept, robust=True
-        )
-        y, y_scaling, likelihood = self._targets(rows, of_y)
-        names = getattr(self, "feature_names_in_", None)
-        self._X_scaling, self._y_scaling = X_scaling, y_scaling
-        self.n_outputs_ = y.shape[1]
-        problem = Problem(
-            X,
-            y,
-            rows.weight,
-            likelihood,
-            activation=self.activation,
-            output_bias=bool(self.fit_intercept),
-            prior="layer" if isinstance(self._prior.kind, BaseEstimator) else self._prior.kind,
-            feature_names=None if names is None else list(names),
-            **self._noise_options(y_scaling, likelihood, rows),
-            limits=self._limits,
-            deadline=Deadline.after(self.max_time),
-        )
-        return with_prior(self, problem, hidden_layer_sizes, earlier)
-
-    def _log_scales(self, rows):
-        """Log of the standardised over the given density of every row, here none."""
-        return 0.0
 
     def _noise_model(self, problem):
         """One of `NOISE_MODELS`, or ``"auto"``."""
@@ -307,15 +308,21 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
         self.log_evidence_std_ = result.log_evidence_std
         self.hidden_layer_sizes_ = result.posed.posterior.network.hidden_layer_sizes
 
-    def _warn(self, about_rows=None, in_batches=False):
-        """Issue at most one warning about the fit, the first that applies.
+    def _warn(self, findings, in_batches=False):
+        """Issue at most one warning about the fit, the most important one.
 
-        ``about_rows`` is a warning about the given rows. It comes first, as it explains whatever
-        else is wrong. A finding, the first sentence, that an earlier batch gave with other numbers
-        is not repeated.
+        ``findings`` are warnings about the rows, or ``None``. They come first, as they explain
+        whatever else is wrong. A finding, the first sentence, that an earlier batch gave with other
+        numbers is not repeated.
         """
-        warning = about_rows or self._warning_of_time() or self._warning()
-        warning = warning or out_of_bounds(self) or self._warning_of_predictions()
+        about_the_fit = (
+            self._warning_of_time,
+            self._warning,
+            partial(out_of_bounds, self),
+            self._warning_of_predictions,
+        )
+        found = chain(findings, (warning() for warning in about_the_fit))
+        warning = next((one for one in found if one is not None), None)
         warned = getattr(self, "_warned", frozenset()) if in_batches else frozenset()
         if warning is not None:
             kind = re.sub(r"\S*\d\S*", "", str(warning).split(". ")[0])
@@ -337,11 +344,10 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
         """Return True if anything was left out for want of time."""
         return self._result.problem.deadline.passed
 
-    def _warning_of_inputs(self, rows):
+    def _warning_of_inputs(self, rows, scaling):
         """Warning that some rows have inputs far from all others, or ``None``."""
-        standard = Scaling.standard(rows.X, rows.weight)
-        far = np.flatnonzero(self._X_scaling.scale != standard.scale)
-        if not len(far):
+        far = np.flatnonzero(scaling.scale != Scaling.standard(rows.X, rows.weight).scale)
+        if not (self.standardize and len(far)):
             return None
         names = getattr(self, "feature_names_in_", np.arange(rows.X.shape[1]))
         columns = ", ".join(str(names[i]) for i in far)

@@ -105,7 +105,7 @@ class EvidenceMLPRegressor(RegressionFit, EvidenceMLP):
         exposure : float or array-like of shape (n_samples,), optional
             Exposures of the counts of this batch, as for `fit`.
         """
-        return self._learn(X, y, sample_weight, measurement_std, exposure, batch={})
+        return self._fit_batch(X, y, sample_weight, measurement_std, exposure)
 
     @property
     def noise_correlation_(self):
@@ -212,7 +212,7 @@ class EvidenceMLPClassifier(Classification, EvidenceMLP):
                 f"classes={np.unique(classes)!r} is not the same as on the first call to "
                 f"partial_fit: {self.classes_!r}."
             )
-        return self._learn(X, y, sample_weight, batch=known)
+        return self._fit_batch(X, y, sample_weight, attributes=known)
 
 
 @documented(SAMPLERS, REGRESSORS, ESTIMATORS)

@@ -16,10 +16,16 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from skbayesnn._threads import blas_threads
-from skbayesnn.estimators._base import BayesianMLP
+from skbayesnn.estimators._base import TOO_FEW, BayesianMLP, all_or_nothing
 from skbayesnn.estimators._weights import GaussianPosterior, OnDemand
-from skbayesnn.estimators.inputs._parameters import PARTIAL_FIT, check, refusal
-from skbayesnn.estimators.inputs._sequential import Earlier, Waiting
+from skbayesnn.estimators.inputs._callbacks import reporting_to_callbacks, with_callbacks
+from skbayesnn.estimators.inputs._parameters import (
+    PARTIAL_FIT,
+    check,
+    check_parameters,
+    refusal,
+)
+from skbayesnn.estimators.inputs._sequential import Earlier, Waiting, earlier_of_prior
 from skbayesnn.estimators.inputs._settings import Solver
 from skbayesnn.estimators.reports._candidates import (
     drawn_candidates,
@@ -102,23 +108,43 @@ class EvidenceMLP(BayesianMLP):
             self._laplace = self._searched(workers, problem.deadline)
         return result
 
-    def _before_batch(self):
-        """Posterior after the earlier calls of `partial_fit`, or ``None``."""
-        if not self.__sklearn_is_fitted__() or hasattr(self, "_waiting"):
-            return None
-        earlier = Earlier.of(self)
-        earlier.check(self)
-        return earlier
+    @with_callbacks
+    def _fit_batch(self, X, y, *of_rows, attributes=None):
+        """Fit one more batch, after the posterior of the earlier ones or together with their rows.
 
-    def _wait(self, rows, problem, earlier):
-        """Keep the rows of batches that are too small for a reliable fit.
-
-        They are fitted again with the next batch; a single row is not fitted at all. Returns a
-        warning, or ``None``.
+        Batches too small for a reliable fit are kept, and fitted again with the next one; a single
+        row is not fitted at all. ``attributes``, such as classes, are set before rows are checked.
         """
-        if earlier is not None:
-            return earlier.warning(problem.X, problem.y)
-        waiting = Waiting.of(self, rows)
+        waiting, earlier = vars(self).get("_waiting"), None
+        if self.__sklearn_is_fitted__() and waiting is None:
+            earlier = Earlier.of(self)
+            earlier.check(self)
+        with reporting_to_callbacks(self, X, y), all_or_nothing(self):
+            hidden_layer_sizes = check_parameters(self)
+            earlier = earlier or earlier_of_prior(self, hidden_layer_sizes)
+            previous = self._forget(earlier)
+            if earlier is None:
+                vars(self).update({} if waiting is None else waiting.attributes)
+                vars(self).update(attributes or {})
+            checked = self._check_rows(X, y, *of_rows)
+            checked = checked if waiting is None else waiting.joined(checked)
+            prepared = self._prepare(checked, hidden_layer_sizes, earlier)
+            if prepared.is_undetermined and earlier is not None:
+                raise ValueError(TOO_FEW)
+            if not prepared.is_undetermined:
+                self._infer_and_keep(prepared, previous, in_batches=True)
+                before = () if earlier is None else earlier.log_evidences
+                self.batch_log_evidences_ = (*before, self.log_evidence_)
+            if earlier is not None:
+                of_batch = earlier.warning(prepared.problem.X, prepared.problem.y)
+            else:
+                of_batch = self._wait(checked)
+            self._warn([of_batch, *prepared.findings], in_batches=True)
+        return self
+
+    def _wait(self, checked):
+        """Keep rows that settle too little, to be fitted again; return a warning, or ``None``."""
+        waiting = Waiting.of(self, checked)
         if waiting is None:
             return None
         self._waiting = waiting
@@ -169,7 +195,7 @@ class EvidenceMLP(BayesianMLP):
         self._result = result if result.drawn else self._laplace.fit
         if result.problem.has_relevances:
             self._input_prior_std = self.weight_precisions_[: self.n_features_in_] ** -0.5
-        densities = self._left_out.log_density + self._log_scales(rows)
+        densities = self._left_out.log_density + self._log_scales(rows, self._y_scaling)
         self.leave_one_out_log_density_ = rows.of_given(densities)
         self._predictions = LeftOutScores.of(
             self._left_out,

@@ -83,13 +83,12 @@ def is_drawn_by_chains(problem, hidden_layer_sizes, noise):
     """Return True if networks of these choices are drawn by chains, unless a user wants otherwise.
 
     Not where Laplace's approximation is exact, where the compiled core lacks the model, so that
-    chains take minutes, with few targets per weight, where few large targets would mislead networks
-    (``Problem.linear_share``), or with so many rows and weights that training with early stopping
-    predicts better in the same time.
+    chains take minutes, with few targets per weight, or with so many rows and weights that training
+    with early stopping predicts better in the same time.
     """
     sizes, law = model_of(problem, hidden_layer_sizes, noise)
     posterior = problem.posed(sizes).posterior
-    if not NOISE_MODELS[law].sampled or not has_targets(problem, sizes) or problem.linear_share:
+    if not NOISE_MODELS[law].sampled or not has_targets(problem, sizes):
         return False
     if posterior.is_quadratic and (noise == "auto" or NOISE_MODELS[law].plain):
         return False

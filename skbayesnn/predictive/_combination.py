@@ -74,8 +74,6 @@ def combined(fit, combine):
         return left_out_of(i).log_density
 
     shares = _shares(combine, fit.posed.posterior, minima, densities)
-    if combine == "posterior" and fit.problem.linear_share:
-        shares = _with_linear_share(shares, minima, fit.problem.linear_share)
     used = np.flatnonzero(shares)
     mixed = LeftOut.mixed([left_out_of(i) for i in used], shares[used])
     gaussians = Ensemble(tuple(map(member, used)), tuple(shares[[i]] for i in used))
@@ -135,18 +133,6 @@ def _shares(combine, posterior, minima, densities):
     return weights
 
 
-def _with_linear_share(shares, models, linear_share):
-    """Give linear networks their share, if there are any beside others with a share."""
-    linear = np.array([not model.network.hidden_layer_sizes for model in models])
-    others = np.where(linear, 0.0, shares)
-    if not (linear.any() and others.any()):
-        return shares
-    # those under Student-t noise may take all targets but a common value for outliers
-    plain = linear & [type(model.noise) in (GaussianNoise, type(None)) for model in models]
-    linear = plain if plain.any() else linear
-    return linear_share * linear / linear.sum() + (1.0 - linear_share) * others / others.sum()
-
-
 def noise_of(likelihood, beta, state=None, network=None, log_range=None, precision=None):
     """Make the noise of networks; ``None`` for classifiers.
 
@@ -175,8 +161,7 @@ def ensemble_of_models(fit):
     and models without noise have their posterior probabilities, as networks that interpolate their
     rows do not show how well they predict others. The number of networks of a model is proportional
     to its weight. Models far behind in evidence are left out: their noise is wider, so that gross
-    outliers alone would give them a weight. No model is left out if linear models have a share of
-    their own (``Problem.linear_share``).
+    outliers alone would give them a weight.
 
     Returns the `Ensemble` of a `DrawnFit`, its leave-one-out predictions, and the shares of all
     models.
@@ -185,7 +170,7 @@ def ensemble_of_models(fit):
     if len(fit.drawn) == 1:
         (part,) = map(_networks_of, fit.drawn)
         return mixture_of_draws([part]), _left_out_of(fit.drawn[0], part, problem), of_models
-    least = -np.inf if problem.linear_share else fit.drawn[0].log_evidence - HOPELESS
+    least = fit.drawn[0].log_evidence - HOPELESS
     near = np.array([model.log_evidence >= least for model in fit.drawn])
     drawn = [model for model, is_near in zip(fit.drawn, near, strict=True) if is_near]
     parts = [_networks_of(model) for model in drawn]
@@ -201,8 +186,6 @@ def ensemble_of_models(fit):
     if stacked.any():
         weights = stacking_weights(log_densities[stacked], problem.sample_weight, PSEUDO_COUNT)
         shares[stacked] = probabilities[-1] * weights
-    if problem.linear_share:
-        shares = _with_linear_share(shares, parts, problem.linear_share)
     kept = np.flatnonzero(shares >= NEGLIGIBLE_MODEL)
     shares = shares[kept] / shares[kept].sum()
     most = max(part.size for part in parts)

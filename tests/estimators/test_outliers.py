@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from skbayesnn import EvidenceMLPRegressor, HMCMLPRegressor
 from skbayesnn._data import Scaling, canonical_rows
-from skbayesnn.estimators.inputs._first_look import FirstLook
+from skbayesnn.estimators.inputs._target_summary import TargetSummary
 from tests.tools import parts_of
 
 pytestmark = [
@@ -37,11 +37,11 @@ def found(X, y):
 
 
 def outliers_of(rows):
-    return FirstLook.of(rows).outliers.any(axis=1)
+    return TargetSummary.of(rows).outliers.any(axis=1)
 
 
-def spike(X, y):
-    return FirstLook.of(canonical_rows(X, y[:, None], np.ones(len(y)))).spikes[0]
+def common_value(X, y):
+    return TargetSummary.of(canonical_rows(X, y[:, None], np.ones(len(y)))).common[0]
 
 
 def error(model):
@@ -68,7 +68,7 @@ def test_one_far_value_is_told(value, share):
     X, y, wrong = make_rows(100, share)
     y[wrong] = value
     assert list(found(X, y)) == sorted(wrong)
-    assert spike(X, y).is_outlier
+    assert common_value(X, y).is_outlier
 
 
 def test_a_code_among_ratings_is_told():

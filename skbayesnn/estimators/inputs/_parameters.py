@@ -13,7 +13,7 @@ from skbayesnn._typing import Array
 from skbayesnn.estimators.inputs._settings import COUNTS
 from skbayesnn.inference import FLEXIBLE, NOISE_MODELS
 from skbayesnn.network import ACTIVATIONS
-from skbayesnn.posterior import INTERCEPT, Gamma
+from skbayesnn.posterior import INTERCEPT, Gamma, LogUniform
 from skbayesnn.samplers import Plan, random_walk
 
 
@@ -153,8 +153,26 @@ def thawed(estimator):
     return estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
 
 
+def check_hyperpriors(prior, noise):
+    """Raise ``TypeError`` unless every ``hyperprior`` of a `Prior` and a `Noise` is valid."""
+    given = prior.hyperprior
+    if not (given is None or isinstance(given, dict)):
+        raise TypeError(
+            "prior.hyperprior must be None, or a dict from names of weight groups to LogUniform or "
+            f"Gamma; got {given!r}."
+        )
+    named = [(f"prior.hyperprior[{name!r}]", one) for name, one in (given or {}).items()]
+    named += [("noise.hyperprior", one) for one in noise._hyperpriors]
+    for name, one in named:
+        if not isinstance(one, LogUniform | Gamma):
+            raise TypeError(
+                f"{name} must be a LogUniform or Gamma of skbayesnn.posterior, got {one!r}."
+            )
+
+
 def check_parameters(estimator):
-    """Return the hidden layer sizes, or ``"auto"``; raise for the first invalid parameter."""
+    """Return the hidden layer sizes, or ``"auto"``; raise for invalid parameters."""
+    check_hyperpriors(estimator._prior, estimator._noise)
     check(estimator, activation=tuple(ACTIVATIONS))
     if isinstance(estimator._prior.kind, str):
         check(estimator._prior, kind=PRIORS)
@@ -167,9 +185,10 @@ def check_parameters(estimator):
             f"n_jobs must be None or an integer other than 0 (-1 for all processors), got "
             f"{estimator.n_jobs!r}."
         )
-    if isinstance(estimator.hidden_layer_sizes, str) and estimator.hidden_layer_sizes == "auto":
-        return "auto"
-    return layer_sizes(estimator)
+    sizes = estimator.hidden_layer_sizes
+    sizes = "auto" if isinstance(sizes, str) and sizes == "auto" else layer_sizes(estimator)
+    check_combinations(estimator)
+    return sizes
 
 
 def check_transitions(sampler):

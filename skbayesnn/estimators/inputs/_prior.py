@@ -18,23 +18,6 @@ SYMMETRIC = 1e-10  # largest relative asymmetry that rounding may cause
 ORDER = "layer by layer, each as a matrix of shape (inputs + 1, units), the intercepts last"
 
 
-def check_hyperpriors(prior, noise):
-    """Raise ``TypeError`` unless every ``hyperprior`` of a `Prior` and a `Noise` is valid."""
-    given = prior.hyperprior
-    if not (given is None or isinstance(given, dict)):
-        raise TypeError(
-            "prior.hyperprior must be None, or a dict from names of weight groups to LogUniform or "
-            f"Gamma; got {given!r}."
-        )
-    named = [(f"prior.hyperprior[{name!r}]", one) for name, one in (given or {}).items()]
-    named += [("noise.hyperprior", one) for one in noise._hyperpriors]
-    for name, one in named:
-        if not isinstance(one, LogUniform | Gamma):
-            raise TypeError(
-                f"{name} must be a LogUniform or Gamma of skbayesnn.posterior, got {one!r}."
-            )
-
-
 def hyperpriors_of_groups(given, by_layer, n_rows, names, free):
     """Prior of the precision of every weight group, from a dict by name.
 
@@ -94,18 +77,26 @@ def given_prior(prior, units, feature_names):
     """
     groups, k = weight_groups(units.network, prior.kind, feature_names), units.network.n_weights
     origin, change = units.weights(np.zeros(k)), units.deviations(np.eye(k)).T
-    mean, shape = np.zeros(k), np.ones(k)
+    labels, names, settled, mean, shape = groups.labels, groups.names, (), np.zeros(k), np.ones(k)
     if prior.mean is not None:
         mean = _of_weights(prior.mean, "prior.mean", (k,))
         mean = np.linalg.solve(change, mean - origin)
-    if prior.base_precision is None:
-        return WeightGroups(groups.labels, groups.names, mean, shape), ()
-    shape = _matrix(prior.base_precision, k)
-    if not np.array_equal(change, np.eye(k)):  # to standardised units
-        matrix = shape if shape.ndim == 2 else np.diag(shape)
-        matrix = change.T @ matrix @ change
-        shape = 0.5 * (matrix + matrix.T)
-    return WeightGroups(np.zeros(k, dtype=int), ["weights"], mean, shape), ("weights",)
+    if prior.base_precision is not None:
+        labels, names, settled = np.zeros(k, dtype=int), ["weights"], ("weights",)
+        shape = _matrix(prior.base_precision, k)
+        if not np.array_equal(change, np.eye(k)):  # to standardised units
+            matrix = shape if shape.ndim == 2 else np.diag(shape)
+            matrix = change.T @ matrix @ change
+            shape = 0.5 * (matrix + matrix.T)
+    groups = WeightGroups(labels, names, mean, shape)
+    with np.errstate(all="ignore"):
+        usable = np.all(np.isfinite(groups.white(groups.mean + 1.0)))
+    if not usable:
+        raise ValueError(
+            "prior.base_precision is numerically singular in the units of the fit. Use a larger "
+            "one, or other units of X and y."
+        )
+    return groups, settled
 
 
 def _of_weights(given, name, *shapes):
@@ -138,58 +129,62 @@ def _matrix(given, k):
     return precision
 
 
-def with_prior(estimator, problem, hidden_layer_sizes, earlier):
-    """Add the prior of the weights to the problem: of groups, or as it is given or was learnt."""
-    prior = estimator._prior
-    factor, hyperprior, settled = prior.precision, prior.hyperprior, ()
-    n_rows, by_layer = problem.sample_weight.sum(), LogUniform()
-    by_default = isinstance(problem.prior, str) and problem.prior in ("auto", "layer")
-    is_open = isinstance(prior.kind, str) and prior.kind == "auto" and not hyperprior
-    is_open = is_open and isinstance(factor, str) and factor == "auto" and estimator.standardize
-    if by_default and (hyperprior or not (isinstance(factor, str) and factor == "auto")):
+def with_prior(estimator, problem, hidden_layer_sizes, units_of, earlier):
+    """Add the prior of the weights to the problem: of groups, or as it is given or was learnt.
+
+    ``units_of`` makes the `WeightUnits` of a network.
+    """
+    prior, n_rows, by_layer = estimator._prior, problem.sample_weight.sum(), LogUniform()
+    factor, hyperprior, settled, is_open = prior.precision, prior.hyperprior, (), False
+    is_named = isinstance(problem.prior, str)
+    by_default = is_named and problem.prior in ("auto", "layer")
+    nothing_given = not hyperprior and isinstance(factor, str) and factor == "auto"
+    if by_default and not nothing_given:
         problem = replace(problem, prior="layer")  # whose groups are named
-    if not isinstance(problem.prior, str):
+    if not is_named:
+        _check_labels(prior.kind, problem.network(hidden_layer_sizes).n_weights)
         n_rows = np.inf
-        n_weights = problem.network(hidden_layer_sizes).n_weights
-        if np.shape(prior.kind) != (n_weights,):
-            raise ValueError(
-                f"prior given as an array needs one group label for each of the {n_weights} "
-                f"weights; got shape {np.shape(prior.kind)}. For one precision of all weights give "
-                "Prior(precision=...)."
-            )
     if earlier is not None:
         factor, hyperprior, n_rows = earlier.factor, earlier.hyperprior, np.inf
         noise = _noise_after(estimator, problem, earlier.noise)
         problem = replace(problem, groups=earlier.groups, noise_hyperprior=noise)
-        settled, is_open = tuple(problem.groups.names), False
+        settled = tuple(problem.groups.names)
     elif prior.mean is not None or prior.base_precision is not None:
-        units = estimator._units(problem.network(hidden_layer_sizes))
+        units = units_of(problem.network(hidden_layer_sizes))
         groups, settled = given_prior(prior, units, problem.feature_names)
-        is_open = False
         problem = replace(problem, groups=groups)
-        with np.errstate(all="ignore"):
-            usable = np.all(np.isfinite(groups.white(groups.mean + 1.0)))
-        if not usable:
-            raise ValueError(
-                "prior.base_precision is numerically singular in the units of the fit. Use a "
-                "larger one, or other units of X and y."
-            )
     elif by_default and problem.likelihood.classes and estimator.standardize:
         # log odds of classes are of order 1, so that weights are of order n_inputs^(-1/2)
-        by_layer, is_open = Gamma(SHAPE_OF_CLASSES, SHAPE_OF_CLASSES / problem.X.shape[1]), False
-    groups, most = problem.groups, problem.limits.dense
-    if groups is not None and groups.coupled and len(groups.labels) > most:
-        raise ValueError(
-            f"prior.base_precision with elements off its diagonal, which standardize=True brings "
-            f"about, needs whole matrices. They are formed for up to {most} weights; this "
-            f"network has {len(groups.labels)}."
-        )
+        by_layer = Gamma(SHAPE_OF_CLASSES, SHAPE_OF_CLASSES / problem.X.shape[1])
+    else:
+        is_open = is_named and problem.prior == "auto" and nothing_given and estimator.standardize
+    _check_size(problem.groups, problem.limits.dense)
     return replace(
         problem,
         weight_precision=partial(precision_factors, factor, settled),
         hyperprior=partial(hyperpriors_of_groups, hyperprior or {}, by_layer, n_rows),
         open_prior=is_open,
     )
+
+
+def _check_labels(labels, n_weights):
+    """Raise ``ValueError`` unless there is one group label for every weight."""
+    if np.shape(labels) != (n_weights,):
+        raise ValueError(
+            f"prior given as an array needs one group label for each of the {n_weights} weights; "
+            f"got shape {np.shape(labels)}. For one precision of all weights give "
+            "Prior(precision=...)."
+        )
+
+
+def _check_size(groups, most):
+    """Raise ``ValueError`` if a prior that couples weights has more than the ``most`` of them."""
+    if groups is not None and groups.coupled and len(groups.labels) > most:
+        raise ValueError(
+            f"prior.base_precision with elements off its diagonal, which standardize=True brings "
+            f"about, needs whole matrices. They are formed for up to {most} weights; this "
+            f"network has {len(groups.labels)}."
+        )
 
 
 def _noise_after(estimator, problem, learnt):

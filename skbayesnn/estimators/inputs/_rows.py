@@ -3,20 +3,39 @@
 import sys
 import warnings
 from datetime import date
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_consistent_length, validate_data
 
+from skbayesnn._data import Scaling
 from skbayesnn._typing import Array, Estimator, RandomState
 from skbayesnn.estimators.inputs._parameters import floats
+from skbayesnn.posterior import Likelihood
 
 # sum of the weights over the number of rows: below the first they hardly count, above the second
 # the rows count as far more observations than there are; number of rows over that of different ones
 FEW_REPETITIONS, MANY_REPETITIONS, MANY_COPIES = 0.1, 10.0, 3.0
 MOST_DIFFERENT = 0.5  # different targets, of all rows, if these are groups of equal observations
 LEAVE_OUT = "Leave out the rows without a finite target."
+
+
+class StandardTargets(NamedTuple):
+    """Targets in standardised units, their likelihood, and what is known of their noise.
+
+    The fields from ``known`` on are those of a `Problem`.
+    """
+
+    y: np.ndarray
+    scaling: Scaling
+    likelihood: Likelihood
+    outliers: np.ndarray | None = None  # mask of the rows (n,) that the scaling leaves out
+    known: np.ndarray | None = None
+    noise_precision: tuple | None = None
+    noise_hyperprior: tuple | None = None
+    laws: tuple | None = None
+    log_scale: float = 0.0
 
 
 def generator(random_state: RandomState) -> np.random.Generator:

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.base import is_classifier
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
@@ -158,8 +158,10 @@ def _row_attributes(fitted):
 
 
 def earlier_of_prior(estimator, hidden_layer_sizes):
-    """Extract the result of the evidence estimator given as ``prior``, if one is."""
+    """Extract the result of the evidence estimator given as ``prior``; ``None`` without one."""
     prior = estimator._prior
+    if not isinstance(prior.kind, BaseEstimator):
+        return None
     given = thawed(prior.kind)
     of_evidence = hasattr(given, "combine") and hasattr(given, "partial_fit")
     if not of_evidence or is_classifier(given) != is_classifier(estimator):

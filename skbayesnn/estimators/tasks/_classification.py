@@ -15,7 +15,12 @@ from skbayesnn._data import Scaling
 from skbayesnn._docs import documented
 from skbayesnn._typing import Array, RandomState
 from skbayesnn.estimators.inputs._parameters import count
-from skbayesnn.estimators.inputs._rows import checked_weights, generator, validated
+from skbayesnn.estimators.inputs._rows import (
+    StandardTargets,
+    checked_weights,
+    generator,
+    validated,
+)
 from skbayesnn.estimators.predictions._categorical import TINY, CategoricalDistribution
 from skbayesnn.posterior import Bernoulli, Categorical
 from skbayesnn.predictive import class_probabilities
@@ -178,6 +183,7 @@ class Classification(ClassifierMixin):
         return self.classes_[-n_outputs:]
 
     def _check_rows(self, X, y, sample_weight):
+        self._classes_were_known = hasattr(self, "classes_")  # before these rows
         if not has_columns(y):
             return super()._check_rows(X, y, sample_weight)
         classes, shares = class_shares(y)
@@ -243,15 +249,16 @@ class Classification(ClassifierMixin):
             )
         return np.searchsorted(self.classes_, y)[:, None].astype(float)
 
-    def _check_domain(self, rows, attributes):
+    def _summary(self, rows):
+        """Check the labels of the rows; return no summary, and a warning or ``None``."""
         present = np.unique(rows.y)
-        if len(present) < 2 and "classes_" not in attributes:
+        if len(present) < 2 and not self._classes_were_known:
             only = self.classes_.tolist()[int(present[0])]
             raise ValueError(
                 "This classifier needs samples of at least 2 classes in the data (with positive "
                 f"sample_weight), but found only one class: {only!r}."
             )
-        return None if rows.shares is not None else self._warning_of_labels(rows.y[:, 0])
+        return None, None if rows.shares is not None else self._warning_of_labels(rows.y[:, 0])
 
     def _warning_of_labels(self, codes):
         """Warning of numbers that are amounts or counts rather than classes, or ``None``."""
@@ -265,12 +272,12 @@ class Classification(ClassifierMixin):
             "row only. Fit amounts by EvidenceMLPRegressor, and counts with noise='poisson'."
         )
 
-    def _targets(self, rows, scaling=None):
-        codes = rows.y[:, 0].astype(int)
-        if len(self.classes_) == 2:
-            return rows.y, Scaling.none(1), Bernoulli()
-        y = np.eye(len(self.classes_))[codes]
-        return y, Scaling.none(len(self.classes_)), Categorical()
+    def _targets(self, rows, summary, scaling=None):
+        codes, n_classes = rows.y[:, 0].astype(int), len(self.classes_)
+        if n_classes == 2:
+            return StandardTargets(rows.y, Scaling.none(1), Bernoulli())
+        return StandardTargets(np.eye(n_classes)[codes], Scaling.none(n_classes), Categorical())
 
-    def _noise_options(self, y_scaling, likelihood, rows):
-        return {}
+    def _log_scales(self, rows, scaling):
+        """Log of the standardised over the given density of every row, here none."""
+        return 0.0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Self
 
 import numpy as np
@@ -12,7 +11,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from skbayesnn._data import RESOLUTION, Scaling, standardised
 from skbayesnn._docs import FITTED, documented
-from skbayesnn.estimators.inputs._first_look import FirstLook
 from skbayesnn.estimators.inputs._parameters import (
     CENSORED,
     FIXED_NOISE,
@@ -21,10 +19,10 @@ from skbayesnn.estimators.inputs._parameters import (
     check_combinations,
     choices_of,
     fixed_values,
-    layer_sizes,
 )
 from skbayesnn.estimators.inputs._prior import hyperpriors_of_noise
 from skbayesnn.estimators.inputs._rows import (
+    StandardTargets,
     check_counts,
     checked_errors,
     checked_exposure,
@@ -32,7 +30,8 @@ from skbayesnn.estimators.inputs._rows import (
     numeric,
 )
 from skbayesnn.estimators.inputs._settings import Noise
-from skbayesnn.estimators.tasks._regression import Regression, without_noise
+from skbayesnn.estimators.inputs._target_summary import TargetSummary
+from skbayesnn.estimators.tasks._regression import NO_NOISE, Regression, without_noise
 from skbayesnn.inference import FLEXIBLE, FOR_OUTLIERS
 from skbayesnn.posterior import (
     CensoredGaussian,
@@ -81,7 +80,7 @@ class RegressionFit(Regression):
             Targets of which only a limit is known: -1 if the value lies below ``y``, 1 if it lies
             above, 0 where it was measured. For Gaussian or Student-t noise of constant level.
         """
-        return self._learn(X, y, sample_weight, measurement_std, exposure, censored)
+        return self._fit(X, y, sample_weight, measurement_std, exposure, censored)
 
     def _check_rows(self, X, y, sample_weight, measurement_std=None, exposure=None, censored=None):
         """Check the rows, and known errors, exposures or sides of limits if they are given."""
@@ -89,6 +88,7 @@ class RegressionFit(Regression):
         n_outputs, earlier = y.shape[1], getattr(self, "n_outputs_", y.shape[1])
         if n_outputs != earlier:
             raise ValueError(f"y has {n_outputs} outputs, the earlier data had {earlier}.")
+        self.n_outputs_ = n_outputs
         self._has_limits, self._has_exposures = censored is not None, exposure is not None
         if exposure is not None and not self._noise._is_of_counts:
             raise ValueError("exposure is for counts: set noise='poisson' or leave exposure out.")
@@ -116,122 +116,118 @@ class RegressionFit(Regression):
         self._y_is_1d = y.ndim == 1
         return numeric(y)
 
-    def _targets(self, rows, scaling=None):
-        n_outputs = rows.y.shape[1]
-        kind = self._noise.kind
+    def _summary(self, rows):
+        """Summary of the targets, and a warning of what is unusual about them, or ``None``."""
+        summary = TargetSummary.of(rows, self._has_limits or self._noise._is_of_counts)
+        return summary, summary.warning(rows.y)
+
+    def _targets(self, rows, summary, scaling=None):
+        """Standardise the targets, unless an earlier fit gives the ``scaling``."""
         if self._noise._is_of_counts:
-            return self._count_targets(rows, scaling)
-        if kind == "correlated" and n_outputs == 1:
+            return self._counts_of(rows, scaling)
+        if self._noise.kind == "correlated" and rows.y.shape[1] == 1:
             raise ValueError(
                 "noise='correlated' is for several outputs; y has one. Use noise='constant'."
             )
+        outliers = np.zeros(len(rows.y), dtype=bool)
         level_is_open = choices_of(self).isdisjoint(FIXED_NOISE | GAMMA_NOISE)
-        self._outliers = np.zeros(len(rows.y), dtype=bool)
-        is_first = scaling is None  # not after an earlier fit, whose scaling would be taken
-        if kind in ("auto", "student_t") and level_is_open and is_first and rows.known is None:
-            self._outliers = rows.look.outliers.any(axis=1)
-        weight = rows.weight * ~self._outliers  # outliers do not affect the scaling
+        may_be_robust = self._noise.kind in ("auto", "student_t") and level_is_open
+        if may_be_robust and scaling is None and rows.known is None:
+            outliers = summary.outliers.any(axis=1)
+        weight = rows.weight * ~outliers  # outliers do not affect the scaling
         scaling, y = standardised(rows.y, weight, self.standardize, scaling, self.fit_intercept)
+        likelihood = self._likelihood(rows, scaling, outliers.any())
+        free, precision = self._noise_levels(rows, scaling, likelihood)
+        known = rows.known
+        if known is not None and not self._has_limits:
+            known = _variances(known, scaling, likelihood, free, precision)
+        return StandardTargets(
+            y,
+            scaling,
+            likelihood,
+            outliers,
+            known=known,
+            noise_precision=(free, precision),
+            noise_hyperprior=self._noise_priors(rows, summary, scaling, likelihood, free),
+            laws=summary.laws,
+            log_scale=float(rows.weight @ self._log_scales(rows, scaling)),
+        )
+
+    def _likelihood(self, rows, scaling, has_outliers):
+        """Likelihood under the noise model of the first search."""
+        n_outputs = rows.y.shape[1]
         likelihood = Gaussian.per_output(n_outputs)
-        if self._outliers.any():
+        if has_outliers:
             likelihood = StudentT(likelihood.levels, likelihood.relative, FOR_OUTLIERS)
-        if kind == "shared":  # one level in units of y, so that standardised noise differs
+        if self._noise.kind == "shared":  # in units of y, so that standardised noise differs
             typical = np.exp(np.mean(np.log(scaling.scale)))
             likelihood = Gaussian(np.zeros(n_outputs, dtype=int), (scaling.scale / typical) ** 2)
         if self._has_limits:
-            likelihood = CensoredGaussian(likelihood.levels, likelihood.relative)
-        elif rows.known is not None:
+            return CensoredGaussian(likelihood.levels, likelihood.relative)
+        if rows.known is not None:
             mean = np.average(rows.known / scaling.scale, axis=0, weights=rows.weight)
-            likelihood = MeasuredGaussian(likelihood.levels, likelihood.relative, mean**2)
-        return y, scaling, likelihood
+            return MeasuredGaussian(likelihood.levels, likelihood.relative, mean**2)
+        return likelihood
 
-    def _count_targets(self, rows, scaling):
+    def _noise_levels(self, rows, scaling, likelihood):
+        """Mask of the noise levels that are inferred, and the precisions of the others."""
+        names = list(range(likelihood.n_levels))
+        has_errors = rows.known is not None and not self._has_limits
+        free, values = fixed_values(self._noise.std, names, "noise.std", may_be_zero=has_errors)
+        first = np.unique(likelihood.levels, return_index=True)[1]
+        scale = scaling.scale[first] / np.sqrt(likelihood.relative[first])
+        ratio = np.where(free, 1.0, values / scale)
+        ratio[~free & (values == 0)] = 1.0 / MOST_APART  # practically zero; precisions are finite
+        if np.any((ratio < 1.0 / MOST_APART) | (ratio > MOST_APART)):
+            raise ValueError(TOO_FAR_APART.format("noise.std", self._noise.std, scale))
+        return free, ratio**-2.0
+
+    def _noise_priors(self, rows, summary, scaling, likelihood, free):
+        """Prior of every noise level, within bounds that the targets set to flat ones."""
+        priors = hyperpriors_of_noise(self._noise, free)
+        if not self.standardize:
+            return priors
+        least, most = summary.noise_bounds(rows.y, scaling.scale) * np.sqrt(likelihood.relative)
+        bounded = []
+        for level, prior in enumerate(priors):
+            if prior == LogUniform():
+                # outputs that share a level need the loosest bounds
+                own = likelihood.levels == level
+                lower = max(prior.lower, np.min(least[own]))
+                prior = LogUniform(float(lower), float(min(prior.upper, np.max(most[own]))))
+            bounded.append(prior)
+        return tuple(bounded)
+
+    def _counts_of(self, rows, scaling):
         """Counts, and as the shift of their log rates the logarithm of the mean rate."""
-        self._outliers = None
         if scaling is None:
             scaling = Scaling.none(1)
             if self.standardize and self.fit_intercept:
                 total = max(float(rows.weight @ rows.y[:, 0]), FEWEST_COUNTS)
                 scaling.shift[:] = np.log(total / (rows.weight @ rows.known[:, 0]))
-        poisson = self._noise.kind == "poisson"
-        return rows.y, scaling, Poisson() if poisson else NegativeBinomial.per_output(1)
+        known, left_out = rows.known * np.exp(scaling.shift), 0.0
+        likelihood = NegativeBinomial.per_output(1)
+        if self._noise.kind == "poisson":  # terms of the log density that its misfit leaves out
+            left_out = rows.weight @ (rows.y * np.log(known) - gammaln(rows.y + 1.0))
+            likelihood = Poisson()
+        all_free = np.ones(likelihood.n_levels, dtype=bool)
+        return StandardTargets(
+            rows.y,
+            scaling,
+            likelihood,
+            known=known,
+            noise_hyperprior=hyperpriors_of_noise(self._noise, all_free),
+            log_scale=float(np.sum(left_out)),
+        )
 
     @property
     def _noise(self):
         return Noise._of(self.noise)
 
-    def _noise_options(self, y_scaling, likelihood, rows):
-        """Options of the problem: given noise levels, the noise network, and the units of y."""
-        if self._noise._is_of_counts:
-            free = np.ones(likelihood.n_levels, dtype=bool)
-            known, left_out = rows.known * np.exp(y_scaling.shift), 0.0
-            if self._noise.kind == "poisson":  # terms of the log density that its misfit leaves out
-                left_out = rows.weight @ (rows.y * np.log(known) - gammaln(rows.y + 1.0))
-            return {
-                "known": known,
-                "log_scale": float(np.sum(left_out)),
-                "noise_hyperprior": hyperpriors_of_noise(self._noise, free),
-            }
-        names = list(range(likelihood.n_levels))
-        errors = None if self._has_limits else rows.known
-        measured, look = errors is not None, rows.look
-        free, values = fixed_values(self._noise.std, names, "noise.std", may_be_zero=measured)
-        first = np.unique(likelihood.levels, return_index=True)[1]
-        scale = y_scaling.scale[first] / np.sqrt(likelihood.relative[first])
-        ratio = np.where(free, 1.0, values / scale)
-        ratio[~free & (values == 0)] = 1.0 / MOST_APART  # practically zero; precisions are finite
-        if np.any((ratio < 1.0 / MOST_APART) | (ratio > MOST_APART)):
-            raise ValueError(TOO_FAR_APART.format("noise.std", self._noise.std, scale))
-        variances = None
-        if measured:
-            variances = _variances(errors, y_scaling, likelihood, free, values)
-        varying = self._noise.kind in ("input_dependent", "student_t", FLEXIBLE)
-        bounds = look.noise_bounds(rows.y, y_scaling.scale, varying)
-        least, most = bounds * np.sqrt(likelihood.relative)
-        priors = list(hyperpriors_of_noise(self._noise, free))
-        for level, prior in enumerate(priors):
-            if prior == LogUniform() and self.standardize:
-                # outputs that share a level need the loosest bounds
-                lower = max(prior.lower, np.min(least[likelihood.levels == level]))
-                upper = min(prior.upper, np.max(most[likelihood.levels == level]))
-                priors[level] = LogUniform(float(lower), float(upper))
-        laws = [spike.laws for spike in look.spikes if spike is not None]
-        if look.constant.any():
-            laws.append(("constant",))
-        return {
-            "noise_precision": (free, ratio**-2.0),
-            "noise_hyperprior": tuple(priors),
-            "known": rows.known if self._has_limits else variances,
-            "noise_hidden_layer_sizes": layer_sizes(self._noise),
-            "laws": min(laws, key=len, default=None),
-            "linear_share": look.linear_share,
-            "log_scale": float(rows.weight @ self._log_scales(rows)),
-        }
-
-    def _revised(self, problem, rows):
-        """Problem with less noise if left-out rows are closer than its least noise, or ``None``."""
-        look = rows.look
-        if not (any(look.spikes) or look.rounding.any()) or problem.deadline.passed:
-            return None
-        left_out = self._left_out
-        # rows that are predicted badly without themselves hardly count
-        weight = problem.sample_weight[:, None] / left_out.std**2
-        squared = np.average((problem.y - left_out.mean) ** 2, axis=0, weights=weight)
-        rows = rows._replace(look=look.with_errors(np.sqrt(squared), self._y_scaling.scale))
-        options = self._noise_options(self._y_scaling, problem.likelihood, rows)
-        revised = replace(problem, noise_hyperprior=options["noise_hyperprior"])
-        return None if revised.noise_hyperprior == problem.noise_hyperprior else revised
-
-    def _log_scales(self, rows):
+    def _log_scales(self, rows, scaling):
         """Log of the standardised over the given density of every row; limits have none."""
         measured = rows.known == 0.0 if self._has_limits else np.ones_like(rows.y)
-        return -(measured @ np.log(self._y_scaling.scale))
-
-    def _canonical(self, *checked):
-        """Distinct rows, with a look at their targets for what cannot be fitted as usual."""
-        rows = super()._canonical(*checked)
-        may_repeat = self._has_limits or self._noise._is_of_counts
-        return rows._replace(look=FirstLook.of(rows, may_repeat))
+        return -(measured @ np.log(scaling.scale))
 
     def _noise_model(self, problem):
         """Noise model to fit; known errors or gross outliers leave a single choice."""
@@ -285,10 +281,10 @@ class RegressionFit(Regression):
             self.noise_log_evidences_ = log_evidences
 
 
-def _variances(errors, y_scaling, likelihood, free, values):
+def _variances(errors, scaling, likelihood, free, precision):
     """Variances of known errors in standardised units."""
-    ratio = errors / y_scaling.scale
-    exact = ~free & (values == 0)
+    ratio = errors / scaling.scale
+    exact = ~free & (precision >= NO_NOISE)
     needed = ratio[:, exact[likelihood.levels]]
     if np.any(needed == 0):
         raise ValueError(
@@ -297,6 +293,6 @@ def _variances(errors, y_scaling, likelihood, free, values):
         )
     if np.any(ratio > MOST_APART) or np.any(needed < 1.0 / MOST_APART):
         given = f"from {np.min(errors):g} to {np.max(errors):g}"
-        raise ValueError(TOO_FAR_APART.format("measurement_std", given, y_scaling.scale))
+        raise ValueError(TOO_FAR_APART.format("measurement_std", given, scaling.scale))
     mantissa, exponent = np.frexp(ratio)  # rounded like the targets, see `standardised`
     return np.ldexp(np.round(mantissa / RESOLUTION) * RESOLUTION, exponent) ** 2

@@ -276,8 +276,6 @@ class Problem:
     known: np.ndarray | None = None
     noise_hidden_layer_sizes: tuple = (8,)  # hidden layers of the network of input-dependent noise
     laws: tuple | None = None  # noise models that may be chosen; by default all
-    # share of linear models, if there are any, in predictions; 0: as large as they deserve
-    linear_share: float = 0.0
     exact: bool = True
     max_iter: int = 300
     tol: float = 1e-3
