@@ -163,9 +163,11 @@ def describe(model):
         verdict = report.verdict
     elif diagnostics is not None:
         verdict = f"chains have {'' if diagnostics.converged else 'not '}converged"
+    log_evidence, error = evidence_score(model), getattr(last, "log_evidence_std_", np.nan)
     return {
-        "log_evidence": evidence_score(model),
-        "log_evidence_std": float(getattr(last, "log_evidence_std_", np.nan)),
+        "log_evidence": log_evidence,
+        "log_evidence_std": float(error),
+        "evidence_from": _origin(log_evidence, error, best),
         "bic": np.nan if best is None else best.bic,
         "gpe": np.nan if best is None else best.gpe,
         "leave_one_out": float(np.nanmean(densities)) if report is not None else np.nan,
@@ -174,6 +176,15 @@ def describe(model):
         "effective_fraction": gamma / n_weights,
         "verdict": verdict,
     }
+
+
+def _origin(log_evidence, error, best):
+    """Name what an evidence comes from; empty without one."""
+    if np.isnan(log_evidence):
+        return ""
+    if np.isfinite(error):
+        return "sampling"
+    return "closed form" if best is not None and best.verdict == "trusted" else "Laplace"
 
 
 def compare(
@@ -197,7 +208,8 @@ def compare(
     ComparisonTable
         Columns ``model`` (name); ``posterior_probability`` (MacKay 1992, equation 2.3);
         ``log_evidence`` and its standard error ``log_evidence_std`` (nats, ``y`` in its own units);
-        ``bic`` (Bishop 4.139) and ``gpe``, the generalised prediction error in units of ``y``
+        ``evidence_from``: sampling, closed form (linear models with Gaussian noise), or Laplace's
+        approximation, which can be wrong by many nats; ``bic`` (Bishop 4.139) and ``gpe``, the generalised prediction error in units of ``y``
         squared (MacKay 1992, section 3.5), of the best minimum, if minima predict;
         ``leave_one_out``, the mean leave-one-out log predictive density; ``n_weights`` of the
         network that predicts, after pruning; with minima ``n_effective_weights`` (gamma) and

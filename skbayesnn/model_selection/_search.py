@@ -104,7 +104,7 @@ class EvidenceSearch(LinkToSite, MetaEstimatorMixin, BaseEstimator):
         Columns for a ``pandas.DataFrame``, with candidates in the order of the grid:
         ``params`` and ``param_...`` for every parameter; ``log_evidence`` (nats, ``y`` in its own
         units), ``log_evidence_std`` (standard error; ``nan`` where it was not measured),
-        ``posterior_probability`` (if all candidates were equally probable before the data),
+        ``evidence_from`` as in `compare`, ``posterior_probability`` (if all candidates were equally probable before the data),
         ``rank_log_evidence``, ``weight`` (share in the predictions), ``fit_time`` (s),
         ``n_weights``, ``n_effective_weights``, ``effective_fraction``, ``bic``, ``gpe`` and
         ``leave_one_out`` as in `compare`, ``verdict``, and ``term_...`` for every term of the
@@ -238,6 +238,14 @@ class EvidenceSearch(LinkToSite, MetaEstimatorMixin, BaseEstimator):
 
     def _doubt(self, evidences):
         """Reason against the choice of the best candidate, or ``None``."""
+        origins = list(self.results_["evidence_from"])
+        n_measured, n_laplace = origins.count("sampling"), origins.count("Laplace")
+        if n_measured and n_laplace:
+            return (
+                f"{n_measured} evidences are measured, {n_laplace} others are Laplace's "
+                "approximation, which can be wrong by many nats: do not compare them. Pass "
+                "method='population' or method='laplace' for all candidates."
+            )
         verdict = str(self.results_["verdict"][self.best_index_])
         if verdict.startswith("doubtful"):
             return "The evidence of the best candidate is doubtful: see its evidence_report_."
@@ -381,7 +389,7 @@ def results_table(params, fits):
 def _row(fit):
     if fit.model is None:
         verdict = f"failed: {type(fit.error).__name__}: {fit.error}"
-        return {"fit_time": fit.seconds, "verdict": verdict}
+        return {"fit_time": fit.seconds, "evidence_from": "", "verdict": verdict}
     row = {"fit_time": fit.seconds, **describe(fit.model)}
     report = getattr(final_step(fit.model), "evidence_report_", None)
     best = predicting_minimum(report)

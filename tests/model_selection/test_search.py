@@ -229,9 +229,23 @@ class TestTrouble:
         search = EvidenceSearch(REGRESSOR, WIDTHS)
         evidences = np.array([-10.0 - gap, -10.0, np.nan])
         search.best_index_ = 1
-        search.results_ = {"verdict": [verdict] * 3, "log_evidence_std": np.full(3, std)}
+        search.results_ = {
+            "verdict": np.array([verdict] * 3),
+            "log_evidence_std": np.full(3, std),
+            "evidence_from": ["Laplace" if np.isnan(std) else "sampling"] * 3,
+        }
         found = search._doubt(evidences)
         assert found is None if doubt is None else doubt in found
+
+    @pytest.mark.usefixtures("as_users_fit")
+    def test_measured_and_approximate_evidences_are_not_compared_in_silence(self):
+        model = EvidenceMLPRegressor((3,), n_restarts=1, noise="constant", random_state=0)
+        grid = {"method": ["population", "laplace"]}
+        with pytest.warns(ConvergenceWarning, match="1 evidences are measured, 1 others"):
+            EvidenceSearch(model, grid).fit(X[:30], Y[:30])
+        exact = {"hidden_layer_sizes": [(), (3,)]}  # Laplace's approximation is exact for one
+        search = EvidenceSearch(model, exact).fit(X[:30], Y[:30])
+        assert search.results_["evidence_from"].tolist() == ["closed form", "sampling"]
 
     def test_estimators_without_evidence(self):
         with pytest.raises(TypeError, match="Ridge has no log_evidence_"):
