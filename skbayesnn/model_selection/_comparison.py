@@ -209,13 +209,13 @@ def compare(
         Columns ``model`` (name); ``posterior_probability`` (MacKay 1992, equation 2.3);
         ``log_evidence`` and its standard error ``log_evidence_std`` (nats, ``y`` in its own units);
         ``evidence_from``: sampling, closed form (linear models with Gaussian noise), or Laplace's
-        approximation, which can be wrong by many nats; ``bic`` (Bishop 4.139) and ``gpe``, the generalised prediction error in units of ``y``
-        squared (MacKay 1992, section 3.5), of the best minimum, if minima predict;
-        ``leave_one_out``, the mean leave-one-out log predictive density; ``n_weights`` of the
-        network that predicts, after pruning; with minima ``n_effective_weights`` (gamma) and
-        ``effective_fraction`` (gamma/k); ``verdict``. ``nan`` where a model does not have a value.
-        The printed form also says whether the first two measured evidences differ by more than
-        their errors.
+        approximation, which can be wrong by many nats; ``bic`` (Bishop 4.139) and ``gpe``, the
+        generalised prediction error in units of ``y`` squared (MacKay 1992, section 3.5), of the
+        best minimum, if minima predict; ``leave_one_out``, the mean leave-one-out log predictive
+        density; ``n_weights`` of the network that predicts, after pruning; with minima
+        ``n_effective_weights`` (gamma) and ``effective_fraction`` (gamma/k); ``verdict``. ``nan``
+        where a model does not have a value. The printed form also says whether the first two
+        measured evidences differ by more than their errors.
 
     Raises
     ------

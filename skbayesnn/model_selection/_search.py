@@ -104,7 +104,8 @@ class EvidenceSearch(LinkToSite, MetaEstimatorMixin, BaseEstimator):
         Columns for a ``pandas.DataFrame``, with candidates in the order of the grid:
         ``params`` and ``param_...`` for every parameter; ``log_evidence`` (nats, ``y`` in its own
         units), ``log_evidence_std`` (standard error; ``nan`` where it was not measured),
-        ``evidence_from`` as in `compare`, ``posterior_probability`` (if all candidates were equally probable before the data),
+        ``evidence_from`` as in `compare`, ``posterior_probability`` (if all candidates were equally
+        probable before the data),
         ``rank_log_evidence``, ``weight`` (share in the predictions), ``fit_time`` (s),
         ``n_weights``, ``n_effective_weights``, ``effective_fraction``, ``bic``, ``gpe`` and
         ``leave_one_out`` as in `compare`, ``verdict``, and ``term_...`` for every term of the
