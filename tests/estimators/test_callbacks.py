@@ -49,7 +49,6 @@ def test_stages_and_steps_are_tasks():
         "begin starts",
         *("begin start 1 of 2", "end start 1 of 2", "begin start 2 of 2", "end start 2 of 2"),
         "end starts",
-        *("begin predictions", "end predictions"),
         "end fit",
         "teardown",
     ]
