@@ -20,8 +20,7 @@ SQRT_2PI = np.sqrt(2.0 * np.pi)
 class NormalLaw:
     """Standard normal distribution."""
 
-    degrees_of_freedom, log_constant, range = np.inf, -np.log(SQRT_2PI), np.inf
-    table = np.empty((0, 4))
+    log_constant = -np.log(SQRT_2PI)
 
     def cdf(self, z):
         """Probability below ``z``."""

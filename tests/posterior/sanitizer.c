@@ -1,4 +1,4 @@
-/* Random networks, data, positions and predictions through every function of the core, in memory of
+/* Random networks, data and positions through every function of the core, in memory of
    exactly the sizes that core.h asks for, for all instructions that this processor has. `.ci/sanitize`
    compiles it with the sanitizers of addresses and of undefined behaviour. Working memory begins as
    NaN, which no result may be: nothing is read that was not written. */
@@ -300,49 +300,6 @@ static void try_joint(const Kernels *q, const Model *m, long rows)
     forget(before);
 }
 
-/* --- predictions ------------------------------------------------------------------------------ */
-
-static void try_classes(const Kernels *q)
-{
-    int before = n_kept, C = below(4) ? 2 + below(9) : MOST_CLASSES - below(2), rank = below(C);
-    long n = below(5), n_points = 16 * (1 + below(8));
-    double *first = work(n * C), *second = work(n * C * C);
-    q->softmax_moments(C, rank, n, normals(n * C, 3.0), normals(n * C * rank, 1.0), n_points,
-                       normals(rank * n_points, 1.0), first, second);
-    expect_numbers("class probabilities", first, n * C);
-    expect_numbers("products of class probabilities", second, n * C * C);
-    forget(before);
-}
-
-static void try_mixture(const Kernels *q)
-{
-    static const double extreme[] = {0.0, 1e300, -1e300, 1e-300};
-    int before = n_kept, student = below(2);
-    long n = below(9), m = 1 + below(40);
-    Law law = {.nu = 1.0 + 30.0 * uniform(), .log_constant = -1.0, .range = 12.0};
-    law.n_cells = student ? 24 * (1 + below(128)) : 0;
-    law.table = student ? uniforms(4 * law.n_cells, 0.0, 1.0) : NULL;
-    double *x = normals(n, 5.0), *cdf = work(n), *density = work(n);
-    for (long i = 0; i < n; i++)
-        if (below(3) == 0)
-            x[i] = extreme[below(4)];
-    q->mixture(&law, n, m, x, uniforms(m, 0.0, 1.0 / m), normals(n * m, 3.0), uniforms(n * m, 0.01, 100.0),
-               below(2) ? cdf : NULL, density);
-    expect_numbers("density", density, n);
-    forget(before);
-}
-
-static void try_counts(const Kernels *q)
-{
-    int before = n_kept;
-    long n = below(6), m = 1 + below(40), size = below(60);
-    double *table = work(n * size);
-    q->count_table(n, m, size, uniforms(n * m, 0.0, 1.0 / m), uniforms(n * m, 0.0, 0.9),
-                   uniforms(n * m, 0.0, 9.0), table);
-    expect_numbers("probabilities of counts", table, n * size);
-    forget(before);
-}
-
 int main(int n_arguments, char **arguments)
 {
     int n_models = n_arguments > 1 ? atoi(arguments[1]) : 1500, isa = 0;
@@ -355,9 +312,6 @@ int main(int n_arguments, char **arguments)
             try_batch(q, &m);
             if (m.likelihood != SQUARED_RESIDUALS && m.likelihood != STUDENT_T)
                 try_joint(q, &m, rows);
-            try_classes(q);
-            try_mixture(q);
-            try_counts(q);
             forget(0);
         }
         printf("%s: %d models\n", q->name, n_models);

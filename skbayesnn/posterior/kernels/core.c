@@ -360,8 +360,7 @@ END
 
 #define KERNELS(isa, most_weights) \
     {#isa, most_weights, evaluate_##isa, bend_##isa, best_outputs_##isa, value_##isa, leapfrog_##isa, \
-     rescalings_##isa, unit_slices_##isa, softmax_moments_##isa, mixture_##isa, \
-     count_table_##isa}
+     rescalings_##isa, unit_slices_##isa}
 
 const Kernels *kernels_at(int i)
 {

@@ -9,7 +9,6 @@
 
 #define PADDING 16 /* rows are padded to a multiple of this; what is added counts for nothing */
 #define MOST_LAYERS 16
-#define MOST_CLASSES 64 /* of `softmax_moments` */
 
 enum { IDENTITY, TANH, LOGISTIC, RELU, SILU };
 enum { GAUSSIAN, STUDENT_T, SQUARED_RESIDUALS, BERNOULLI, CATEGORICAL, POISSON };
@@ -60,13 +59,6 @@ typedef struct {
     const double *first_centre, *first_scale;
 } Joint;
 
-/* A location-scale law of targets: `StudentTLaw` of the predictions, or without a table the normal. */
-typedef struct {
-    double nu, log_constant, range;
-    long n_cells;
-    const double *table; /* (n_cells, 4), of its distribution function */
-} Law;
-
 /* Doubles of working memory that the functions below need. */
 long work_doubles(const Model *model, int hessian);
 long joint_doubles(const Joint *joint);
@@ -108,22 +100,6 @@ typedef struct {
     void (*unit_slices)(const Joint *joint, long n, long n_tries, const int *unit, const int *chosen,
                         const double *normal, const double *exponential, const double *uniform,
                         double *q, double *value, double *gradient, double *work);
-
-    /* `_softmax_moments` of the predictions: means of p_c and p_c p_d over points (rank, n_points),
-       of n rows with means (n, n_classes) and roots (n, n_classes, rank). */
-    void (*softmax_moments)(int n_classes, int rank, long n, const double *mean,
-                            const double *root, long n_points, const double *points,
-                            double *first, double *second);
-
-    /* `cdf_and_density` of the predictions, at x (n) for mixtures of m laws with weights (m), means
-       and inverse scales (n, m); without a cdf if that is NULL. */
-    void (*mixture)(const Law *law, long n, long m, const double *x, const double *weights,
-                    const double *means, const double *inverse, double *cdf, double *density);
-
-    /* `CountLaws.table` of the predictions, (n, size): m components with first
-       probabilities (n, m), lost, and coefficients u and w of the recursion (n, m). */
-    void (*count_table)(long n, long m, long size, double *p, const double *u, const double *w,
-                   double *table);
 } Kernels;
 
 /* Those that this processor can run, the fastest first; NULL beyond the last. */
