@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, initializedcheck=False, wraparound=False
-"""Compiled twins of methods of `Posterior` and `JointPosterior`: see `core.h` and `_compiled.py`."""
+"""Compiled twins of methods of `Posterior`, `JointPosterior` and others: see `core.h`."""
 
 import math
 
@@ -53,8 +53,6 @@ cdef extern from "core.h":
         int most_weights
         double (*evaluate)(const CModel *, const double *, const double *, int, double *, double *,
                            double *, double *) nogil
-        void (*bend)(const CModel *, const double *, const double *, const double *, double *,
-                     double *) nogil
         void (*best_outputs)(const CModel *, double *, const double *, const double *,
                              double *) nogil
         void (*value)(const CJoint *, const double *, double *, double *, double *) nogil
@@ -109,7 +107,7 @@ LIKELIHOODS = {
 
 
 def rows_of(array, shape, long width):
-    """Rows `(m, width)` of an array that has, or is repeated to have, the leading axes of a shape."""
+    """Rows `(m, width)` of an array, which is repeated along the leading axes of a shape."""
     if array.shape[:-1] != shape[:-1]:
         array = np.broadcast_to(array, (*shape[:-1], width))
     return np.ascontiguousarray(array).reshape(math.prod(shape[:-1]), width)
@@ -210,20 +208,6 @@ cdef class Model:
             hessian.reshape(*lead, k, k) if order > 1 else None,
         )
 
-    def bending_force(self, theta, beta, step):
-        """`Posterior.bending_force`."""
-        cdef long k = self.n_weights, n_levels = self.c.n_levels, i
-        cdef const double[:, ::1] w = rows_of(theta, theta.shape, k)
-        cdef const double[:, ::1] s = rows_of(step, theta.shape, k)
-        cdef const double[:, ::1] b = rows_of(beta, theta.shape, n_levels)
-        force = np.empty(theta.shape)
-        cdef double[:, ::1] f = force.reshape(-1, k)
-        cdef double[::1] work = np.empty(work_doubles(&self.c, False))
-        with nogil:
-            for i in range(w.shape[0]):
-                kernels.bend(&self.c, &w[i, 0], row(b, i), &s[i, 0], &f[i, 0], &work[0])
-        return force
-
     def best_outputs(self, theta, alpha, beta):
         """`Posterior.with_best_outputs`."""
         cdef long k = self.n_weights, i
@@ -261,7 +245,8 @@ cdef class Model:
             for s in range(batches.shape[0]):
                 gather(n_inputs - 1, self.c.n, self.c.inputs, m, &batches[s, 0], padded, &inputs[0])
                 gather(n_outputs, self.c.n, self.c.targets, m, &batches[s, 0], padded, &targets[0])
-                gather(batch.n_counts, self.c.n, self.c.counts, m, &batches[s, 0], padded, &counts[0])
+                gather(batch.n_counts, self.c.n, self.c.counts, m, &batches[s, 0], padded,
+                       &counts[0])
                 kernels.evaluate(&batch, &theta[0], NULL if n_levels == 0 else &beta[0], 0,
                                  &errors[0], &gradient[0], NULL, &work[0])
                 for i in range(self.n_weights):
@@ -297,7 +282,8 @@ cdef class Joint:
         self.c.information = doubles(self.kept, joint.information)
         self.c.fixed = doubles(self.kept, np.concatenate(joint.fixed))
         self.c.which = integers(self.kept, np.flatnonzero(joint.free.mask))
-        columns = [getattr(precision_map, name) for name in ("centre", "fine", "coarse", "low", "high")]
+        fields = "centre", "fine", "coarse", "low", "high"
+        columns = [getattr(precision_map, name) for name in fields]
         columns += [priors.shape, priors.rate, priors.log_normaliser]
         self.c.free = <const FreePrecision *>doubles(self.kept, np.column_stack(columns))
         self.c.sizes = doubles(self.kept, joint.sizes)
@@ -381,5 +367,5 @@ cdef class Joint:
         with nogil:
             for i in range(v.shape[0]):
                 kernels.unit_slices(
-                    &self.c, c.shape[1], u.shape[2], &of[0], &c[i, 0], &z[i, 0], &e[i, 0], &u[i, 0, 0],
-                    &q[i, 0], &v[i], self.wanted(g, i), &work[0])
+                    &self.c, c.shape[1], u.shape[2], &of[0], &c[i, 0], &z[i, 0], &e[i, 0],
+                    &u[i, 0, 0], &q[i, 0], &v[i], self.wanted(g, i), &work[0])

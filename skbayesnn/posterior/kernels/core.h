@@ -42,7 +42,7 @@ typedef struct {
     const Model *model;
     int n_groups, n_sampled, n_free, n_free_alpha, integrated;
     long n_factors;            /* rows, if their factors follow the position: Student-t noise */
-    const Model *noise;        /* network of the noise, whose weights follow those of the means, or NULL */
+    const Model *noise;        /* network of the noise, or NULL; its weights follow the others */
     const double *lowest, *highest; /* log precision of every output that it can make */
     const double *variances;   /* known ones of the targets (n_outputs, n), or NULL */
     const float *single_variances;  /* rounded */
@@ -53,8 +53,9 @@ typedef struct {
     const int *which;          /* of these is each free one */
     const FreePrecision *free;
     const double *sizes;       /* sampled weights of every group */
-    /* of populations (`Tempered` of the inference): factors of the parts of the energy, and of the log
-       density of where it begins, whose centre and scale every free precision has; else 1, 1 and 0 */
+    /* of populations (`Tempered` of the inference): factors of the parts of the energy, and of the
+       log density of where it begins, whose centre and scale every free precision has; else 1, 1
+       and 0 */
     double of_prior, of_data, of_first;
     const double *first_centre, *first_scale;
 } Joint;
@@ -72,10 +73,6 @@ typedef struct {
     double (*evaluate)(const Model *model, const double *theta, const double *beta, int exact,
                        double *errors, double *gradient, double *hessian, double *work);
 
-    /* `Posterior.bending_force`. */
-    void (*bend)(const Model *model, const double *theta, const double *beta, const double *step,
-                 double *force, double *work);
-
     /* `Posterior.with_best_outputs`: the last layer of `theta` is overwritten. */
     void (*best_outputs)(const Model *model, double *theta, const double *alpha,
                          const double *beta, double *work);
@@ -84,22 +81,23 @@ typedef struct {
     void (*value)(const Joint *joint, const double *q, double *value, double *gradient,
                   double *work);
 
-    /* `leapfrog` of the samplers, one chain, in place. `factor` is that of its metric, symmetric and
-       (d, d) if `dense`, else (d,). */
+    /* `leapfrog` of the samplers, one chain, in place. `factor` is that of its metric, symmetric
+       and (d, d) if `dense`, else (d,). */
     void (*leapfrog)(const Joint *joint, double *q, double *p, double *value, double *gradient,
                      double step_size, long n_steps, const double *factor, int dense,
                      double unstable, double *work);
 
-    /* `ScaleMoves`, n for one chain, in place: changes of ln alpha (n, n_groups), and the logarithms of the
-       uniform numbers of Metropolis tests (n). */
+    /* `ScaleMoves`, n for one chain, in place: changes of ln alpha (n, n_groups), and the
+       logarithms of the uniform numbers of Metropolis tests (n). */
     void (*rescalings)(const Joint *joint, long n, const double *shifts, const double *log_uniform,
                        double *q, double *value, double *gradient, double *work);
 
-    /* `UnitMoves`, n for one chain, in place: the unit of every sampled weight or -1, units (n), and random
-       numbers (n_sampled), (n) and (n, n_tries). */
-    void (*unit_slices)(const Joint *joint, long n, long n_tries, const int *unit, const int *chosen,
-                        const double *normal, const double *exponential, const double *uniform,
-                        double *q, double *value, double *gradient, double *work);
+    /* `UnitMoves`, n for one chain, in place: the unit of every sampled weight or -1, units (n),
+       and random numbers (n_sampled), (n) and (n, n_tries). */
+    void (*unit_slices)(const Joint *joint, long n, long n_tries, const int *unit,
+                        const int *chosen, const double *normal, const double *exponential,
+                        const double *uniform, double *q, double *value, double *gradient,
+                        double *work);
 } Kernels;
 
 /* Those that this processor can run, the fastest first; NULL beyond the last. */

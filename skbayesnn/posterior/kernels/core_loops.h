@@ -66,6 +66,7 @@ static void NAME(add_second)(const Rows *rows, const double *theta, int exact, d
     V *own = rows->rest, *first = own + most, *second = first + most;
     V *paths = second + most, *products = paths + most;
     const V *given = rows->curvature;
+    WITHIN(products + most);
     int diagonal = is_diagonal(model, exact);
     for (int m = model->n_layers - 1; m >= 0; m--, diagonal = 0, given = own) {
         int in = fan_in(model, m), out = fan_out(model, m), units = model->size[m];
@@ -93,7 +94,8 @@ static void NAME(add_second)(const Rows *rows, const double *theta, int exact, d
         for (int l = m - 1; l >= 0; l--) {
             const V *below = NAME(fed)(rows, l, &stride_below);
             P = out * fan_out(model, l);
-            Q = NAME(products)(rows, z, stride, in, below, stride_below, fan_in(model, l), products);
+            Q = NAME(products)(rows, z, stride, in, below, stride_below, fan_in(model, l),
+                               products);
             NAME(sums)(sums, Q, mixed, apart, P, products, apart, Q, rows->nv);
             sums += (long)P * Q;
             if (l == 0)
@@ -153,56 +155,8 @@ static double NAME(evaluate)(const Model *model, const double *theta, const doub
 
 /* --- steps ------------------------------------------------------------------------------------ */
 
-/* sum_n J_n^T Lambda_n d2f_n, with d2f_n the second derivatives of the outputs along a step (Transtrum &
-   Sethna 2012), by a forward pass of first and second derivatives. */
-static void NAME(bend)(const Model *model, const double *theta, const double *beta,
-                       const double *step, double *force, double *work)
-{
-    Rows rows = NAME(begin)(model, BLOCK, work);
-    int width = widest(model), top = model->n_layers - 1, K = model->size[top + 1];
-    long apart = rows.stride;
-    V *first = rows.rest, *second = first + width * apart; /* d a / d h and d2 a / d h2 */
-    V *dz = second + width * apart, *ddz = dz + width * apart, *errors = ddz + width * apart;
-    memset(force, 0, sizeof(double) * n_weights(model));
-    for (long from = 0; from < model->n; from += BLOCK) {
-        NAME(at)(&rows, from);
-        NAME(forward)(&rows, theta, 2, model->n_layers);
-        NAME(noise)(&rows, beta, (double *)errors, 2, 0);
-        for (int l = 0; l <= top; l++) {
-            long at = weights_before(model, l), stride;
-            const V *z = NAME(fed)(&rows, l, &stride);
-            for (long i = 0; l > 0 && i < model->size[l] * apart; i += apart)
-                for (long v = i; v < i + rows.nv; v++) {
-                    ddz[v] = rows.bend[l][v] * first[v] * first[v] + rows.slope[l][v] * second[v];
-                    dz[v] = rows.slope[l][v] * first[v];
-                }
-            if (l == 0)
-                for (long i = 0; i < model->size[1] * apart; i++)
-                    second[i] = (V){0};
-            NAME(summed)(&rows, l, step + at, z, stride, first, 1, 0);
-            if (l == 0)
-                continue;
-            NAME(summed)(&rows, l, theta + at, dz, apart, first, 0, 1);
-            NAME(summed)(&rows, l, step + at, dz, apart, second, 0, 0);
-            for (long i = 0; i < model->size[l + 1] * apart; i++)
-                second[i] *= 2.0;
-            NAME(summed)(&rows, l, theta + at, ddz, apart, second, 0, 1);
-        }
-        V *delta = rows.delta[top];
-        const V *pair = rows.curvature;
-        memset(delta, 0, sizeof(V) * K * apart);
-        for (int o = 0; o < K; o++)
-            for (int c = o; c < (is_diagonal(model, 0) ? o + 1 : K); c++, pair += apart)
-                for (int v = 0; v < rows.nv; v++) {
-                    delta[o * apart + v] += pair[v] * second[c * apart + v];
-                    if (o != c)
-                        delta[c * apart + v] += pair[v] * second[o * apart + v];
-                }
-        NAME(backward)(&rows, theta, model->n_layers, force, 0);
-    }
-}
-
-/* Ridge regression of the targets on the last hidden layer: variable projection (Golub & Pereyra 1973). */
+/* Ridge regression of the targets on the last hidden layer: variable projection (Golub & Pereyra
+   1973). */
 static void NAME(best_outputs)(const Model *model, double *theta, const double *alpha,
                                const double *beta, double *work)
 {
@@ -230,7 +184,8 @@ static void NAME(best_outputs)(const Model *model, double *theta, const double *
         double tau = beta[model->level[o]] * model->relative[o], *m = moment + o * width;
         for (int a = 0; a < width; a++)
             sd[a] = 1.0 / sqrt(alpha[at + (long)a * K + o]);
-        NAME(ridge)(gram + (model->n_counts == 1 ? 0 : o) * square, tau, sd, width, 0.0, system, m, &log_det);
+        NAME(ridge)(gram + (model->n_counts == 1 ? 0 : o) * square, tau, sd, width, 0.0, system, m,
+                    &log_det);
         for (int a = 0; a < width; a++)
             theta[at + (long)a * K + o] = sd[a] * m[a];
     }
