@@ -37,7 +37,7 @@
 #define ODD_8 ODD_4, 9, 11, 13, 15
 #define ODD_16 ODD_8, 17, 19, 21, 23, 25, 27, 29, 31
 #define BLOCK 128 /* rows that are worked on together */
-#define LEAST_SINGLE 1e-6 /* share of its diagonal entry of a pivot, in single precision */
+#define LEAST_SINGLE 1e-6 /* least pivot in single precision, relative to its diagonal entry */
 
 /* What is wanted of an energy: NEARLY is the value in single precision. */
 enum { VALUE, FORCE, ALL, NEARLY };
@@ -103,8 +103,9 @@ long work_doubles(const Model *model, int hessian)
 {
     long k = n_weights(model), width = widest(model), K = model->size[model->n_layers];
     long rows = model->n < BLOCK ? model->n : BLOCK;
-    long steps = 5 * width * rows + model->n_levels + (K + 3) * width * (width + PADDING);
-    return rows_doubles(model, BLOCK) + most(steps, hessian ? k * k + 5 * width * width * rows : 0);
+    long outputs = width * rows + model->n_levels + (K + 3) * width * (width + PADDING);
+    long second = hessian ? k * k + 5 * width * width * rows : 0;
+    return rows_doubles(model, BLOCK) + most(outputs, second);
 }
 
 /* 1 if the position determines factors of the precisions of rows, else 0; with such factors the

@@ -166,6 +166,7 @@ static void NAME(best_outputs)(const Model *model, double *theta, const double *
     double *gram = work, *moment = gram + K * square, *sd = moment + K * width, log_det;
     V *system = (V *)(sd + width);
     Rows rows = NAME(begin)(model, BLOCK, (double *)(system + 2 * width * NAME(vectors)(width)));
+    WITHIN(rows.rest + width * rows.stride);
     memset(gram, 0, sizeof(double) * K * (square + width));
     for (long first = 0; first < model->n; first += BLOCK) {
         NAME(at)(&rows, first);
