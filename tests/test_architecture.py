@@ -105,7 +105,7 @@ def test_folders_follow_their_order():
 
 def test_no_folder_has_many_files():
     for folder in [PACKAGE, *(p for p in PACKAGE.rglob("*") if (p / "__init__.py").exists())]:
-        names = [p for p in folder.iterdir() if p.suffix in (".py", ".pyx", ".pxd", ".c", ".h")]
+        names = [p for p in folder.iterdir() if p.suffix in (".py", ".pyx", ".c", ".h")]
         assert len([p for p in names if p.name != "_core.c"]) <= MOST_FILES, folder
 
 

@@ -33,9 +33,7 @@ MODULES = (
     "skbayesnn.model_selection",
     "skbayesnn",  # the last name of a class is that of its page
 )
-MADE = re.compile(
-    r"__pycache__|\.(so|pyd|pyc)$|doc/(auto_examples|api/generated)|/_(core|loops|batch_loop)\.c$"
-)
+MADE = re.compile(r"__pycache__|\.(so|pyd|pyc)$|doc/(auto_examples|api/generated)|/_core\.c$")
 
 
 def project():

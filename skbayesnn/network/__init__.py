@@ -16,11 +16,11 @@ from skbayesnn.network._network import (
 )
 from skbayesnn.network._products import (
     curvature_product,
-    derivatives_along,
     hidden_gradient,
     input_jacobian,
     input_tangents,
     jacobian,
+    jacobian_vector,
     kronecker_factors,
     mixed_jacobian,
     output_covariances,

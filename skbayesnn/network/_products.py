@@ -47,24 +47,18 @@ def hidden_gradient(trace, cotangent):
     return _in_weights(trace, back_propagate(trace, delta, len(trace.slopes)))
 
 
-def derivatives_along(trace, vector):
-    """First and second derivative ``(..., n, n_outputs)`` of outputs by ``h`` at ``theta + h v``.
+def jacobian_vector(trace, vector):
+    """Derivatives of outputs along a direction ``v``, ``J_n v``.
 
-    The first one is the Jacobian-vector product ``J_n v`` with the direction ``v``, ``(..., k)``;
-    the second one needs a trace of order 2.
+    The direction is of shape ``(..., k)``, the derivatives ``(..., n, n_outputs)``.
     """
     network, directions = trace.network, trace.network.layers(vector)
-    first = trace.inputs[0] @ directions[0]  # of the summed inputs of the layers in turn
-    second = np.zeros_like(first)
+    moved = trace.inputs[0] @ directions[0]  # summed inputs of the layers in turn
     for layer in range(1, len(trace.layers)):
         of_units = network.without_biases(trace.layers[layer], layer)
-        moved = trace.slopes[layer - 1] * first
-        if trace.bends:
-            bent = trace.bends[layer - 1] * first**2 + trace.slopes[layer - 1] * second
-            second = 2.0 * moved @ network.without_biases(directions[layer], layer)
-            second = second + bent @ of_units
-        first = trace.inputs[layer] @ directions[layer] + moved @ of_units
-    return first, second
+        of_inputs = trace.slopes[layer - 1] * moved
+        moved = trace.inputs[layer] @ directions[layer] + of_inputs @ of_units
+    return moved
 
 
 def jacobian(trace):

@@ -8,8 +8,6 @@ import numpy as np
 
 from skbayesnn.network import (
     Network,
-    curvature_product,
-    derivatives_along,
     forward,
     hessian,
     hessian_width,
@@ -220,21 +218,6 @@ class Posterior:
         best = np.swapaxes(sd * ridge(gram, moment, len(self.X))[0], -1, -2)
         result = theta.copy()
         result[..., network.slices[-1]] = best.reshape(*best.shape[:-2], -1)
-        return result
-
-    def bending_force(self, theta, hyper, step):
-        """Force ``sum_n J_n^T Lambda_n d2f_n``, ``d2f_n`` being second derivatives along ``step``.
-
-        Geodesic acceleration solves for it (Transtrum & Sethna 2012). Shape ``(..., k)``.
-        """
-        if self.compiled:
-            return self.compiled.bending_force(theta, hyper.beta, step)
-        result = np.zeros_like(theta)
-        width = max(self.network.layer_sizes)
-        for trace, curvature in self._blocks(theta, hyper.beta, 2, width):
-            bend = derivatives_along(trace, step)[1][..., None]
-            force = curvature_product(curvature, bend)[..., 0]
-            result = result + vector_jacobian(trace, force)
         return result
 
     def weighted_jacobians(self, theta, hyper):

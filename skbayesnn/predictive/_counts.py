@@ -14,7 +14,6 @@ import numpy as np
 from scipy.special import betainc, betaln, entr, gammaln, logsumexp, pdtr
 
 from skbayesnn.posterior import Poisson
-from skbayesnn.posterior.kernels._compiled import _core
 from skbayesnn.predictive._ensemble import Ensemble
 from skbayesnn.predictive._mixture import Components, Mixture
 from skbayesnn.predictive._noise import NORMAL, GaussianNoise, variances_of
@@ -273,12 +272,10 @@ class CountMixture(NamedTuple):
             w = r * u
         p = none * (shares * self.weights[network])
         # P(k + 1) / P(k) = (u k + w) / (k + 1)
-        table = _core and _core.count_table(size, p, u, w)
-        if table is None:
-            table = np.empty((len(p), size))
-            for k in range(size):
-                table[:, k] = p.sum(axis=1)
-                p = p * (u * k + w) / (k + 1.0)
+        table = np.empty((len(p), size))
+        for k in range(size):
+            table[:, k] = p.sum(axis=1)
+            p = p * (u * k + w) / (k + 1.0)
         return table
 
     def roots(self):

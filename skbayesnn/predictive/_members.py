@@ -11,10 +11,10 @@ from scipy.special import expit, softmax
 
 from skbayesnn.network import (
     Network,
-    derivatives_along,
     forward,
     input_jacobian,
     jacobian,
+    jacobian_vector,
     mixed_jacobian,
     of_networks,
     outputs,
@@ -191,7 +191,7 @@ class Member(Part):
             return trace.outputs
         shift = np.zeros_like(self.theta)
         shift[self.free] = self.shift
-        return trace.outputs + derivatives_along(trace, shift)[0]
+        return trace.outputs + jacobian_vector(trace, shift)
 
     def outputs(self, X):
         return outputs(self.network, self.theta, X)[None]

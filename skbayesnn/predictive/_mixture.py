@@ -7,8 +7,6 @@ from numpy.polynomial.hermite_e import hermegauss
 from numpy.polynomial.legendre import leggauss
 from scipy.special import logsumexp, ndtri
 
-from skbayesnn.posterior.kernels._compiled import _core
-
 BLOCK = 2**16  # components of the rows that are solved together, to fit into a fast cache
 CLOSE = 1e-6  # length of a Newton step that is the last, in standard deviations
 FINE = 1e-14  # width of a bracket that is not divided further, in standard deviations
@@ -46,7 +44,7 @@ class Mixture(NamedTuple):
         points = np.broadcast_arrays(*points, below[0])[:-1]
         for rows, laws, _, _ in self._blocks():
             for own, x in zip(below, points, strict=True):
-                own[rows] = _cdf_and_density(laws, np.ravel(x[rows]))[0].reshape(x[rows].shape)
+                own[rows] = _cdf(laws, np.ravel(x[rows])).reshape(x[rows].shape)
         return below
 
     def log_density(self, y, sides=None):
@@ -154,11 +152,16 @@ class _Rows(NamedTuple):
         """Select the components of some rows."""
         return self._replace(means=self.means[rows], inverse_scales=self.inverse_scales[rows])
 
-    def cdf_and_density(self, x):
-        """Distribution function and density at ``x`` of shape (r,)."""
+    def cdf(self, x):
+        """Distribution function at ``x`` of shape (r,)."""
+        return self.law.cdf((x[:, None] - self.means) * self.inverse_scales) @ self.weights
+
+    def density(self, x):
+        """Density at ``x`` of shape (r,)."""
         z = (x[:, None] - self.means) * self.inverse_scales
-        below, heights = self.law.cdf(z), np.exp(self.law.log_density(z))
-        return below @ self.weights, (heights * self.inverse_scales) @ self.weights
+        with np.errstate(over="ignore"):  # squares of points that are far away
+            heights = np.exp(self.law.log_density(z))
+        return (heights * self.inverse_scales) @ self.weights
 
     def bracket(self, probability):
         """Bounds ``(r,)`` of the quantiles of all components."""
@@ -196,7 +199,7 @@ class _Stretched(NamedTuple):
         low = np.maximum(_bracket(self.laws, OUTSIDE)[0], least)
         high = np.maximum(_bracket(self.laws, 1.0 - OUTSIDE)[1], low)
         ends = np.arcsinh((np.array([low, high]) - self.centre) / self.spread)
-        below = (_cdf_and_density(self.laws, x)[0] for x in (low, high))
+        below = (_cdf(self.laws, x) for x in (low, high))
         cells = self._divided(_Cells(np.arange(n), *ends, *below), N_CELLS)
         step = max(1, BLOCK // sum(len(law.weights) for law in self.laws))
         for division in range(MOST_DIVISIONS):
@@ -223,7 +226,7 @@ class _Stretched(NamedTuple):
         for node, weight in zip(LEGENDRE_NODES, LEGENDRE_WEIGHTS, strict=True):
             u = cells.low + half * (1.0 + node)
             x = self._at(u, cells.row)
-            density = _cdf_and_density(laws, x, False)[1]
+            density = _density(laws, x)
             mass = weight * half * self.spread[cells.row] * np.cosh(u) * density
             logs = np.log(density, where=mass > 0, out=np.zeros_like(x))
             found, loss = found + mass, loss + mass * (self.log_slope(x) - logs)
@@ -235,7 +238,7 @@ class _Stretched(NamedTuple):
         edges, below = [cells.low], [cells.below_low]
         for part in range(1, n_parts):
             edges.append(cells.low + part / n_parts * (cells.high - cells.low))
-            below.append(_cdf_and_density(laws, self._at(edges[-1], cells.row))[0])
+            below.append(_cdf(laws, self._at(edges[-1], cells.row)))
         edges, below = np.array([*edges, cells.high]), np.array([*below, cells.below_high])
         ends = edges[:-1], edges[1:], below[:-1], below[1:]
         return _Cells(np.tile(cells.row, n_parts), *(end.ravel() for end in ends))
@@ -270,7 +273,7 @@ def _quantile(components, centre, spread, probability):
     narrow, left = FINE * spread, np.arange(len(x))
     for _ in range(MAX_ITER):
         at = x[left]
-        F, density = _cdf_and_density(components, at)
+        F, density = _cdf(components, at), _density(components, at)
         below = probability > F
         low[left], high[left] = np.where(below, at, low[left]), np.where(below, high[left], at)
         with np.errstate(all="ignore"):
@@ -287,13 +290,14 @@ def _quantile(components, centre, spread, probability):
     return x
 
 
-def _cdf_and_density(components, x, with_cdf=True):
-    """Distribution function (or zeros) and density of the mixture, ``(r,)``."""
-    total = np.zeros((2, len(x)))
-    for component in components:
-        pair = _core and _core.mixture(x, *component, with_cdf)
-        total += component.cdf_and_density(x) if pair is None else pair
-    return total
+def _cdf(components, x):
+    """Distribution function of the mixture, ``(r,)``."""
+    return sum(component.cdf(x) for component in components)
+
+
+def _density(components, x):
+    """Density of the mixture, ``(r,)``."""
+    return sum(component.density(x) for component in components)
 
 
 def mixture_moments(weights, means, covariances):

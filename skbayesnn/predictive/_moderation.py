@@ -13,7 +13,6 @@ from scipy.stats import qmc
 
 from skbayesnn.network import row_blocks
 from skbayesnn.posterior import symmetric_root
-from skbayesnn.posterior.kernels._compiled import _core
 
 # quasi-random points, and the same in more than so many dimensions, where each takes longer
 SOFTMAX_POINTS, MANY_DIMENSIONS, POINTS_IN_MANY = 1024, 16, 256
@@ -167,9 +166,6 @@ def softmax_information(mean, covariance):
 
 def _softmax_moments(mean, covariance):
     """Means of probabilities ``(n, p)`` and of their products ``(n, p, p)``, by the same points."""
-    if _core is not None and mean.shape[1] <= _core.CLASSES:
-        root, points = _softmax_roots(covariance)
-        return _core.softmax_moments(mean, root, points.T)
     first, second = np.empty(mean.shape), np.empty(covariance.shape)
     for rows, p in _softmax_points(mean, covariance):
         first[rows], second[rows] = p.mean(axis=1), np.swapaxes(p, 1, 2) @ p / p.shape[1]
@@ -179,20 +175,13 @@ def _softmax_moments(mean, covariance):
 def _softmax_points(mean, covariance):
     """Blocks of rows with their class probabilities at the quasi-random points."""
     n, n_classes = mean.shape
-    root, points = _softmax_roots(covariance)
+    apart = helmert(n_classes).T  # a constant common to all activations changes no softmax
+    root = apart @ symmetric_root(apart.T @ covariance @ apart)
+    points = normal_points(n_classes - 1)
     for rows in row_blocks(n, SOFTMAX_CACHE * SOFTMAX_POINTS * n_classes):
         # points on the last axis: sums over classes are fast
         p = softmax(mean[rows, :, None] + root[rows] @ points.T, axis=1)
         yield rows, np.swapaxes(p, 1, 2)
-
-
-def _softmax_roots(covariance):
-    """Matrices ``R`` of shape (n, p, p - 1) and points ``z`` such that ``R z`` are activations.
-
-    A constant common to all activations does not change the softmax and is left out.
-    """
-    apart = helmert(covariance.shape[-1]).T
-    return apart @ symmetric_root(apart.T @ covariance @ apart), normal_points(apart.shape[1])
 
 
 @lru_cache(maxsize=16)

@@ -22,8 +22,7 @@ NEGLIGIBLE = 1e-10  # share of a Gaussian in the noise below which quantiles ign
 class NormalLaw:
     """Standard normal distribution."""
 
-    degrees_of_freedom, log_constant, range = np.inf, -np.log(SQRT_2PI), np.inf
-    table = np.empty((0, 4))
+    log_constant = -np.log(SQRT_2PI)
 
     def cdf(self, z):
         """Probability below ``z``."""

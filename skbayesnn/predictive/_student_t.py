@@ -4,33 +4,21 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from scipy.interpolate import CubicSpline
 from scipy.optimize import brentq
 from scipy.special import gammaln, logsumexp, stdtr, stdtrit
 
 from skbayesnn.posterior import FARTHEST, squared_scales
 from skbayesnn.predictive._noise import GaussianNoise, NoiseNetworks
 
-RANGE, PER_UNIT = 12.0, 128  # of the table of the distribution function, in normal units
 N_SCALES = 80  # Gaussians that make Student-t noise
 LEFT_OUT = 40.0  # nats below the largest weight at which one of them is left out
 
 
 class StudentTLaw:
-    """Student's t distribution.
-
-    The compiled core reads its distribution function from a ``table``, a spline in ``v = (nu ln(1 +
-    z^2/nu))^(1/2)``, in which it is nearly that of the normal distribution (Wallace 1959). The
-    error is below 1e-10.
-    """
-
-    range = RANGE
+    """Student's t distribution."""
 
     def __init__(self, degrees_of_freedom):
         nu = self.degrees_of_freedom = degrees_of_freedom
-        v = np.linspace(-RANGE, RANGE, round(2 * RANGE * PER_UNIT) + 1)
-        z = np.copysign(np.sqrt(nu * np.expm1(v * v / nu)), v)
-        self.table = CubicSpline(v, stdtr(nu, z)).c[::-1].T.copy()  # lowest power first
         self.log_constant = gammaln(0.5 * (nu + 1.0)) - gammaln(0.5 * nu) - 0.5 * np.log(nu * np.pi)
 
     @classmethod

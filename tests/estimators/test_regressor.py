@@ -40,7 +40,7 @@ def several_minima(combine):
     y = np.sum([1, -1, 1] * np.tanh(3 * (X - [-4, 0, 4])), axis=1)
     options = {"prior": Prior(precision=0.01), "noise": 0.4, "combine": combine}
     model = fit(
-        X=X, y=y + 0.3 * rng.standard_normal(60), hidden_layer_sizes=(2,), n_restarts=8, **options
+        X=X, y=y + 0.3 * rng.standard_normal(60), hidden_layer_sizes=(2,), n_restarts=16, **options
     )
     assert len(model.networks_) > 1
     return model

@@ -6,11 +6,11 @@ import pytest
 from skbayesnn.network import (
     ACTIVATIONS,
     Network,
-    derivatives_along,
     forward,
     hessian,
     input_jacobian,
     jacobian,
+    jacobian_vector,
     mixed_jacobian,
     output_covariances,
     outputs,
@@ -100,7 +100,7 @@ def test_jacobian_and_its_products(activation, hidden, lead, output_bias):
     assert_near(jacobian(trace), expected)
 
     v = rng.standard_normal(theta.shape)
-    assert_near(derivatives_along(trace, v)[0], (expected @ v[..., None, :, None])[..., 0])
+    assert_near(jacobian_vector(trace, v), (expected @ v[..., None, :, None])[..., 0])
     r = rng.standard_normal(trace.outputs.shape)
     assert_near(vector_jacobian(trace, r), np.einsum("...no,...nok->...k", r, expected))
 
@@ -130,22 +130,6 @@ def test_derivatives_by_the_inputs(activation, hidden, lead):
     assert_near(mixed, np.swapaxes(by_weights, -1, -2), 1e-9)
     of_outputs = mixed_jacobian(trace, lowest=len(hidden))
     assert_near(of_outputs, mixed[..., network.slices[-1]])
-
-
-@each_activation
-@each_depth
-@pytest.mark.parametrize("lead", [(), (2,)])
-def test_second_derivative_along_a_direction(activation, hidden, lead):
-    network, theta, X, rng = setup(hidden, activation, lead)
-    v = rng.standard_normal(theta.shape)
-
-    def along(i, t):
-        return difference(
-            lambda s: derivatives_along(forward(network, t + s * v[i], X, 1), v[i])[0], np.zeros(1)
-        )[..., 0]
-
-    trace = forward(network, theta, X, 2)
-    assert_near(derivatives_along(trace, v)[1], per_network(theta, along))
 
 
 NARROW = product([(1,), (1, 1), (5, 1), (1, 4)], [(1, 1), (1, 3), (3, 1)])

@@ -8,16 +8,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
-from scipy.special import softmax
 
 from skbayesnn.inference.sampling._moves import ScaleMoves, UnitMoves
 from skbayesnn.network import Network, outputs
 from skbayesnn.posterior import Gaussian, LogUniform, instructions
 from skbayesnn.posterior._posterior import MOST_INPUTS
-from skbayesnn.predictive._mixture import _Rows
-from skbayesnn.predictive._noise import NORMAL
-from skbayesnn.predictive._student_t import StudentTLaw
 from skbayesnn.samplers import Metric, leapfrog, start
 from tests.posterior.joints import INDEPENDENT, MIXED, make_joint
 from tests.tools import ALL_LIKELIHOODS, LIKELIHOODS, assert_same, make_problem, without_core
@@ -76,8 +71,6 @@ def assert_agree(likelihood, hidden, **options):
         for some in (ends, np.asfortranarray(ends)):  # LAPACK leaves columns
             traces = [p.traces(some, alone, matrix.copy("F"), exact) for p in (posterior, plain)]
             assert_same(traces[:1], traces[1:])
-    fast, slow = (p.bending_force(theta, hyper, theta[::-1]) for p in (posterior, plain))
-    assert_same([fast], [slow])
     fast, slow = (p.with_best_outputs(theta, hyper) for p in (posterior, plain))
     assert_same([fast], [slow], tol=1e-9)  # equations with a condition of up to 1e5
 
@@ -232,8 +225,7 @@ def test_trajectories(used, likelihood, integrate, dense):
     step_size, n_steps = np.array([1e-4, 2e-4, 3e-4, 2e-4, 30.0]), np.array([5, 0, 9, 1, 50])
     fast, slow = (leapfrog(one, phase, step_size, n_steps, metric) for one in (joint, plain))
     single = joint.integrated or likelihood in ("bernoulli", "categorical", "poisson")
-    tol = 1e-6 if dense else 1e-9  # dense metrics are in single precision
-    tol = 1e-4 if likelihood == "poisson" else 1e-5 if single else tol  # some rates are large
+    tol = 1e-4 if likelihood == "poisson" else 1e-5 if single else 1e-9  # some rates are large
     assert_same([f[:-1] for f in fast], [f[:-1] for f in slow], tol)
     if single:  # the energy of where it ends is exact
         assert_same([fast.value[:-1]], [plain(fast.position[:-1])[0]], 1e-9)
@@ -253,39 +245,6 @@ def test_hyperparameters_without_weights():  # nothing moves but the noise level
     joint, plain, q = both_joints("gaussian", (), "single")
     assert joint.n_sampled == 0
     assert_same(joint(q), plain(q))
-
-
-# --- predictions ----------------------------------------------------------------------------------
-
-
-@each_set
-@pytest.mark.parametrize("n_classes", [2, 3, 10])
-def test_softmax_moments(used, n_classes):
-    rng = np.random.default_rng(0)
-    mean = rng.normal(0.0, 3.0, (7, n_classes))
-    root = rng.normal(0.0, 2.0, (7, n_classes, n_classes - 1))
-    points = rng.standard_normal((64, n_classes - 1))
-    p = softmax(mean[:, None] + points @ root.swapaxes(1, 2), axis=-1)
-    desired = p.mean(axis=1), np.einsum("npi,npj->nij", p, p) / 64
-    assert_same(core.softmax_moments(mean, root, points.T), desired)
-
-
-@each_set
-@pytest.mark.parametrize("law", [NORMAL, StudentTLaw(1.0), StudentTLaw(5.3)])
-@pytest.mark.parametrize("n_components", [1, 7, 20])
-def test_mixtures_of_laws(used, law, n_components):
-    rng = np.random.default_rng(0)
-    weights = rng.dirichlet(np.ones(n_components))
-    means, scales = rng.standard_normal((2, 40, n_components))
-    some = _Rows(weights, means, np.exp(2.0 * scales), law)
-    x = np.concatenate([means[:5, 0], 5.0 * rng.standard_normal(31), [1e-9, -1e-9, 1e9, -1e200]])
-    with np.errstate(over="ignore"):
-        desired = some.cdf_and_density(x)
-    below, density = core.mixture(x, *some)
-    # a table holds the distribution function of Student's t, up to errors of 1e-10
-    tolerance = 1e-15 if law is NORMAL else 1e-10
-    assert_allclose(below, desired[0], rtol=1e-13, atol=tolerance)
-    assert_allclose(density, desired[1], rtol=1e-13, atol=1e-15)
 
 
 # --- whether it is used ---------------------------------------------------------------------------

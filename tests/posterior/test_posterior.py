@@ -88,29 +88,6 @@ def test_gauss_newton(name, hidden, lead, output_bias):
     assert_near(posterior.hessian(theta, hyper, exact=False), A, 1e-13)
 
 
-@each_likelihood
-@pytest.mark.parametrize("lead", [(), (2,)], ids=str)
-def test_bending_force(name, lead):
-    posterior, theta, hyper = make_problem(name, (3, 2), lead=lead)
-    v = np.random.default_rng(1).standard_normal(theta.shape)
-    force = posterior.bending_force(theta, hyper, v)
-    for i in np.ndindex(lead):
-        f = outputs(posterior.network, theta[i], posterior.X)
-        J = difference(lambda w: outputs(posterior.network, w, posterior.X), theta[i])
-        _, curvature = posterior.likelihood.derivatives(
-            f, posterior.targets(), hyper.beta[i], exact=False
-        )
-        if curvature.ndim == 2:
-            curvature = curvature[..., None] * np.eye(f.shape[1])
-        bend = difference(
-            lambda s, t=theta[i], d=v[i]: difference(
-                lambda r: outputs(posterior.network, t + (s + r) * d, posterior.X), np.zeros(1)
-            )[..., 0],
-            np.zeros(1),
-        )[..., 0]
-        assert_near(force[i], np.einsum("nok,nop,np->k", J, curvature, bend), 1e-7)
-
-
 @pytest.mark.parametrize(
     "name", [*(name for name in ALL_LIKELIHOODS if make_likelihood(name)[0].n_levels), "rows"]
 )
@@ -203,7 +180,6 @@ def everything(posterior, theta, hyper):
         "gauss_newton": posterior.hessian(theta, hyper, exact=False),
         "gradient_of_expansion": gradient,
         "data_hessian": posterior.data_expansion(theta, hyper.beta, exact=True)[2],
-        "bending_force": posterior.bending_force(theta, hyper, theta),
         "weighted_jacobian": np.concatenate(
             list(posterior.weighted_jacobians(theta, hyper)), axis=-2
         ),

@@ -16,9 +16,9 @@ from skbayesnn.inference.curvature._precision_kronecker import KroneckerPrecisio
 from skbayesnn.network import (
     BLOCK_DOUBLES,
     curvature_product,
-    derivatives_along,
     forward,
     hessian_width,
+    jacobian_vector,
     vector_jacobian,
 )
 from skbayesnn.posterior import Energies, Hyperparameters
@@ -243,7 +243,7 @@ def total_determined(posterior, point, deadline=NEVER):
     _, curvature = likelihood.derivatives(trace.outputs, posterior.targets(), beta, exact=False)
 
     def times_matrix(vector):
-        moved = derivatives_along(trace, vector)[0][..., None]
+        moved = jacobian_vector(trace, vector)[..., None]
         moved = curvature_product(curvature, moved)[..., 0]
         return vector_jacobian(trace, moved) + alpha * vector
 

@@ -11,11 +11,6 @@ from skbayesnn.inference.optimise._damped import Step
 from skbayesnn.inference.optimise._reestimation import fair_moves, noise_precisions
 from skbayesnn.posterior import Hyperparameters
 
-try:
-    from skbayesnn.inference.optimise import _batch_loop
-except ImportError:  # installed without a compiler
-    _batch_loop = None
-
 STAGES = 30  # number of stages of training
 FURTHER, SHORTER = 10, 0.2  # stages of a network trained before, and factor of their step length
 WARM = 6  # stages before the first re-estimation of precisions
@@ -86,16 +81,15 @@ class BatchSteps:
     def _descend(self, posterior, batches, hyper, length, correction, theta):
         """Update the weights in place, by one Adam step for every batch.
 
-        Likelihoods of the compiled core with priors of mean zero use `_batch_loop.descend`.
+        Likelihoods of the compiled core with priors of mean zero use its loop over batches.
 
         Batches are rows of shape (n_steps, n_batch). ``length`` (n_steps,) are factors of the
         learning rate, with the bias correction of the mean, and ``correction`` (n_steps,) the bias
         corrections of the averaged squares, ``1 - beta_2^t``.
         """
         n, groups = len(posterior.X), posterior.groups
-        if _batch_loop is not None and posterior.compiled and groups.centred:
-            _batch_loop.descend(
-                posterior.compiled,
+        if posterior.compiled and groups.centred:
+            posterior.compiled.descend(
                 batches,
                 groups.expand(hyper.alpha) / n,
                 hyper.beta,

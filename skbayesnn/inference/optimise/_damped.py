@@ -1,4 +1,4 @@
-"""Levenberg-Marquardt steps with geodesic acceleration: one trial of a search for a minimum."""
+"""Levenberg-Marquardt steps: one trial of a search for a minimum."""
 
 from typing import NamedTuple
 
@@ -15,7 +15,6 @@ MOST_DAMPING = 1e12  # damping at which steps vanish by rounding
 LEAST_DAMPING, FIRST_DAMPING = 1e-10, 1e-5  # if positive; after the first rejected step
 LEAST_CUT = 0.05  # least factor of the damping after a successful step
 CUT_OUTSIDE = 1.0 / 3.0  # its value where the matrix is not definite and needs damping
-MOST_BENT = 0.75  # 2 |acceleration| / |step| above which the step stays straight
 TINY = np.finfo(float).tiny
 
 
@@ -68,7 +67,7 @@ class Search(NamedTuple):
 
 
 class DampedSteps:
-    """Levenberg-Marquardt steps with geodesic acceleration.
+    """Levenberg-Marquardt steps.
 
     After each step the output layer is solved for, where its optimum has a closed form.
     """
@@ -82,21 +81,7 @@ class DampedSteps:
             return Step(theta, energies, np.nan, -np.inf)
         step = -damped.solve(gradient)
         promise = 0.5 * (search.damping * metric @ step**2 - gradient @ step)  # Nielsen 1999
-        if posterior.network.hidden_layer_sizes:
-            force = posterior.bending_force(theta, hyper, step)
-            step = _accelerated(damped, metric, step, force)
         theta = posterior.with_best_outputs(theta + step, hyper)
         energies = posterior.energies(theta, hyper.beta)
         gain = point.energy - float(energies.total(hyper))
         return Step(theta, energies, promise, gain if np.isfinite(gain) else -np.inf)
-
-
-def _accelerated(damped, metric, step, force):
-    """Step with geodesic acceleration (Transtrum & Sethna 2012).
-
-    The step stays straight if the acceleration is too large relative to it.
-    """
-    acceleration = -0.5 * damped.solve(force)
-    if 4.0 * metric @ acceleration**2 > MOST_BENT**2 * (metric @ step**2):
-        return step
-    return step + acceleration

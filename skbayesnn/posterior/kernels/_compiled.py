@@ -1,7 +1,7 @@
 """Interface to the compiled core.
 
 `_core` is built from ``_core.pyx`` and ``core.c`` when the package is installed with a C compiler.
-Its functions implement methods of `Posterior`, `JointPosterior` and predictions, which call them
+Its functions implement methods of `Posterior`, `JointPosterior` and `BatchSteps`, which call them
 where possible and use NumPy otherwise, with equal results to rounding. (Forces along trajectories
 are mostly in single precision. So are misfits of classes and counts in moves between trajectories,
 with errors of 1e-5 to 3e-4 nats. Energies of Metropolis tests of trajectories are in double

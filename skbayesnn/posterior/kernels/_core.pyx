@@ -1,15 +1,75 @@
-# cython: language_level=3, boundscheck=False, initializedcheck=False
-"""Compiled twins of methods of `Posterior` and `JointPosterior`: see `core.h` and `_compiled.py`."""
+# cython: language_level=3, boundscheck=False, initializedcheck=False, wraparound=False
+"""Compiled twins of methods of `Posterior`, `JointPosterior` and others: see `core.h`."""
 
 import math
 
 import numpy as np
 
+cimport cython
+from libc.math cimport sqrt
+
+cdef extern from "core.h":
+    enum:
+        PADDING
+        MOST_LAYERS
+        IDENTITY, TANH, LOGISTIC, RELU, SILU
+        GAUSSIAN, STUDENT_T, SQUARED_RESIDUALS, BERNOULLI, CATEGORICAL, POISSON
+
+    ctypedef struct CModel "Model":
+        int n_layers
+        const int *size
+        int output_bias
+        int activation, likelihood, n_levels
+        double degrees_of_freedom
+        const int *level
+        const double *relative
+        long n
+        const double *inputs, *targets
+        int n_counts
+        const double *counts
+        const float *single_inputs, *single_targets, *single_counts
+        double n_counted
+
+    ctypedef struct FreePrecision:
+        double centre, fine, coarse, low, high, shape, rate, log_normaliser
+
+    ctypedef struct CJoint "Joint":
+        const CModel *model
+        int n_groups, n_sampled, n_free, n_free_alpha, integrated, single
+        long n_factors
+        const CModel *noise
+        const double *lowest, *highest, *variances
+        const float *single_variances
+        const int *label
+        const double *information, *fixed
+        const int *which
+        const FreePrecision *free
+        const double *sizes
+        double of_prior, of_data, of_first
+        const double *first_centre, *first_scale
+
+    ctypedef struct Kernels:
+        const char *name
+        int most_weights
+        double (*evaluate)(const CModel *, const double *, const double *, int, double *, double *,
+                           double *, double *) nogil
+        void (*best_outputs)(const CModel *, double *, const double *, const double *,
+                             double *) nogil
+        void (*value)(const CJoint *, const double *, double *, double *, double *) nogil
+        void (*leapfrog)(const CJoint *, double *, double *, double *, double *, double, long,
+                         const double *, int, double, double *) nogil
+        void (*rescalings)(const CJoint *, long, const double *, const double *, double *, double *,
+                           double *, double *) nogil
+        void (*unit_slices)(const CJoint *, long, long, const int *, const int *, const double *,
+                            const double *, const double *, double *, double *, double *,
+                            double *) nogil
+
+    long work_doubles(const CModel *, int) nogil
+    long joint_doubles(const CJoint *) nogil
+    const Kernels *kernels_at(int) nogil
+
+
 cdef const Kernels *kernels
-
-
-cdef const Kernels *kernels_in_use() noexcept:
-    return kernels
 
 
 def instructions():
@@ -35,7 +95,7 @@ def in_use():
 
 use(instructions()[0])
 
-DEEPEST, CLASSES = MOST_LAYERS, MOST_CLASSES
+DEEPEST = MOST_LAYERS
 SINGLE = 1e6  # largest inputs whose products are summed in single precision
 ACTIVATIONS = {
     "identity": IDENTITY, "tanh": TANH, "logistic": LOGISTIC, "relu": RELU, "silu": SILU,
@@ -47,7 +107,7 @@ LIKELIHOODS = {
 
 
 def rows_of(array, shape, long width):
-    """Rows `(m, width)` of an array that has, or is repeated to have, the leading axes of a shape."""
+    """Rows `(m, width)` of an array, which is repeated along the leading axes of a shape."""
     if array.shape[:-1] != shape[:-1]:
         array = np.broadcast_to(array, (*shape[:-1], width))
     return np.ascontiguousarray(array).reshape(math.prod(shape[:-1]), width)
@@ -83,58 +143,27 @@ def _rows_last(array, n):
     return padded
 
 
-def softmax_moments(mean, root, points):
-    """Means of probabilities and of their products at points `(r, n_points)`."""
-    first, second = np.empty(mean.shape), np.empty((*mean.shape, mean.shape[1]))
-    cdef const double[:, ::1] m = np.ascontiguousarray(mean), p = np.ascontiguousarray(points)
-    cdef const double[:, :, ::1] r = np.ascontiguousarray(root)
-    cdef double[:, ::1] f = first
-    cdef double[:, :, ::1] s = second
-    if len(mean):
-        with nogil:
-            kernels.softmax_moments(
-                m.shape[1], r.shape[2], m.shape[0], &m[0, 0], &r[0, 0, 0], p.shape[1], &p[0, 0],
-                &f[0, 0], &s[0, 0, 0])
-    return first, second
-
-
-def mixture(x, weights, means, inverse_scales, law, bint with_cdf=True):
-    """Distribution function and density at `x` `(n,)` of mixtures of a law of targets."""
-    cdf, density = np.zeros((2, len(x)))
-    cdef const double[::1] at = x, w = weights
-    cdef const double[:, ::1] m = means, s = inverse_scales, table = law.table
-    cdef double[::1] below = cdf, height = density
-    cdef CLaw c
-    c.nu, c.log_constant, c.range = law.degrees_of_freedom, law.log_constant, law.range
-    c.n_cells, c.table = table.shape[0], &table[0, 0]
-    if len(x):
-        with nogil:
-            kernels.mixture(
-                &c, m.shape[0], m.shape[1], &at[0], &w[0], &m[0, 0], &s[0, 0],
-                &below[0] if with_cdf else NULL, &height[0])
-    return cdf, density
-
-
-def count_table(size, p, u, w):
-    """Probabilities `(n, size)` of counts, see `core.h`."""
-    table = np.empty((len(p), size))
-    cdef double[:, ::1] first = p, found = table
-    cdef const double[:, ::1] slope = u, start = w
-    if len(p):
-        with nogil:
-            kernels.count_table(
-                first.shape[0], first.shape[1], found.shape[1], &first[0, 0], &slope[0, 0],
-                &start[0, 0], &found[0, 0])
-    return table
+cdef void gather(long n_columns, long n_all, const double *columns, long m, const Py_ssize_t *rows,
+                 long padded, double *batch) noexcept nogil:
+    """Some rows of columns that lie one after the other."""
+    cdef long c, i
+    for c in range(n_columns):
+        for i in range(m):
+            batch[c * padded + i] = columns[c * n_all + rows[i]]
 
 
 cdef class Model:
     """A network, a likelihood and the data: `Targets` and inputs ``(n, n_features)``."""
 
+    cdef CModel c
+    cdef readonly long n_weights
+    cdef bint single  # whether inputs are moderate
+    cdef list kept
+
     def __init__(self, network, likelihood, targets, X):
         self.kept, n = [], -(-len(X) // PADDING) * PADDING
         inputs = _rows_last(np.column_stack([X, np.ones(len(X))]), n)
-        inputs[-1] = 1.0
+        inputs[network.layer_sizes[0]] = 1.0
         y, counts = _rows_last(targets.y, n), _rows_last(targets.counts, n)
         self.n_weights = network.n_weights
         self.single = np.max(np.abs(inputs)) < SINGLE
@@ -152,10 +181,6 @@ cdef class Model:
         self.c.targets, self.c.single_targets = doubles(self.kept, y), floats(self.kept, y)
         self.c.counts, self.c.single_counts = doubles(self.kept, counts), floats(self.kept, counts)
         self.c.n_counted = np.sum(targets.weight)
-
-    cdef long room(self, int hessian) noexcept:
-        """`work_doubles`."""
-        return work_doubles(&self.c, hessian)
 
     @property
     def is_small(self):
@@ -183,20 +208,6 @@ cdef class Model:
             hessian.reshape(*lead, k, k) if order > 1 else None,
         )
 
-    def bending_force(self, theta, beta, step):
-        """`Posterior.bending_force`."""
-        cdef long k = self.n_weights, n_levels = self.c.n_levels, i
-        cdef const double[:, ::1] w = rows_of(theta, theta.shape, k)
-        cdef const double[:, ::1] s = rows_of(step, theta.shape, k)
-        cdef const double[:, ::1] b = rows_of(beta, theta.shape, n_levels)
-        force = np.empty(theta.shape)
-        cdef double[:, ::1] f = force.reshape(-1, k)
-        cdef double[::1] work = np.empty(work_doubles(&self.c, False))
-        with nogil:
-            for i in range(w.shape[0]):
-                kernels.bend(&self.c, &w[i, 0], row(b, i), &s[i, 0], &f[i, 0], &work[0])
-        return force
-
     def best_outputs(self, theta, alpha, beta):
         """`Posterior.with_best_outputs`."""
         cdef long k = self.n_weights, i
@@ -209,6 +220,41 @@ cdef class Model:
             for i in range(w.shape[0]):
                 kernels.best_outputs(&self.c, &w[i, 0], &a[i, 0], row(b, i), &work[0])
         return result
+
+
+    @cython.cdivision(True)
+    def descend(self, const Py_ssize_t[:, ::1] batches, const double[::1] pull,
+                const double[::1] beta, const double[::1] rate, const double[::1] length,
+                const double[::1] correction, double of_gradient, double of_square, double tiny,
+                double[::1] theta, double[::1] mean, double[::1] square):
+        """`BatchSteps._descend`; `pull` is ``alpha / n`` of every weight, the last three change."""
+        cdef CModel batch = self.c
+        cdef long n_inputs = batch.size[0] + 1, n_outputs = batch.size[batch.n_layers]
+        cdef long m = batches.shape[1], n_levels = batch.n_levels, i, s
+        cdef long padded = (m + PADDING - 1) // PADDING * PADDING
+        batch.n = padded
+        cdef double[::1] inputs = np.zeros(n_inputs * padded), errors = np.empty(n_levels + 1)
+        cdef double[::1] targets = np.zeros(n_outputs * padded)
+        cdef double[::1] counts = np.zeros(batch.n_counts * padded)
+        cdef double[::1] gradient = np.empty(self.n_weights)
+        cdef double[::1] work = np.empty(work_doubles(&batch, False))
+        cdef double g, scale
+        inputs[(n_inputs - 1) * padded :] = 1.0
+        batch.inputs, batch.targets, batch.counts = &inputs[0], &targets[0], &counts[0]
+        with nogil:
+            for s in range(batches.shape[0]):
+                gather(n_inputs - 1, self.c.n, self.c.inputs, m, &batches[s, 0], padded, &inputs[0])
+                gather(n_outputs, self.c.n, self.c.targets, m, &batches[s, 0], padded, &targets[0])
+                gather(batch.n_counts, self.c.n, self.c.counts, m, &batches[s, 0], padded,
+                       &counts[0])
+                kernels.evaluate(&batch, &theta[0], NULL if n_levels == 0 else &beta[0], 0,
+                                 &errors[0], &gradient[0], NULL, &work[0])
+                for i in range(self.n_weights):
+                    g = gradient[i] / m + pull[i] * theta[i]
+                    mean[i] += (1.0 - of_gradient) * (g - mean[i])
+                    square[i] += (1.0 - of_square) * (g * g - square[i])
+                    scale = sqrt(square[i] / correction[s]) + tiny
+                    theta[i] -= length[s] * rate[i] * mean[i] / scale
 
 
 cdef class Joint:
@@ -236,7 +282,8 @@ cdef class Joint:
         self.c.information = doubles(self.kept, joint.information)
         self.c.fixed = doubles(self.kept, np.concatenate(joint.fixed))
         self.c.which = integers(self.kept, np.flatnonzero(joint.free.mask))
-        columns = [getattr(precision_map, name) for name in ("centre", "fine", "coarse", "low", "high")]
+        fields = "centre", "fine", "coarse", "low", "high"
+        columns = [getattr(precision_map, name) for name in fields]
         columns += [priors.shape, priors.rate, priors.log_normaliser]
         self.c.free = <const FreePrecision *>doubles(self.kept, np.column_stack(columns))
         self.c.sizes = doubles(self.kept, joint.sizes)
@@ -320,5 +367,5 @@ cdef class Joint:
         with nogil:
             for i in range(v.shape[0]):
                 kernels.unit_slices(
-                    &self.c, c.shape[1], u.shape[2], &of[0], &c[i, 0], &z[i, 0], &e[i, 0], &u[i, 0, 0],
-                    &q[i, 0], &v[i], self.wanted(g, i), &work[0])
+                    &self.c, c.shape[1], u.shape[2], &of[0], &c[i, 0], &z[i, 0], &e[i, 0],
+                    &u[i, 0, 0], &q[i, 0], &v[i], self.wanted(g, i), &work[0])

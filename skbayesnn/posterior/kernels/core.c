@@ -37,9 +37,19 @@
 #define ODD_8 ODD_4, 9, 11, 13, 15
 #define ODD_16 ODD_8, 17, 19, 21, 23, 25, 27, 29, 31
 #define BLOCK 128 /* rows that are worked on together */
-#define LEAST_SINGLE 1e-6 /* share of its diagonal entry that a pivot has at least in single precision */
+#define LEAST_SINGLE 1e-6 /* least pivot in single precision, relative to its diagonal entry */
 
-enum { VALUE, FORCE, ALL, NEARLY }; /* what is wanted of an energy: NEARLY is the value in single precision */
+/* What is wanted of an energy: NEARLY is the value in single precision. */
+enum { VALUE, FORCE, ALL, NEARLY };
+
+/* In builds that check, arrays in working memory lie before the end that the caller has set. */
+#ifdef SKBAYESNN_CHECK
+#include <assert.h>
+const double *memory_end;
+#define WITHIN(end) assert((const double *)(end) <= memory_end)
+#else
+#define WITHIN(end) ((void)0)
+#endif
 
 static int fan_in(const Model *model, int layer)
 {
@@ -93,12 +103,13 @@ long work_doubles(const Model *model, int hessian)
 {
     long k = n_weights(model), width = widest(model), K = model->size[model->n_layers];
     long rows = model->n < BLOCK ? model->n : BLOCK;
-    long steps = 5 * width * rows + model->n_levels + (K + 3) * width * (width + PADDING);
-    return rows_doubles(model, BLOCK) + most(steps, hessian ? k * k + 5 * width * width * rows : 0);
+    long outputs = width * rows + model->n_levels + (K + 3) * width * (width + PADDING);
+    long second = hessian ? k * k + 5 * width * width * rows : 0;
+    return rows_doubles(model, BLOCK) + most(outputs, second);
 }
 
-/* 1 if the position determines factors of the precisions of rows, else 0; with such factors the output
-   layer is integrated out. */
+/* 1 if the position determines factors of the precisions of rows, else 0; with such factors the
+   output layer is integrated out. */
 static int has_factors(const Joint *joint) { return joint->noise || joint->variances; }
 
 /* Weights of the network of the means in the position. */
@@ -117,10 +128,10 @@ long joint_doubles(const Joint *joint)
     long energy = 7 * G + 4 * model->n_levels + 9 * d + 3 * k;
     long given = 2 * n, slices = G + width + (K + 1) * n + rows_doubles(model, n);
     long marginal = (K + 2) * width * (2 * width + n + PADDING + 2);
-    long metric = d * (d + 4 * PADDING), factors = 3 * K * n;
+    long factors = 3 * K * n;
     if (joint->noise)
         factors += 2 * n_weights(joint->noise) + rows_doubles(joint->noise, n);
-    return energy + metric + given + slices + marginal + factors + rows_doubles(model, n);
+    return energy + given + slices + marginal + factors + rows_doubles(model, n);
 }
 
 /* The Hessian from the sums of `add_second`, in the same order. */
@@ -192,6 +203,7 @@ static const Joint *given(Given *own, const Joint *joint, const double *q, doubl
     own->model.single_counts = single;
     own->joint.model = &own->model;
     *work += 2 * own->model.n;
+    WITHIN(*work);
     return &own->joint;
 }
 
@@ -216,7 +228,8 @@ static double curve(const FreePrecision *free, double psi, double *slope, double
 }
 
 /* ln of a free precision at its coordinate, and `PrecisionMap.derivatives`. */
-static double log_precision_at(const FreePrecision *free, double eta, double *stretch, double *change)
+static double log_precision_at(const FreePrecision *free, double eta, double *stretch,
+                               double *change)
 {
     double opposite, place = sigmoid(eta, &opposite, NULL), range = free->high - free->low;
     double slope, bend, inner = range * place * opposite;
@@ -264,6 +277,7 @@ static double rescale(const Joint *joint, double *q, const double *shift, double
 {
     double *factor = work, *moved = factor + joint->n_groups, before, after, log_volume = 0.0;
     double *eta = q + joint->n_sampled;
+    WITHIN(moved + joint->n_free_alpha);
     for (int c = 0; c < joint->n_groups; c++)
         factor[c] = 1.0;
     for (int f = 0; f < joint->n_free_alpha; f++) {
@@ -359,9 +373,8 @@ END
 #endif
 
 #define KERNELS(isa, most_weights) \
-    {#isa, most_weights, evaluate_##isa, bend_##isa, best_outputs_##isa, value_##isa, leapfrog_##isa, \
-     rescalings_##isa, unit_slices_##isa, softmax_moments_##isa, mixture_##isa, \
-     count_table_##isa}
+    {#isa, most_weights, evaluate_##isa, best_outputs_##isa, value_##isa, leapfrog_##isa, \
+     rescalings_##isa, unit_slices_##isa}
 
 const Kernels *kernels_at(int i)
 {

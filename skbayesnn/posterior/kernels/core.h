@@ -9,7 +9,6 @@
 
 #define PADDING 16 /* rows are padded to a multiple of this; what is added counts for nothing */
 #define MOST_LAYERS 16
-#define MOST_CLASSES 64 /* of `softmax_moments` */
 
 enum { IDENTITY, TANH, LOGISTIC, RELU, SILU };
 enum { GAUSSIAN, STUDENT_T, SQUARED_RESIDUALS, BERNOULLI, CATEGORICAL, POISSON };
@@ -43,7 +42,7 @@ typedef struct {
     const Model *model;
     int n_groups, n_sampled, n_free, n_free_alpha, integrated;
     long n_factors;            /* rows, if their factors follow the position: Student-t noise */
-    const Model *noise;        /* network of the noise, whose weights follow those of the means, or NULL */
+    const Model *noise;        /* network of the noise, or NULL; its weights follow the others */
     const double *lowest, *highest; /* log precision of every output that it can make */
     const double *variances;   /* known ones of the targets (n_outputs, n), or NULL */
     const float *single_variances;  /* rounded */
@@ -54,18 +53,12 @@ typedef struct {
     const int *which;          /* of these is each free one */
     const FreePrecision *free;
     const double *sizes;       /* sampled weights of every group */
-    /* of populations (`Tempered` of the inference): factors of the parts of the energy, and of the log
-       density of where it begins, whose centre and scale every free precision has; else 1, 1 and 0 */
+    /* of populations (`Tempered` of the inference): factors of the parts of the energy, and of the
+       log density of where it begins, whose centre and scale every free precision has; else 1, 1
+       and 0 */
     double of_prior, of_data, of_first;
     const double *first_centre, *first_scale;
 } Joint;
-
-/* A location-scale law of targets: `StudentTLaw` of the predictions, or without a table the normal. */
-typedef struct {
-    double nu, log_constant, range;
-    long n_cells;
-    const double *table; /* (n_cells, 4), of its distribution function */
-} Law;
 
 /* Doubles of working memory that the functions below need. */
 long work_doubles(const Model *model, int hessian);
@@ -80,10 +73,6 @@ typedef struct {
     double (*evaluate)(const Model *model, const double *theta, const double *beta, int exact,
                        double *errors, double *gradient, double *hessian, double *work);
 
-    /* `Posterior.bending_force`. */
-    void (*bend)(const Model *model, const double *theta, const double *beta, const double *step,
-                 double *force, double *work);
-
     /* `Posterior.with_best_outputs`: the last layer of `theta` is overwritten. */
     void (*best_outputs)(const Model *model, double *theta, const double *alpha,
                          const double *beta, double *work);
@@ -92,38 +81,23 @@ typedef struct {
     void (*value)(const Joint *joint, const double *q, double *value, double *gradient,
                   double *work);
 
-    /* `leapfrog` of the samplers, one chain, in place. `factor` is that of its metric, symmetric and
-       (d, d) if `dense`, else (d,). */
+    /* `leapfrog` of the samplers, one chain, in place. `factor` is that of its metric, symmetric
+       and (d, d) if `dense`, else (d,). */
     void (*leapfrog)(const Joint *joint, double *q, double *p, double *value, double *gradient,
                      double step_size, long n_steps, const double *factor, int dense,
                      double unstable, double *work);
 
-    /* `ScaleMoves`, n for one chain, in place: changes of ln alpha (n, n_groups), and the logarithms of the
-       uniform numbers of Metropolis tests (n). */
+    /* `ScaleMoves`, n for one chain, in place: changes of ln alpha (n, n_groups), and the
+       logarithms of the uniform numbers of Metropolis tests (n). */
     void (*rescalings)(const Joint *joint, long n, const double *shifts, const double *log_uniform,
                        double *q, double *value, double *gradient, double *work);
 
-    /* `UnitMoves`, n for one chain, in place: the unit of every sampled weight or -1, units (n), and random
-       numbers (n_sampled), (n) and (n, n_tries). */
-    void (*unit_slices)(const Joint *joint, long n, long n_tries, const int *unit, const int *chosen,
-                        const double *normal, const double *exponential, const double *uniform,
-                        double *q, double *value, double *gradient, double *work);
-
-    /* `_softmax_moments` of the predictions: means of p_c and p_c p_d over points (rank, n_points),
-       of n rows with means (n, n_classes) and roots (n, n_classes, rank). */
-    void (*softmax_moments)(int n_classes, int rank, long n, const double *mean,
-                            const double *root, long n_points, const double *points,
-                            double *first, double *second);
-
-    /* `cdf_and_density` of the predictions, at x (n) for mixtures of m laws with weights (m), means
-       and inverse scales (n, m); without a cdf if that is NULL. */
-    void (*mixture)(const Law *law, long n, long m, const double *x, const double *weights,
-                    const double *means, const double *inverse, double *cdf, double *density);
-
-    /* `CountLaws.table` of the predictions, (n, size): m components with first
-       probabilities (n, m), lost, and coefficients u and w of the recursion (n, m). */
-    void (*count_table)(long n, long m, long size, double *p, const double *u, const double *w,
-                   double *table);
+    /* `UnitMoves`, n for one chain, in place: the unit of every sampled weight or -1, units (n),
+       and random numbers (n_sampled), (n) and (n, n_tries). */
+    void (*unit_slices)(const Joint *joint, long n, long n_tries, const int *unit,
+                        const int *chosen, const double *normal, const double *exponential,
+                        const double *uniform, double *q, double *value, double *gradient,
+                        double *work);
 } Kernels;
 
 /* Those that this processor can run, the fastest first; NULL beyond the last. */

@@ -1,5 +1,5 @@
-/* Included by core.c for every set of instructions, with its name SET, the DOUBLES and SINGLES of a vector and TILE
-   defined: the loops, first in single and then in double precision. */
+/* Included by core.c for every set of instructions, with its name SET, the DOUBLES and SINGLES of a
+   vector and TILE defined: the loops, first in single and then in double precision. */
 
 #define ISA JOIN(single, SET)
 #define SINGLE 1

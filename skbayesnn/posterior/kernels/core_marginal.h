@@ -1,5 +1,5 @@
-/* Included by core.c after core_rows.h for every set of instructions, in double and in single precision:
-   Gaussian noise with the output layer integrated out. */
+/* Included by core.c after core_rows.h for every set of instructions, in double and in single
+   precision: Gaussian noise with the output layer integrated out. */
 
 /* Sums over rows of z_a z_b, its upper triangle, and z_a y of an output, rows counted. */
 static void NAME(add_normal)(const Rows *rows, int output, const V *counts, V *weighted,
@@ -13,14 +13,16 @@ static void NAME(add_normal)(const Rows *rows, int output, const V *counts, V *w
             weighted[a * rows->stride + v] = counts[v] * z[a * stride + v];
     for (int a = 0; a < width && gram; a += TILE)
         NAME(sums)(gram + a * width + a, width, weighted + a * rows->stride, rows->stride,
-                   width - a < TILE ? width - a : TILE, z + a * stride, stride, width - a, rows->nv);
-    NAME(sums)(moment, 1, weighted, rows->stride, width, NAME(targets)(rows, output), 0, 1, rows->nv);
+                   width - a < TILE ? width - a : TILE, z + a * stride, stride, width - a,
+                   rows->nv);
+    NAME(sums)(moment, 1, weighted, rows->stride, width, NAME(targets)(rows, output), 0, 1,
+               rows->nv);
 }
 
-/* `integrated` of the output layer, its prior precisions by group; if `gradient` is not NULL with that
-   in the hidden weights, and the derivatives in ln alpha and in ln beta, and if `by_factors` is not those
-   in ln F of every row and output (which then have counts of their own). In single precision it
-   returns 0 where a pivot of the equations is too small for that. */
+/* `integrated` of the output layer, its prior precisions by group; if `gradient` is not NULL with
+   that in the hidden weights, and the derivatives in ln alpha and in ln beta, and if `by_factors`
+   is not those in ln F of every row and output (which then have counts of their own). In single
+   precision it returns 0 where a pivot of the equations is too small for that. */
 static int NAME(marginal)(const Joint *joint, const double *theta, const double *alpha,
                           const double *beta, double *value, double *gradient, double *by_alpha,
                           double *by_beta, REAL *by_factors, double *work)
@@ -38,6 +40,7 @@ static int NAME(marginal)(const Joint *joint, const double *theta, const double 
     Rows rows = NAME(begin)(model, model->n, weights + at);
     long each = width * rows.stride;
     V *weighted = rows.rest, *pulled = weighted + systems * each;
+    WITHIN(by_factors ? pulled + each : pulled);
     for (long i = 0; i < at; i++)
         weights[i] = (REAL)theta[i];
     NAME(at)(&rows, 0);
@@ -56,8 +59,8 @@ static int NAME(marginal)(const Joint *joint, const double *theta, const double 
         int own = systems > 1 ? o : 0;
         for (int a = 0; a < width; a++)
             sd[a] = 1.0 / sqrt(alpha[label[a * K + o]]);
-        if (!NAME(ridge)(gram + own * square, tau, sd, width, SINGLE ? LEAST_SINGLE : 0.0, system, m,
-                         &log_det))
+        if (!NAME(ridge)(gram + own * square, tau, sd, width, SINGLE ? LEAST_SINGLE : 0.0, system,
+                         m, &log_det))
             return 0;
         *value += 0.5 * (log_det + squared(m, width));
         for (int a = 0; a < width; a++)
@@ -78,8 +81,8 @@ static int NAME(marginal)(const Joint *joint, const double *theta, const double 
             fixed -= NAME(sum)(variance);
         }
         /* tau D S^-1 D */
-        NAME(combine)(spread + own * width * wide, wide, width, (REAL *)(system + wide), 1, 2 * wide * LANES,
-                      system + wide, 2 * wide, width, wide, 1);
+        NAME(combine)(spread + own * width * wide, wide, width, (REAL *)(system + wide), 1,
+                      2 * wide * LANES, system + wide, 2 * wide, width, wide, 1);
         by_beta[model->level[o]] += 0.5 * fixed;
     }
     const V *z = NAME(fed)(&rows, last, &stride);
@@ -96,8 +99,8 @@ static int NAME(marginal)(const Joint *joint, const double *theta, const double 
         return 1;
     for (int i = 0; i < systems && by_factors; i++) { /* variances of the outputs */
         V *own = (V *)by_factors + i * rows.nv;
-        NAME(combine)(pulled, rows.stride, width, (REAL *)(spread + i * width * wide), wide * LANES, 1,
-                      weighted + i * each, rows.stride, width, rows.nv, 0);
+        NAME(combine)(pulled, rows.stride, width, (REAL *)(spread + i * width * wide),
+                      wide * LANES, 1, weighted + i * each, rows.stride, width, rows.nv, 0);
         for (int a = 0; a < width; a++)
             for (int v = 0; v < rows.nv; v++)
                 own[v] += (REAL)0.5 * z[a * stride + v] * pulled[a * rows.stride + v];
@@ -109,8 +112,8 @@ static int NAME(marginal)(const Joint *joint, const double *theta, const double 
     if (last == 0)
         return 1;
     if (!by_factors) /* the rows count the same in all outputs */
-        NAME(combine)(delta, rows.stride, units, (REAL *)spread, wide * LANES, 1, weighted, rows.stride, width,
-                      rows.nv, 0);
+        NAME(combine)(delta, rows.stride, units, (REAL *)spread, wide * LANES, 1, weighted,
+                      rows.stride, width, rows.nv, 0);
     NAME(combine)(delta, rows.stride, units, mean, K, 1, rows.outputs, rows.stride, K, rows.nv, 1);
     for (long i = 0; i < units * rows.stride; i += rows.stride)
         for (int v = 0; v < rows.nv; v++)
@@ -119,11 +122,11 @@ static int NAME(marginal)(const Joint *joint, const double *theta, const double 
     return 1;
 }
 
-/* --- noise whose precision tau_o F_no differs between rows ------------------------------------- */
+/* --- noise whose precision tau_o F_no differs between rows ------------------------------------ */
 
 /* The noise network at all rows; `weights` get its own, and ln tau_o for its output biases. */
-static Rows NAME(noise_network)(const Joint *joint, const double *theta, const double *beta, int order,
-                                REAL *weights)
+static Rows NAME(noise_network)(const Joint *joint, const double *theta, const double *beta,
+                                int order, REAL *weights)
 {
     const Model *model = joint->model, *noise = joint->noise;
     int K = model->size[model->n_layers];
@@ -138,20 +141,20 @@ static Rows NAME(noise_network)(const Joint *joint, const double *theta, const d
     return rows;
 }
 
-/* Observations that every row stands for: the counts of the model may have further factors (`given`), those
-   of the noise network have none. */
+/* Observations that every row stands for: the counts of the model may have further factors
+   (`given`), those of the noise network have none. */
 static const V *NAME(observations)(const Joint *joint)
 {
     return (const V *)DATA(joint->noise ? joint->noise : joint->model, counts);
 }
 
-/* Counts s_n F_no of all rows (K, n) and d ln F_no / d ln tau_o. Returns the sum of s ln F, which is not to
-   be had of known variances in single precision.
+/* Counts s_n F_no of all rows (K, n) and d ln F_no / d ln tau_o. Returns the sum of s ln F, which
+   is not to be had of known variances in single precision.
 
    A noise network gives ln (tau F), which is kept within an interval; known variances v of the
    targets beside the noise make F = 1 / (1 + tau v) (`MeasuredGaussian`). */
-static double NAME(factors)(const Joint *joint, const double *beta, const Rows *network, REAL *counts,
-                            REAL *follow)
+static double NAME(factors)(const Joint *joint, const double *beta, const Rows *network,
+                            REAL *counts, REAL *follow)
 {
     const Model *model = joint->model;
     int nv = (int)(model->n / LANES);
@@ -185,7 +188,7 @@ static double NAME(factors)(const Joint *joint, const double *beta, const Rows *
     return total;
 }
 
-/* `JointPosterior._likelihood` without normalisers of tau, as `marginal`: returns 0 as that does. */
+/* `JointPosterior._likelihood` without normalisers of tau; returns 0 where `marginal` does. */
 static int NAME(regression)(const Joint *joint, const double *theta, const double *alpha,
                             const double *beta, double *value, double *gradient, double *by_alpha,
                             double *by_beta, double *work)
@@ -197,33 +200,35 @@ static int NAME(regression)(const Joint *joint, const double *theta, const doubl
     Given own = {*joint, *model};
     int K = model->size[model->n_layers], nv = (int)(model->n / LANES);
     double *by_noise = work;
-    REAL *counts = (REAL *)(by_noise + (noise ? n_weights(noise) : 0)), *follow = counts + K * model->n;
-    REAL *by_factors = gradient ? follow + K * model->n : NULL, *weights = follow + 2 * K * model->n;
+    REAL *counts = (REAL *)(by_noise + (noise ? n_weights(noise) : 0));
+    REAL *follow = counts + K * model->n, *weights = follow + 2 * K * model->n;
+    REAL *by_factors = gradient ? follow + K * model->n : NULL;
     own.joint.model = &own.model;
     own.model.n_counts = K;
     DATA(&own.model, counts) = counts;
     Rows network = {0};
     work = (double *)weights;
     if (noise) {
-        network = NAME(noise_network)(joint, theta + n_of_means(joint), beta, gradient != NULL, weights);
+        network = NAME(noise_network)(joint, theta + n_of_means(joint), beta, gradient != NULL,
+                                      weights);
         work += n_weights(noise) + rows_doubles(noise, noise->n);
     }
     double log_factors = NAME(factors)(joint, beta, &network, counts, follow);
-    if (!NAME(marginal)(&own.joint, theta, alpha, beta, value, gradient, by_alpha, by_beta, by_factors,
-                        work))
+    if (!NAME(marginal)(&own.joint, theta, alpha, beta, value, gradient, by_alpha, by_beta,
+                        by_factors, work))
         return 0;
     *value -= 0.5 * log_factors;
     if (!gradient)
         return 1;
     const V *observed = NAME(observations)(joint), *slope = (const V *)follow;
-    V *by = (V *)by_factors;
+    V *by = (V *)by_factors, *delta = noise ? network.delta[noise->n_layers - 1] : NULL;
     for (int o = 0; o < K; o++, by += nv, slope += nv) {
         V sum = (V){0};
         for (int v = 0; v < nv; v++) {
             by[v] -= (REAL)0.5 * observed[v];
             sum += by[v] * slope[v];
             if (noise)
-                network.delta[noise->n_layers - 1][o * network.stride + v] = by[v] + by[v] * slope[v];
+                delta[o * network.stride + v] = by[v] + by[v] * slope[v];
         }
         by_beta[model->level[o]] += NAME(sum)(sum);
     }

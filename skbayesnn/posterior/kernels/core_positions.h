@@ -1,14 +1,15 @@
 /* Included by core.c after core_loops.h for every set of instructions: energies of samplers,
    trajectories, and other moves. */
 
-/* `PathFromPrior.change`, with values and slopes of `hyperprior` in `own`; from the gradient its own is
-   subtracted, `of_first` times, if that is not NULL. */
+/* `PathFromPrior.change`, with values and slopes of `hyperprior` in `own`; from the gradient its
+   own is subtracted, `of_first` times, if that is not NULL. */
 static double NAME(near)(const Joint *joint, const double *q, const double *own, double *gradient)
 {
     double total = 0.0;
     for (int f = 0, i = joint->n_sampled; f < joint->n_free; f++, i++) {
         double scale = joint->first_scale[f], away = (q[i] - joint->first_centre[f]) / scale;
-        double small = exp(-fabs(away)), steep = copysign((1.0 - small) / (1.0 + small), away) / scale;
+        double small = exp(-fabs(away));
+        double steep = copysign((1.0 - small) / (1.0 + small), away) / scale;
         total += own[f] - fabs(away) - 2.0 * log1p(small) - log(scale);
         if (gradient)
             gradient[i] -= joint->of_first * (own[joint->n_free + f] - steep);
@@ -25,9 +26,9 @@ static void NAME(total)(const Joint *joint, const double *q, int wanted, double 
     int m = joint->n_sampled, n_free = joint->n_free, G = joint->n_groups, d = m + n_free;
     int n_precisions = G + model->n_levels;
     double prior = 0.0, *alpha = work, *beta = alpha + G, *by = beta + model->n_levels;
-    double *scale = by + n_precisions, *share = scale + G, *squares = share + G, *pull = squares + G;
-    double *stretch = pull + G, *own = stretch + n_free, *errors = own + 2 * n_free;
-    double *pulled = errors + model->n_levels, *theta = pulled + d;
+    double *scale = by + n_precisions, *share = scale + G, *squares = share + G;
+    double *pull = squares + G, *stretch = pull + G, *own = stretch + n_free;
+    double *errors = own + 2 * n_free, *pulled = errors + model->n_levels, *theta = pulled + d;
     double *natural = wanted == FORCE || wanted == ALL ? gradient : NULL;
     memcpy(alpha, joint->fixed, sizeof(double) * n_precisions);
     for (int f = 0; f < n_free; f++) {
@@ -60,11 +61,13 @@ static void NAME(total)(const Joint *joint, const double *q, int wanted, double 
         pulled[m + f] += by[joint->which[f]] * stretch[f];
     memset(by, 0, sizeof(double) * n_precisions);
     double *rest = theta + most(n_weights(model), m);
+    WITHIN(rest);
     if (natural)
         memset(natural, 0, sizeof(double) * d);
     if (joint->integrated) {
         int done = wanted == FORCE && joint->single &&
-                   JOIN(regression_single, ISA)(joint, theta, alpha, beta, value, natural, by, by + G, rest);
+                   JOIN(regression_single, ISA)(joint, theta, alpha, beta, value, natural, by,
+                                                by + G, rest);
         if (!done) {
             memset(by, 0, sizeof(double) * n_precisions);
             NAME(regression)(joint, theta, alpha, beta, value, natural, by, by + G, rest);
@@ -109,50 +112,49 @@ static void NAME(value)(const Joint *joint, const double *q, double *value, doub
     NAME(total)(joint, q, gradient ? ALL : VALUE, value, gradient, work);
 }
 
-/* F x of a diagonal matrix, or of a symmetric one with columns of `nv` vectors. */
-static void NAME(mapped)(const double *diagonal, const float *columns, int nv, int d, const double *x,
-                         double *out)
+/* F x of a symmetric matrix if `dense`, or of a diagonal one. */
+static void NAME(mapped)(const double *factor, int dense, int d, const double *x, double *out)
 {
-    if (columns)
-        JOIN(times_single, ISA)((JOIN(vec_single, ISA) *)columns, nv, d, x, out);
-    for (int i = 0; i < d && !columns; i++)
-        out[i] = diagonal[i] * x[i];
+    for (int i = 0; i < d; i++)
+        out[i] = dense ? 0.0 : factor[i] * x[i];
+    for (int j = 0; j < d && dense; j++, factor += d) {
+        double here = x[j];
+        for (int i = 0; i < d; i++)
+            out[i] += here * factor[i];
+    }
 }
 
-/* `leapfrog` of the samplers. Forces in single precision are as good as any, and so are velocities: where a
-   trajectory ends the energy is exact, and any force that depends on the position alone, and any
-   velocity that depends on the momentum alone, leave steps reversible and volumes as they are. */
-static void NAME(leapfrog)(const Joint *joint, double *q, double *p, double *value, double *gradient,
-                           double step_size, long n_steps, const double *factor, int dense,
-                           double unstable, double *work)
+/* `leapfrog` of the samplers. Forces in single precision are as good as any: where a trajectory
+   ends the energy is exact, and any force that depends on the position alone leaves steps
+   reversible and volumes as they are. */
+static void NAME(leapfrog)(const Joint *joint, double *q, double *p, double *value,
+                           double *gradient, double step_size, long n_steps, const double *factor,
+                           int dense, double unstable, double *work)
 {
     int d = joint->n_sampled + joint->n_free, rough = joint->single && n_steps > 0;
     Given own;
     joint = given(&own, joint, q, &work);
     double *force = work, *velocity = force + d, *slope = velocity + d, known = *value;
     work = slope + d;
-    int nv = (d + 4 * SINGLES - 1) / (4 * SINGLES) * 4, width = nv * SINGLES;
-    float *columns = dense ? (float *)work : NULL;
-    for (long i = 0; i < (long)d * width && dense; i++)
-        columns[i] = i % width < d ? (float)factor[i / width * d + i % width] : 0.0f;
-    work += (long)d * width / 2;
+    WITHIN(work);
     double initial = known + 0.5 * squared(p, d);
     if (gradient && !rough)
         slope = gradient;
     else
         NAME(total)(joint, q, FORCE, &known, slope, work);
-    NAME(mapped)(factor, columns, nv, d, slope, force);
+    NAME(mapped)(factor, dense, d, slope, force);
     for (long step = 0; step < n_steps; step++) {
         for (int i = 0; i < d; i++)
             p[i] -= 0.5 * step_size * force[i];
-        NAME(mapped)(factor, columns, nv, d, p, velocity);
+        NAME(mapped)(factor, dense, d, p, velocity);
         for (int i = 0; i < d; i++)
             q[i] += step_size * velocity[i];
         NAME(total)(joint, q, FORCE, value, slope, work);
-        NAME(mapped)(factor, columns, nv, d, slope, force);
+        NAME(mapped)(factor, dense, d, slope, force);
         for (int i = 0; i < d; i++)
             p[i] -= 0.5 * step_size * force[i];
-        if (rough ? !isfinite(squared(p, d)) : !(*value + 0.5 * squared(p, d) - initial < unstable)) {
+        double kinetic = 0.5 * squared(p, d);
+        if (rough ? !isfinite(kinetic) : !(*value + kinetic - initial < unstable)) {
             *value = INFINITY;
             return;
         }
@@ -163,11 +165,12 @@ static void NAME(leapfrog)(const Joint *joint, double *q, double *p, double *val
         *value = INFINITY;
 }
 
-/* --- moves beside trajectories ------------------------------------------------------------------ */
+/* --- moves beside trajectories ---------------------------------------------------------------- */
 
 /* Metropolis steps along changes of the precisions of groups (`ScaleMoves`). */
-static void NAME(rescalings)(const Joint *joint, long n, const double *shifts, const double *log_uniform,
-                             double *q, double *value, double *gradient, double *work)
+static void NAME(rescalings)(const Joint *joint, long n, const double *shifts,
+                             const double *log_uniform, double *q, double *value, double *gradient,
+                             double *work)
 {
     int d = joint->n_sampled + joint->n_free, accepted = 0;
     Given own;
@@ -191,9 +194,10 @@ static void NAME(rescalings)(const Joint *joint, long n, const double *shifts, c
 }
 
 /* Elliptical slices of the weights of units (`UnitMoves`). */
-static void NAME(unit_slices)(const Joint *joint, long n, long n_tries, const int *unit, const int *chosen,
-                              const double *normal, const double *exponential, const double *uniform,
-                              double *q, double *value, double *gradient, double *work)
+static void NAME(unit_slices)(const Joint *joint, long n, long n_tries, const int *unit,
+                              const int *chosen, const double *normal, const double *exponential,
+                              const double *uniform, double *q, double *value, double *gradient,
+                              double *work)
 {
     int d = joint->n_sampled + joint->n_free, inside = 0, accepted = 0;
     Given own;
@@ -218,9 +222,10 @@ static void NAME(unit_slices)(const Joint *joint, long n, long n_tries, const in
             for (int i = 0; i < joint->n_sampled; i++)
                 if (unit[i] == u)
                     moved[i] = q[i] * c + normal[i] / sqrt(share[joint->label[i]]) * s;
-            if (is_shallow(joint))
-                inside = joint->of_data * JOIN(try_unit_single, ISA)(&net, joint, moved, scale, u) < level;
-            else {
+            if (is_shallow(joint)) {
+                there = JOIN(try_unit_single, ISA)(&net, joint, moved, scale, u);
+                inside = joint->of_data * there < level;
+            } else {
                 NAME(total)(joint, moved, NEARLY, &there, NULL, work);
                 inside = without_prior(joint, there, share, moved, unit, u) < level;
             }

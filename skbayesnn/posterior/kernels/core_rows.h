@@ -9,7 +9,8 @@ typedef double NAME(real);
 typedef int64_t NAME(integer);
 #endif
 typedef REAL NAME(vec) __attribute__((vector_size(sizeof(REAL) * LANES), aligned(8), may_alias));
-typedef INTEGER NAME(ints) __attribute__((vector_size(sizeof(REAL) * LANES), aligned(8), may_alias));
+typedef INTEGER NAME(ints) __attribute__((vector_size(sizeof(REAL) * LANES), aligned(8),
+                                          may_alias));
 
 /* --- functions of vectors --------------------------------------------------------------------- */
 
@@ -34,8 +35,8 @@ INLINE V NAME(polynomial)(V x, const REAL *c, const int n)
     return p;
 }
 
-/* exp(x) = scale (1 + p): with x = k ln 2 + r, scale is 2^k and p the Taylor polynomial of exp(r) - 1;
-   |x| is at most that of `exp`. */
+/* exp(x) = scale (1 + p): with x = k ln 2 + r, scale is 2^k and p the Taylor polynomial of exp(r) -
+   1; |x| is at most that of `exp`. */
 INLINE V NAME(split_exp)(V x, V *scale)
 {
     static const REAL c[] = {
@@ -44,10 +45,12 @@ INLINE V NAME(split_exp)(V x, V *scale)
         (REAL)(1.0 / 5040.0),       (REAL)(1.0 / 720.0),       (REAL)(1.0 / 120.0),
         (REAL)(1.0 / 24.0),         (REAL)(1.0 / 6.0),         (REAL)0.5};
     const int n = SINGLE ? 5 : 12, mantissa = SINGLE ? 23 : 52, bias = SINGLE ? 127 : 1023;
-    const REAL high = (REAL)(SINGLE ? 0.693359375 : 6.93147180369123816490e-01); /* few digits of ln 2 */
-    const REAL low = (REAL)(SINGLE ? -2.12194440e-4 : 1.90821492927058770002e-10); /* the rest */
+    /* few digits of ln 2, and the rest */
+    const REAL high = (REAL)(SINGLE ? 0.693359375 : 6.93147180369123816490e-01);
+    const REAL low = (REAL)(SINGLE ? -2.12194440e-4 : 1.90821492927058770002e-10);
     const REAL rounder = (REAL)(SINGLE ? 12582912.0 : 6755399441055744.0); /* 1.5 2^mantissa */
-    V shifted = x * (REAL)1.4426950408889634 + rounder, k = shifted - rounder; /* last bits: integers */
+    V shifted = x * (REAL)1.4426950408889634 + rounder; /* last bits: integers */
+    V k = shifted - rounder;
     V r = x - k * high;
     r = r - k * low;
     *scale = (V)(((I)shifted + bias) << mantissa);
@@ -70,9 +73,10 @@ INLINE V NAME(log)(V x)
     const INTEGER root_half = (INTEGER)(SINGLE ? 0x3f3504f3 : 0x3fe6a09e667f3bcd);
     I k = ((I)x - root_half) >> mantissa;
     V m = (V)((I)x - (k << mantissa)), s = (m - 1) / (m + 1), t = s * s;
-    static const REAL c[] = {(REAL)(1.0 / 21.0), (REAL)(1.0 / 19.0), (REAL)(1.0 / 17.0), (REAL)(1.0 / 15.0),
-                             (REAL)(1.0 / 13.0), (REAL)(1.0 / 11.0), (REAL)(1.0 / 9.0),  (REAL)(1.0 / 7.0),
-                             (REAL)(1.0 / 5.0),  (REAL)(1.0 / 3.0)};
+    static const REAL c[] = {
+        (REAL)(1.0 / 21.0), (REAL)(1.0 / 19.0), (REAL)(1.0 / 17.0), (REAL)(1.0 / 15.0),
+        (REAL)(1.0 / 13.0), (REAL)(1.0 / 11.0), (REAL)(1.0 / 9.0),  (REAL)(1.0 / 7.0),
+        (REAL)(1.0 / 5.0),  (REAL)(1.0 / 3.0)};
     V p = NAME(polynomial)(t, c + 10 - n, n);
     const REAL rounder = (REAL)(SINGLE ? 12582912.0 : 6755399441055744.0); /* 1.5 2^mantissa */
     V whole = (V)(k + (SINGLE ? (INTEGER)0x4b400000 : (INTEGER)0x4338000000000000)) - rounder;
@@ -110,7 +114,8 @@ INLINE V NAME(logistic)(V x)
 }
 
 /* `activate` for an activation and an order that the compiler knows. */
-INLINE void NAME(activate_as)(V *z, V *slope, V *bend, long count, const int activation, const int order)
+INLINE void NAME(activate_as)(V *z, V *slope, V *bend, long count, const int activation,
+                              const int order)
 {
     for (long i = 0; i < count; i++) {
         V a = z[i], f = a, d = NAME(all)(1.0), dd = NAME(all)(0.0);
@@ -250,32 +255,18 @@ static void NAME(sums)(double *out, long sp, const V *left, long sl, int P, cons
                             right + q * sr, sr, Q - q < TILE ? Q - q : TILE, nv);
 }
 
-#if SINGLE
-/* out = F x of a symmetric matrix whose columns are `nv` vectors, a multiple of 4. */
-static void NAME(times)(const V *F, int nv, int d, const double *x, double *out)
-{
-    for (int v = 0; v < nv; v += 4) {
-        V total[4] = {(V){0}, (V){0}, (V){0}, (V){0}};
-        for (int j = 0; j < d; j++)
-            for (int i = 0; i < 4; i++)
-                total[i] += (REAL)x[j] * F[(long)j * nv + v + i];
-        for (int i = v * LANES; i < d && i < (v + 4) * LANES; i++)
-            out[i] = total[i / LANES - v][i % LANES];
-    }
-}
-#endif
-
 /* --- ridge regression ------------------------------------------------------------------------- */
 
 /* Vectors of `n` entries. */
 INLINE int NAME(vectors)(int n) { return (n + LANES - 1) / LANES; }
 
-/* Ridge regression of one output: m = S^-1 tau D z with S = 1 + tau D G D, from the upper triangle of the
-   Gram matrix G, and z in m, D the prior's standard deviations. Rows of `work` are those of a Cholesky
-   factor U, S = U^T U, and then those of U^-T. Returns 0 where a pivot is below `least` of its diagonal
-   entry. As the pivots of S are at least 1, one that rounding has made smaller is set to 1. */
-static int NAME(ridge)(const double *gram, double tau, const double *sd, int n, double least, V *work,
-                       double *m, double *log_det)
+/* Ridge regression of one output: m = S^-1 tau D z with S = 1 + tau D G D, from the upper triangle
+   of the Gram matrix G, and z in m, D the prior's standard deviations. Rows of `work` are those of
+   a Cholesky factor U, S = U^T U, and then those of U^-T. Returns 0 where a pivot is below `least`
+   of its diagonal entry. As the pivots of S are at least 1, one that rounding has made smaller is
+   set to 1. */
+static int NAME(ridge)(const double *gram, double tau, const double *sd, int n, double least,
+                       V *work, double *m, double *log_det)
 {
     int nv = NAME(vectors)(n), stride = 2 * nv * LANES;
     REAL *entries = (REAL *)work;
@@ -321,8 +312,8 @@ static int NAME(ridge)(const double *gram, double tau, const double *sd, int n, 
 
 /* --- rows of data on their way through the network -------------------------------------------- */
 
-/* Inputs, layers and targets of some rows. The values of units are `stride` vectors apart, those of data
-   as many as all rows. */
+/* Inputs, layers and targets of some rows. The values of units are `stride` vectors apart, those of
+   data as many as all rows. */
 typedef struct {
     const Model *model;
     long first, stride;
@@ -358,6 +349,7 @@ static Rows NAME(begin)(const Model *model, long most, REAL *work)
     rows.outputs = next;
     rows.curvature = next + K * rows.stride;
     rows.rest = rows.curvature + n_pairs(K) * rows.stride;
+    WITHIN(rows.rest);
     return rows;
 }
 
@@ -432,7 +424,8 @@ static void NAME(backward)(const Rows *rows, const REAL *theta, int n_layers, do
 static const V *NAME(counts)(const Rows *rows, int output)
 {
     const Model *model = rows->model;
-    return (const V *)(DATA(model, counts) + (model->n_counts > 1 ? output : 0) * model->n + rows->first);
+    long before = (model->n_counts > 1 ? output : 0) * model->n;
+    return (const V *)(DATA(model, counts) + before + rows->first);
 }
 
 static const V *NAME(targets)(const Rows *rows, int output)
@@ -442,9 +435,10 @@ static const V *NAME(targets)(const Rows *rows, int output)
 
 /* --- likelihoods ------------------------------------------------------------------------------ */
 
-/* Gaussian noise: adds to the errors of its levels, and leaves the gradient in the outputs; if `by_factors` is
-   not NULL also the derivatives in ln F, with counts s F of the rows. */
-static void NAME(add_squares)(const Rows *rows, const double *beta, V *residual, REAL *by_factors, double *errors)
+/* Gaussian noise: adds to the errors of its levels, and leaves the gradient in the outputs; if
+   `by_factors` is not NULL also the derivatives in ln F, with counts s F of the rows. */
+static void NAME(add_squares)(const Rows *rows, const double *beta, V *residual, REAL *by_factors,
+                              double *errors)
 {
     const Model *model = rows->model;
     for (int o = 0; o < model->size[model->n_layers]; o++, residual += rows->stride) {
@@ -466,7 +460,8 @@ static void NAME(add_squares)(const Rows *rows, const double *beta, V *residual,
 /* `Likelihood.misfit` and `derivatives`: returns the value, for Gaussian noise without what follows
    from the errors of its levels, to which it adds, and leaves the gradient in the last delta. If
    `order` is 2 the curvature is left: the diagonal, or all pairs of outputs. */
-static double NAME(noise)(const Rows *rows, const double *beta, double *errors, int order, int exact)
+static double NAME(noise)(const Rows *rows, const double *beta, double *errors, int order,
+                          int exact)
 {
     const Model *model = rows->model;
     int K = model->size[model->n_layers], nv = rows->nv;
@@ -478,7 +473,8 @@ static double NAME(noise)(const Rows *rows, const double *beta, double *errors, 
         NAME(add_squares)(rows, beta, residual, NULL, errors);
         for (int o = 0; o < K && order > 1; o++, curvature += apart)
             for (int v = 0; v < nv; v++)
-                curvature[v] = (REAL)(beta[model->level[o]] * model->relative[o]) * NAME(counts)(rows, o)[v];
+                curvature[v] = (REAL)(beta[model->level[o]] * model->relative[o]) *
+                               NAME(counts)(rows, o)[v];
         break;
     case STUDENT_T: { /* s (nu + K) / 2 ln(1 + sum_o tau_o error_o^2 / nu) */
         REAL nu = (REAL)model->degrees_of_freedom, total = nu + (REAL)K;
@@ -588,7 +584,7 @@ static double NAME(misfit)(const Model *model, const double *theta, double *grad
     return value;
 }
 
-/* A network of classes or counts with one hidden layer, whose units can be changed one at a time. */
+/* A network of classes or counts with one hidden layer: units can be changed one at a time. */
 typedef struct {
     Rows rows;
     float *into, *theta; /* weights into a unit, of the network */
@@ -610,6 +606,7 @@ static Shallow NAME(shallow)(const Joint *joint, const double *q, const double *
     net.outputs = net.rows.outputs;
     net.z = net.rows.rest;
     net.f = net.z + net.rows.stride;
+    WITHIN(net.f + model->size[2] * net.rows.stride);
     net.misfit = NAME(noise)(&net.rows, NULL, NULL, 1, 0);
     return net;
 }
