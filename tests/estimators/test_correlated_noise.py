@@ -9,10 +9,10 @@ from scipy.optimize import minimize
 from scipy.stats import multivariate_normal
 from sklearn.frozen import FrozenEstimator
 
-from skbayesnn import EvidenceMLPRegressor, HMCMLPRegressor, Noise, Prior, Sampler
+from skbayesnn import EvidenceMLPRegressor, HMCMLPRegressor, Noise, Prior, Sampler, Solver
 from skbayesnn.posterior import log_prior_of_correlations
 from tests.estimators.common import quadrature
-from tests.tools import BRIEF
+from tests.tools import BRIEF, set_limits
 
 pytestmark = [
     pytest.mark.usefixtures("laplace"),
@@ -180,3 +180,11 @@ def test_correlation_is_told_of_this_noise_only():
     model = fit(make_rows(), noise="constant")
     with pytest.raises(AttributeError, match="only with noise='correlated'"):
         _ = model.noise_correlation_
+
+
+def test_without_an_evidence_there_are_correlations(monkeypatch):
+    set_limits(monkeypatch, dense=0, batch_rows=100, batch_steps=3000)
+    X, y = make_rows(n=1500)
+    model = fit((X, y), (6,), n_restarts=1, solver=Solver(max_iter=60))
+    assert np.isnan(model.log_evidence_)
+    assert model.noise_correlation_[0, 1] > 0.6

@@ -198,3 +198,15 @@ def test_networks_predict():
         model = HMCMLPClassifier((2,), sampler=Sampler(thin=1), **BRIEF).fit(X, y)
         p = np.mean([class_probabilities(net.outputs(GRID)) for net in model.networks_], axis=0)
         assert_allclose(p, model.predict_proba(GRID), rtol=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore:log_evidence_ is nan")
+def test_no_gaussian_where_the_curvature_is_singular(monkeypatch):
+    model = fit_regressor(())
+    monkeypatch.setattr("skbayesnn.estimators._evidence.gaussian_around", lambda *_: (None, False))
+    posterior = model.posterior_[0]
+    assert "no Gaussian" in repr(posterior)
+    assert posterior.mean.shape == (3,)
+    for name in ("std", "covariance", "precision", "eigenvalues", "gamma"):
+        with pytest.raises(AttributeError, match="numerically singular"):
+            getattr(posterior, name)

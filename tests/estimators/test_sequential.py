@@ -418,3 +418,16 @@ def test_a_precision_that_vanishes_in_the_units_of_the_fit_is_refused(sampler):
     tiny = np.array([[1.2e-155], [-1.3e-155]])
     with pytest.raises(ValueError, match="numerically singular"):
         sampler((), prior=Prior(base_precision=1.0), random_state=0).fit(tiny, [0, 1])
+
+
+def test_a_matrix_of_more_weights_than_are_formed():
+    model = EvidenceMLPRegressor((2,), prior=Prior(base_precision=1.0), standardize=True)
+    model._limits = model._limits._replace(dense=5)
+    with pytest.raises(ValueError, match="formed for up to 5 weights"):
+        model.fit(X, y)
+    fitted = EvidenceMLPRegressor((2,), random_state=0, n_restarts=1)
+    fitted._limits = model._limits
+    with pytest.warns(ConvergenceWarning, match="Kronecker"):
+        fitted.partial_fit(X[:20], y[:20])
+    with pytest.raises(ValueError, match="needs its whole precision matrix"):
+        fitted.partial_fit(X[20:], y[20:])
