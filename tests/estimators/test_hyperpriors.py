@@ -18,7 +18,7 @@ from skbayesnn import (
     Prior,
 )
 from skbayesnn.posterior import Gamma, LogUniform
-from tests.tools import draws_of
+from tests.tools import draws_of, result_of
 
 pytestmark = pytest.mark.usefixtures("laplace")
 
@@ -194,3 +194,11 @@ def test_what_cannot_be_given(options, message):
     for kind in (EvidenceMLPRegressor, HMCMLPRegressor):
         with pytest.raises(TypeError if "must be" in message else ValueError, match=message):
             kind((), **options).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("prior", "n", "informed"), [("ard", 7, 2), ("ard", 8, 0), ("layer", 7, 0)]
+)
+def test_few_inputs_have_log_uniform_precisions(prior, n, informed):
+    model = EvidenceMLPRegressor((), prior=prior).fit(X[:n], y[:n])
+    assert np.sum(result_of(model).posed.settings.free.alpha_prior.informative) == informed

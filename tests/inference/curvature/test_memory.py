@@ -1,9 +1,11 @@
+import os
 import tracemalloc
 
 import numpy as np
 import pytest
 
 from skbayesnn import EvidenceMLPRegressor, Prior
+from skbayesnn.estimators.inputs._memory import machine_memory
 from skbayesnn.inference import Problem, memory_of_search
 from skbayesnn.posterior import Gaussian
 from tests.tools import result_of, set_limits
@@ -75,3 +77,9 @@ def test_processes_need_memory_each():
     alone, both, third = (memory_of_search(*posed, 2, n_jobs) for n_jobs in (1, 2, 3))
     assert both > 1.2 * alone
     assert third == both  # no more than there are starts
+
+
+def test_no_check_where_the_system_does_not_tell(monkeypatch):
+    assert machine_memory() > 2.0**20
+    monkeypatch.delattr(os, "sysconf", raising=False)
+    assert machine_memory() == np.inf
