@@ -14,6 +14,12 @@ from tests.tools import NOT_SAMPLED  # noqa: E402
 collect_ignore = ["usage_of_types.py"]  # only mypy reads it
 
 
+@pytest.fixture(params=range(3))
+def seed(request):
+    """Seeds of a statistical test, which holds for each of them within 4 standard errors."""
+    return request.param
+
+
 @pytest.fixture(scope="module")
 def laplace():
     """Small data are fitted as large ones are, by Laplace's approximation alone.

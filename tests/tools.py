@@ -74,6 +74,15 @@ def assert_same_bits(first, second):
             assert_same_bits(a, b)
 
 
+def assert_moments(draws, mean, covariance):
+    """Draws ``(n, k)`` have this mean and covariance within 4 Monte Carlo standard errors."""
+    n, off, variances = len(draws), draws - mean, np.diag(covariance)
+    assert np.all(np.abs(off.mean(axis=0)) <= 4.0 * np.sqrt(variances / n))
+    products = off[:, :, None] * off[:, None]
+    error = products.std(axis=0) / np.sqrt(n)
+    assert np.all(np.abs(products.mean(axis=0) - covariance) <= 4.0 * error)
+
+
 def draw_weights(network, X, rng, lead=()):
     """Random weights; for relu no hidden unit is near its kink at any row of ``X``."""
     while True:

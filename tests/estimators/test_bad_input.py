@@ -21,6 +21,7 @@ from skbayesnn import (
     Solver,
 )
 from skbayesnn.estimators.inputs._rows import warning_of_weights
+from skbayesnn.samplers import advance
 from tests.tools import BRIEF
 
 pytestmark = [
@@ -59,6 +60,7 @@ def make(estimator=EvidenceMLPRegressor, **options):
 PARAMETERS = [  # what is raised is a ValueError, or a TypeError where a type is named
     ({"hidden_layer_sizes": (0,)}, r"positive integers.*Got \(0,\)"),
     ({"hidden_layer_sizes": (2.5,)}, "hidden_layer_sizes must be a tuple of positive"),
+    ({"hidden_layer_sizes": "Auto"}, r"none\), or 'auto'. Got 'Auto'"),
     ({"n_jobs": "2"}, "n_jobs must be None or an integer .* got '2'"),
     ({"n_jobs": 0}, "n_jobs must be None or an integer other than 0"),
     ({"activation": "sine"}, "activation must be one of .*'tanh'.* got 'sine'"),
@@ -155,6 +157,8 @@ DATA = [  # beside what `check_estimator` asks for
         pd.DataFrame({"day": pd.date_range("2026-01-01", periods=30), "x": X[:, 0]}),
         "X holds .* in these columns: 'day'",
     ),
+    ("X", 1e200 * X, "X has values up to .*e\\+200.* other units"),
+    ("weight", np.full(30, 1e300), "sample_weight adds up to more than 1e\\+15 rows"),
     ("weight", replaced(np.ones(30), 0, np.nan), "sample_weight contains NaN"),
     ("weight", replaced(np.ones(30), 0, np.inf), "sample_weight contains infinity"),
     ("weight", replaced(np.ones(30), 0, -1.0), "sample_weight must not be negative"),
@@ -186,6 +190,7 @@ TARGETS_OF_REGRESSORS = [
     (Y[:, None, None], "dim 3"),
     (np.empty((30, 0)), "y|output|target"),
     (None, "requires y to be passed"),
+    (1e200 * Y, "y has values up to .*e\\+200.* other units"),
 ]
 TARGETS_OF_CLASSIFIERS = [
     (np.full(30, "yes"), "only one class: 'yes'"),
@@ -198,12 +203,6 @@ TARGETS_OF_CLASSIFIERS = [
     (LABELS[:-1], "inconsistent numbers of samples"),
     (None, "requires y to be passed"),
 ]
-
-
-@pytest.mark.parametrize("estimator", [EvidenceMLPClassifier, EvidenceMLPRegressor])
-def test_automatic_layers_are_named_where_they_exist(estimator):
-    with pytest.raises(ValueError, match=r"none\), or 'auto'. Got 'Auto'"):
-        make(estimator, hidden_layer_sizes="Auto").fit(X, LABELS)
 
 
 @pytest.mark.parametrize(("y", "message"), TARGETS_OF_REGRESSORS)
@@ -346,34 +345,47 @@ def test_options_of_predictions(pair):
         regressor.log_predictive_density(X, replaced(Y, 0, np.nan))
 
 
-def test_moderation():
-    model = make(EvidenceMLPClassifier).fit(X, np.digitize(Y, [-0.5, 0.5]))
-    for value in ("quadrature", None):
-        with pytest.raises(ValueError, match="moderated must be True or False, got"):
-            model.predict_proba(X, moderated=value)
+SEARCH = "skbayesnn.inference.minima._search."
+TRANSITION = "skbayesnn.samplers._chains.advance"
+INTERRUPTED = [  # the place, and at which of its calls
+    (EvidenceMLPRegressor, SEARCH + "train", 1),
+    (EvidenceMLPRegressor, SEARCH + "distinct", 1),
+    (EvidenceMLPRegressor, "skbayesnn.estimators.EvidenceMLPRegressor._warn", 1),  # at the end
+    (HMCMLPRegressor, TRANSITION, 1),
+    (HMCMLPRegressor, TRANSITION, 10),
+    (HMCMLPRegressor, TRANSITION, 10 + 3),  # a few draws say nothing
+]
 
 
-PLACES = ["skbayesnn.inference.minima._search.train", "skbayesnn.inference.minima._search.distinct"]
-AT_THE_END = "skbayesnn.estimators.EvidenceMLPRegressor._warn"  # after attributes have been set
-
-
-@pytest.mark.parametrize("place", [*PLACES, AT_THE_END])
-def test_interrupted_fits(monkeypatch, place):
+@pytest.mark.parametrize(("kind", "place", "at"), INTERRUPTED)
+@pytest.mark.parametrize("warm_start", [False, True])
+def test_interrupted_fits(monkeypatch, kind, place, at, warm_start):
     """The first one leaves nothing, a later one what was there."""
-    first, later = make(), make().fit(X, Y)
+    first = make(kind)
+    later = make(kind, warm_start=warm_start).fit(X, Y)
     before, predicted = vars(later).copy(), later.predict(X)
-
-    def press(*args, **kwargs):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(place, press)
     for model in (first, later):
+        calls = []
+
+        def press(*args, calls=calls, **kwargs):
+            calls.append(args)
+            if len(calls) == at:
+                raise KeyboardInterrupt
+            return advance(*args, **kwargs)
+
+        monkeypatch.setattr(place, press)
         with pytest.raises(KeyboardInterrupt):
             model.fit(np.column_stack([X, Y])[:9], np.column_stack([Y, Y])[:9])
-    assert vars(first) == vars(make())
+        monkeypatch.undo()
+    assert vars(first) == vars(make(kind))
     assert vars(later).keys() == before.keys()
     assert all(vars(later)[name] is value for name, value in before.items())
     assert_array_equal(later.predict(X), predicted)
+
+
+def test_values_beyond_what_can_be_squared_without_standardisation():
+    with pytest.raises(ValueError, match=r"X has values .*standardize=True"):
+        make(standardize=False).fit(1e60 * X, Y)
 
 
 @pytest.mark.parametrize("noise_std", [1e-20, 1e20])
@@ -412,16 +424,3 @@ def test_copies_give_a_warning():
         EvidenceMLPRegressor((), random_state=0).fit(X[copies], np.sin(X[copies, 0]))
     labels = X[:, 0] > 0  # groups of equal observations are no copies
     EvidenceMLPClassifier((), random_state=0).fit(X[copies].round(), labels[copies])
-
-
-@pytest.mark.parametrize(("weight", "least"), [(1 / 60, -0.05), (1e6, 0.9)])
-@pytest.mark.filterwarnings("ignore:sample_weight adds up to")
-def test_networks_are_not_drawn_by_weights_far_from_one(weight, least):
-    """They would be drawn from the prior, or from so narrow a posterior that it takes minutes."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(60, 3))
-    y = np.sin(X[:, 0]) + 0.1 * rng.normal(size=60)
-    model = EvidenceMLPRegressor((16,), random_state=0, n_restarts=1, noise="constant")
-    model.fit(X, y, sample_weight=np.full(60, weight))
-    assert not model._predicts_by_draws
-    assert model.score(X, y) > least  # -0.2 of networks drawn with a weight of 1 in all

@@ -5,9 +5,8 @@ import pickle
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV
 
-from skbayesnn import EvidenceMLPClassifier, EvidenceMLPRegressor, HMCMLPRegressor, Sampler
+from skbayesnn import EvidenceMLPRegressor, HMCMLPRegressor, Sampler
 from tests.tools import BRIEF
 
 callback = pytest.importorskip("sklearn.callback")
@@ -56,14 +55,6 @@ def test_stages_and_steps_are_tasks():
     pickle.loads(pickle.dumps(model))
 
 
-@pytest.mark.parametrize("verbose", [0, 1])
-def test_lines_are_printed_besides(capsys, verbose):
-    options = {"n_restarts": 2, "noise": "constant", "method": "laplace", "random_state": 0}
-    model = EvidenceMLPRegressor((2,), verbose=verbose, **options).set_callbacks(Recorder())
-    model.fit(X, Y)
-    assert capsys.readouterr().out.count("start ") == 2 * verbose
-
-
 @pytest.mark.filterwarnings("ignore:The chains have not converged")
 def test_transitions_are_steps(laplace):
     recorder = Recorder()
@@ -81,13 +72,3 @@ def test_a_failed_fit_is_torn_down():
         model.fit(X, Y)
     assert recorder.events == ["setup", "begin fit", "teardown"]
     assert not hasattr(model, "_callback_fit_ctx")
-
-
-def test_progress_bars_of_scikit_learn(capsys):
-    """In a grid search, to which estimators without callbacks would be a warning."""
-    pytest.importorskip("rich")
-    model = EvidenceMLPClassifier(n_restarts=1, random_state=0)
-    search = GridSearchCV(model, {"hidden_layer_sizes": [(), (1,)]}, cv=2)
-    search.set_callbacks(callback.ProgressBar()).fit(X, Y > 0)
-    assert search.best_params_["hidden_layer_sizes"] in [(), (1,)]
-    assert "GridSearchCV" in capsys.readouterr().out

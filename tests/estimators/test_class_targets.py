@@ -5,11 +5,8 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
-from sklearn.model_selection import cross_val_score
 
 from skbayesnn import EvidenceMLPClassifier, HMCMLPClassifier, Prior
-from skbayesnn.metrics import log_density_scorer
-from skbayesnn.model_selection import EvidenceSearch
 from tests.tools import BRIEF
 
 pytestmark = [
@@ -77,15 +74,6 @@ class TestProbabilities:
         logits = np.log(pupil.predict_proba(X, moderated=False))
         assert_allclose(logits[:, 1] - logits[:, 0], 2 * X[:, 0], atol=1e-4)
         assert pupil.evidence_report_.n_targets == pytest.approx(24)
-
-    def test_searches(self):
-        shares = np.random.default_rng(1).dirichlet(np.ones(2), 24)
-        model = EvidenceMLPClassifier((), n_restarts=1, random_state=0)
-        grid = {"prior": ["layer", "ard"]}
-        search = EvidenceSearch(model, grid).fit(X, shares)
-        assert search.best_score_ == search.best_estimator_.fit(X, shares).log_evidence_
-        scores = cross_val_score(model, X, shares, scoring=log_density_scorer, cv=3)
-        assert np.all(np.abs(scores - np.log(0.5)) < 0.5)
 
     @pytest.mark.parametrize(
         ("y", "message"),

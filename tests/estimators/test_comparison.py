@@ -44,39 +44,42 @@ def fake(bar_in_gap=0.1, evidence=-10.0, p_in_gap=0.9, converged=True, outside=1
     )
 
 
-def test_other_evidence_is_no_doubt_about_predictions():
-    found = compare_regressors(fake(), fake(evidence=-15.0), X)
-    assert found.adequate
-    assert found.doubts == ()
-    text = repr(found)
-    assert "adequate here" in text
-    assert "Use the evidence of the samples: log evidences differ by 5.0 +- 0.0 nats" in text
+@pytest.mark.parametrize(
+    ("compare", "changes", "doubt"),
+    [
+        (compare_regressors, {}, None),
+        (compare_regressors, {"evidence": -15.0}, None),  # no doubt about predictions
+        (compare_regressors, {"bar_in_gap": 0.3}, "predictive sd between rows"),
+        (compare_regressors, {"outside": 1.5}, "predictive sd in a margin"),
+        (compare_classifiers, {}, None),
+        (compare_classifiers, {"p_in_gap": 0.6}, "class probabilities between rows differ by"),
+        (compare_classifiers, {"outside": 1.5}, "class probabilities in a margin differ by 0.300"),
+    ],
+)
+def test_doubts(compare, changes, doubt):
+    found = compare(fake(), fake(**changes), X)
+    assert found.adequate is (doubt is None)
+    text = " ".join(repr(found).split())
+    if doubt is None:
+        assert found.doubts == ()
+        assert "adequate here" in text
+    else:
+        (told,) = found.doubts
+        assert told.startswith(doubt)
+        assert text.endswith(f"Predict with the samples: {told}.")
+    assert ("log evidences differ by 5.0 +- 0.0 nats" in text) == ("evidence" in changes)
     assert "nan" not in text
 
 
-def test_predictive_deviations_in_a_gap_count():
-    found = compare_regressors(fake(), fake(bar_in_gap=0.3), X)
-    assert found.quantities["typical error bar (weights)"] == pytest.approx((0.1, 0.1))
-    assert found.adequate is False
-    assert "predictive sd between rows" in found.doubts[0]
+def test_without_convergence_or_equal_rows_there_is_no_verdict():
+    found = compare_regressors(fake(), fake(bar_in_gap=0.3, converged=False), X)
+    assert found.adequate is None
+    assert "No verdict" in repr(found)
+    found = compare_regressors(fake(), fake(evidence=-15.0, bar_in_gap=0.3), X, same_rows=False)
+    assert "log evidence" not in found.quantities
     assert found.evidence_doubt is None
-    assert repr(found).endswith(f"Predict with the samples: {found.doubts[0]}.")
-
-
-def test_class_probabilities_in_a_gap_count():
-    assert compare_classifiers(fake(), fake(), X).adequate
-    found = compare_classifiers(fake(), fake(p_in_gap=0.6), X)
-    assert found.shift == 0.0
-    assert "between rows differ by" in found.doubts[0]
-
-
-def test_a_margin_around_the_range_counts():
-    wider = fake(outside=1.5)
-    found = compare_regressors(fake(), wider, X)
-    assert found.quantities["predictive sd in a margin"] == pytest.approx((0.1, 0.15))
-    assert [doubt.split(":")[0] for doubt in found.doubts] == ["predictive sd in a margin"]
-    (doubt,) = compare_classifiers(fake(), wider, X).doubts
-    assert doubt == "class probabilities in a margin differ by 0.300 on average"
+    assert found.adequate is None
+    assert repr(found).endswith("other rows, targets or weights.")
 
 
 def test_the_margin_keeps_correlations():
@@ -87,20 +90,6 @@ def test_the_margin_keeps_correlations():
     assert_allclose(moved[:, 1], -10.0 * moved[:, 0])
     assert np.all((moved[:, 0] < 2.0) | (moved[:, 0] > 4.0))
     assert_allclose(_in_margin(np.ones((4, 2))), 1.0)
-
-
-def test_without_convergence_there_is_no_verdict():
-    found = compare_regressors(fake(), fake(bar_in_gap=0.3, converged=False), X)
-    assert found.adequate is None
-    assert "No verdict" in repr(found)
-
-
-def test_other_rows_leave_out_the_evidence():
-    found = compare_regressors(fake(), fake(evidence=-15.0, bar_in_gap=0.3), X, same_rows=False)
-    assert "log evidence" not in found.quantities
-    assert found.evidence_doubt is None
-    assert found.adequate is None
-    assert repr(found).endswith("other rows, targets or weights.")
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # brief chains

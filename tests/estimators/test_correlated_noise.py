@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize
-from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
 from sklearn.frozen import FrozenEstimator
 
 from skbayesnn import EvidenceMLPRegressor, HMCMLPRegressor, Noise, Prior, Sampler, Solver
-from skbayesnn.inference import Limits
 from skbayesnn.posterior import log_prior_of_correlations
+from tests.estimators.common import quadrature
 from tests.tools import BRIEF, set_limits
 
 pytestmark = [
@@ -101,38 +100,21 @@ def test_predictions_in_closed_form():
     assert_allclose(model.log_predictive_density([z[:2]], [target])[0], expected, atol=1e-3)
 
 
-def log_evidence_on_grid(n=61, n_rho=121):
-    """Over both log precisions and the correlation; the grid holds all that matters."""
-    X, y = make_linear_rows()
-    Z = np.column_stack([X, np.ones(len(X))])
-    sigma, _ = highest()
-    reach = np.linspace(-1.6, 1.6, n)
-    x1, x2 = (reach - np.log(v) for v in np.diag(sigma))
-    rho = np.linspace(-0.999, 0.999, n_rho)
-    grid = np.stack(np.meshgrid(x1, x2, rho, indexing="ij"), axis=-1).reshape(-1, 3)
-    sd = np.exp(-0.5 * grid[:, :2])
-    off = np.prod(sd, axis=1) * grid[:, 2]
-    covariance = np.empty((len(grid), 2, 2))
-    covariance[:, 0, 0], covariance[:, 1, 1] = sd.T**2
-    covariance[:, 0, 1] = covariance[:, 1, 0] = off
-    values, vectors = np.linalg.eigh(covariance)
-    left, s, _ = np.linalg.svd(Z, full_matrices=False)
-    along = (left.T @ y) @ vectors  # (g, k, 2)
-    rest = np.swapaxes(vectors, 1, 2) @ (y.T @ y) @ vectors
-    rest = np.diagonal(rest, axis1=1, axis2=2) - np.sum(along**2, axis=1)
-    total = values[:, None, :] + (s**2 / 0.7)[:, None]
-    value = -0.5 * np.sum(along**2 / total + np.log(2.0 * np.pi * total), axis=(1, 2))
-    others = len(y) - len(s)
-    value -= 0.5 * np.sum(rest / values + others * np.log(2.0 * np.pi * values), axis=1)
-    step = np.log((reach[1] - reach[0]) ** 2 * (rho[1] - rho[0]))
-    prior = -2.0 * np.log(2.0 * BOUND) - np.log(2.0)
-    return logsumexp(value) + step + prior
-
-
 def test_evidence_by_quadrature():
-    rows = make_linear_rows()
-    model = fit(rows, **FIXED)
-    assert model.log_evidence_ == pytest.approx(log_evidence_on_grid(), abs=0.05)
+    """Over both log precisions and the correlation."""
+    rows = make_linear_rows(25)
+
+    def log_density(place):
+        sd, rho = np.exp(-0.5 * place[:2]), place[2]
+        prior = -2.0 * np.log(2.0 * BOUND) - np.log(2.0)
+        values = [
+            log_marginal(rows, np.outer(s, s) * [[1.0, r], [r, 1.0]])
+            for s, r in zip(sd.T, np.clip(rho, -0.999, 0.999), strict=True)
+        ]
+        return np.where(np.abs(rho) < 1.0, np.array(values) + prior, -np.inf)
+
+    exact, _, _ = quadrature(log_density, [(-2.0, 4.0), (-2.0, 4.0), (-0.99, 0.99)], 11)
+    assert fit(rows, **FIXED).log_evidence_ == pytest.approx(exact, abs=0.1)
 
 
 @pytest.mark.parametrize("n_outputs", [2, 3])
@@ -160,30 +142,6 @@ def test_prior_is_uniform_over_correlation_matrices():
 
 
 # --- networks ------------------------------------------------------------------------------------
-
-
-def test_recovers_the_covariance():
-    X, _ = make_rows()
-    model = fit(make_rows(), (3,))
-    assert model.noise_model_ == "correlated"
-    assert model.noise_correlation_[0, 1] == pytest.approx(0.9, abs=0.06)
-    assert_allclose(model.noise_std_, SD, rtol=0.25)  # 3 errors of 80 rows
-    noise = model.predict_output_cov(X[:2], kind="aleatoric")
-    assert_allclose(noise[0], noise[1])
-    sd = np.sqrt(np.diag(noise[0]))
-    assert noise[0, 0, 1] / np.prod(sd) == pytest.approx(model.noise_correlation_[0, 1], abs=0.02)
-    total = model.predict_output_cov(X)
-    assert_allclose(total, model.predict_output_cov(X, "epistemic") + noise[0])
-    assert_allclose(np.diagonal(total, axis1=1, axis2=2), model.predict(X, return_std=True)[1] ** 2)
-
-
-def test_without_an_evidence_there_are_correlations(monkeypatch):
-    assert Limits().batch_rows > 100
-    set_limits(monkeypatch, dense=0, batch_rows=100, batch_steps=3000)
-    X, y = make_rows(n=1500)
-    model = fit((X, y), (6,), n_restarts=1, solver=Solver(max_iter=60))
-    assert np.isnan(model.log_evidence_)
-    assert model.noise_correlation_[0, 1] > 0.6
 
 
 # --- promises and bad input ----------------------------------------------------------------------
@@ -222,3 +180,11 @@ def test_correlation_is_told_of_this_noise_only():
     model = fit(make_rows(), noise="constant")
     with pytest.raises(AttributeError, match="only with noise='correlated'"):
         _ = model.noise_correlation_
+
+
+def test_without_an_evidence_there_are_correlations(monkeypatch):
+    set_limits(monkeypatch, dense=0, batch_rows=100, batch_steps=3000)
+    X, y = make_rows(n=1500)
+    model = fit((X, y), (6,), n_restarts=1, solver=Solver(max_iter=60))
+    assert np.isnan(model.log_evidence_)
+    assert model.noise_correlation_[0, 1] > 0.6

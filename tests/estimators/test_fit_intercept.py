@@ -18,6 +18,7 @@ from skbayesnn import (
 from skbayesnn.inference.evidence._evidence import symmetries
 from skbayesnn.inference.minima._redundancy import prune
 from skbayesnn.network import outputs
+from tests.estimators.common import linear_model
 from tests.tools import make_problem
 
 pytestmark = pytest.mark.usefixtures("laplace")
@@ -48,22 +49,18 @@ def test_a_saturated_unit_is_an_intercept():
 # --- linear models --------------------------------------------------------------------------------
 
 
-def log_marginal(Phi, alpha, noise):
-    K = Phi @ Phi.T / alpha + noise**2 * np.eye(len(Phi))
-    return -0.5 * (y @ np.linalg.solve(K, y) + np.linalg.slogdet(2 * np.pi * K)[1])
-
-
 def test_closed_form_of_a_linear_model():
     given = AS_GIVEN | {"prior": Prior(precision=2.0), "noise": 0.5, "fit_intercept": False}
     model = EvidenceMLPRegressor((), **given).fit(X, y)
-    assert_allclose(model.log_evidence_, log_marginal(X, 2.0, 0.5), rtol=0, atol=1e-9)
+    evidence, mean, S = linear_model(X, y, 2.0, 0.25)
+    assert_allclose(model.log_evidence_, evidence, rtol=0, atol=1e-9)
+    assert_allclose(model.coefs_[0][:, 0], mean, rtol=1e-10)
     ridge = Ridge(alpha=2.0 * 0.5**2, fit_intercept=False, solver="cholesky").fit(X, y)
     assert_allclose(model.coefs_[0][:, 0], ridge.coef_, rtol=1e-10)
     assert_array_equal(model.intercepts_[0], [0.0])
     assert_array_equal(model.intercepts_std_[0], [0.0])
     mean, std = model.predict(X, return_std=True)
     assert_allclose(mean, ridge.predict(X))
-    S = np.linalg.inv(2.0 * np.eye(2) + X.T @ X / 0.25)
     assert_allclose(std, np.sqrt(0.25 + np.sum(X @ S * X, axis=1)))
     assert_allclose(model.coefs_std_[0][:, 0], np.sqrt(np.diag(S)))
     sampled = HMCMLPRegressor((), **given, **FEW).fit(X, y)

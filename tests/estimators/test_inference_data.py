@@ -137,8 +137,16 @@ def test_classes(n_classes, handed_over):
     assert coords["weight"][-1] == f"output[bias{last}]"
 
 
-def test_rows_with_class_probabilities_are_those_of_the_user(handed_over):
-    """One entry for each class of positive probability."""
+def test_rows_are_those_of_the_user(handed_over):
+    """One entry for each of positive weight, or for each class of positive probability."""
+    weight = np.array([1.0, 0.0, 2.0] + [1.0] * 27)
+    twice = np.vstack([X, X[:1]]), np.append(Y[:, 0], Y[0, 0]), np.append(weight, 1.0)
+    model = HMCMLPRegressor((), noise="constant", **FEW).fit(*twice)
+    data, coords, _ = handed_over(model)
+    assert_array_equal(coords["row"], [0, *range(2, 31)])
+    assert_allclose(data["observed_data"]["y"], np.delete(twice[1], 1), rtol=1e-9)
+    log_likelihood = data["log_likelihood"]["y"]
+    assert_array_equal(log_likelihood[..., 0], log_likelihood[..., -1])
     shares = np.tile([[0.2, 0.8], [1.0, 0.0], [0.5, 0.5]], (10, 1))
     model = HMCMLPClassifier((2,), **FEW).fit(X, shares)
     data, coords, _ = handed_over(model)
@@ -149,24 +157,10 @@ def test_rows_with_class_probabilities_are_those_of_the_user(handed_over):
     assert_allclose(means, model.predict_proba(X)[rows, classes], atol=1e-9)
 
 
-def test_rows_are_those_of_the_user(handed_over):
-    weight = np.array([1.0, 0.0, 2.0] + [1.0] * 27)
-    twice = np.vstack([X, X[:1]]), np.append(Y[:, 0], Y[0, 0]), np.append(weight, 1.0)
-    model = HMCMLPRegressor((), noise="constant", **FEW).fit(*twice)
-    data, coords, _ = handed_over(model)
-    assert_array_equal(coords["row"], [0, *range(2, 31)])
-    assert_allclose(data["observed_data"]["y"], np.delete(twice[1], 1), rtol=1e-9)
-    log_likelihood = data["log_likelihood"]["y"]
-    assert_array_equal(log_likelihood[..., 0], log_likelihood[..., -1])
-
-
-def test_without_rows(handed_over):
+def test_without_rows_or_arviz(handed_over, monkeypatch):
     data, coords, _ = handed_over(fitted(), rows=False)
     assert set(data) == {"posterior", "sample_stats"}
     assert "row" not in coords
-
-
-def test_without_arviz(monkeypatch):
     monkeypatch.setitem(sys.modules, "arviz", None)  # its import fails
     with pytest.raises(ImportError, match=r"pip install skbayesnn\[arviz\]"):
         fitted().to_inference_data()

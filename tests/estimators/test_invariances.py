@@ -58,7 +58,7 @@ VARIANTS = [
     ("one output", {"noise": "student_t", "n_restarts": 1}),
     ("one output", {"noise": "input_dependent", "n_restarts": 1}),
     ("one output", {"noise": "auto", "n_restarts": 1}),
-    ("two outputs", {"noise": "correlated", "hidden_layer_sizes": (2,)}),
+    ("two outputs", {"noise": "correlated", "hidden_layer_sizes": (1,)}),
     *((kind, {"sampler": s}) for kind, s in zip(KINDS, ["auto", "langevin"] * 2, strict=True)),
     ("one output", {"sampler": "auto", "noise": "student_t"}),
     ("one output", {"sampler": "langevin", "noise": "input_dependent"}),
@@ -90,6 +90,7 @@ def test_integer_weights_are_repeated_rows_in_any_order(monkeypatch, kind, optio
 @pytest.mark.parametrize("options", [{}, {"sampler": "langevin"}], ids=["evidence", "chains"])
 def test_rows_are_equal_where_all_that_is_known_of_them_is(name, options):
     X, y = make_rows("one output")
+    options = options | {"hidden_layer_sizes": (1,)}
     known = np.random.default_rng(0).uniform(0.5, 2.0, 30)
     if name == "exposure":
         y, options = np.round(np.exp(y)), options | {"noise": "poisson"}
@@ -145,12 +146,44 @@ def test_random_state(kind, options):
     assert_same_bits(clone(model).fit(X, y), model.fit(X, y), GRID)
 
 
+CHANGES = {  # of all values of a column: the change, and the way back
+    "one ulp": (lambda v: np.nextafter(v, np.inf), 1.0, 0.0),
+    "moved far": (lambda v: 1e6 * v + 1e8, 1e6, 1e8),
+}
+MOVED = [
+    ("one output", {"hidden_layer_sizes": "auto", "noise": "auto"}),
+    ("one output", {"hidden_layer_sizes": (1,), "method": "population"}),
+    ("one output", {"hidden_layer_sizes": (2,), "noise": "input_dependent"}),
+    ("one output", {"hidden_layer_sizes": (1,), "sampler": "auto"}),
+    ("three classes", {"hidden_layer_sizes": "auto"}),
+    ("three classes", {"hidden_layer_sizes": (1,), "sampler": "auto"}),
+]
+
+
+@pytest.mark.parametrize(("kind", "options"), MOVED, ids=str)
+@pytest.mark.parametrize("changes", [("one ulp", "moved far"), ("moved far", "one ulp")], ids=str)
+def test_units_and_last_bits(kind, options, changes):
+    """Of inputs and targets, each changed in a way of its own."""
+    X, y = (some[:20] for some in make_rows(kind))
+    model = make_model(kind, **options).fit(X, y)
+    (move_X, _, _), (move, scale, shift) = (CHANGES[name] for name in changes)
+    if "classes" in kind:
+        moved = clone(model).fit(move_X(X), y).predict_proba(move_X(X))
+        assert_allclose(moved, model.predict_proba(X), atol=1e-6)
+    else:
+        mean, sd = model.predict(X, return_std=True)
+        moved, moved_sd = clone(model).fit(move_X(X), move(y)).predict(move_X(X), return_std=True)
+        assert np.max(np.abs((moved - shift) / scale - mean) / sd) < 1e-6
+        assert_allclose(moved_sd / scale, sd, rtol=1e-6)
+
+
 @pytest.mark.parametrize("noise", ["constant", "shared", "correlated"])
 def test_units_of_several_targets(noise):
     X, y = make_rows("two outputs", n=60)
     scales = np.array([1e3, 1e3]) if noise == "shared" else np.array([1e6, 1e-4])
-    mean, std, log_evidence = predictions(make_model("two outputs", noise=noise).fit(X, y), GRID)
-    scaled = make_model("two outputs", noise=noise).fit(X, scales * y)
+    model = make_model("two outputs", noise=noise, hidden_layer_sizes=(1,))
+    mean, std, log_evidence = predictions(model.fit(X, y), GRID)
+    scaled = clone(model).fit(X, scales * y)
     scaled_mean, scaled_std, scaled_log_evidence = predictions(scaled, GRID)
     assert_allclose(scaled_mean / scales, mean, rtol=0, atol=1e-6 * np.std(y))
     assert_allclose(scaled_std / scales, std, rtol=1e-6)

@@ -15,7 +15,6 @@ from skbayesnn import (
     Sampler,
     Solver,
 )
-from skbayesnn.estimators import _evidence
 from tests.tools import BRIEF, result_of
 
 pytestmark = pytest.mark.usefixtures("laplace")
@@ -63,7 +62,7 @@ def test_samplers_keep_their_draws(kind):
 
 
 def test_enough_time_changes_nothing():
-    options = {"hidden_layer_sizes": (3,), "n_restarts": 2, "random_state": 0}
+    options = {"hidden_layer_sizes": (3,), "noise": "constant", "random_state": 0}
     usual = EvidenceMLPRegressor(**options).fit(X, Y)
     timed = EvidenceMLPRegressor(max_time=1e6, **options).fit(X, Y)
     np.testing.assert_array_equal(usual.predict(X), timed.predict(X))
@@ -83,15 +82,6 @@ def test_a_long_warm_up_leaves_time_for_draws(n_jobs):
     assert np.all(np.isfinite(model.predict(X)))
 
 
-def test_a_warm_up_that_was_cut_short_is_told(monkeypatch):
-    """Also if all draws were made in time."""
-    monkeypatch.setattr("skbayesnn.inference.sampling._sampling.WARM_UP_SHARE", 0.0)
-    model = HMCMLPRegressor((2,), max_time=1000.0, **BRIEF | {"n_warmup": 50, "n_draws": 4})
-    with pytest.warns(ConvergenceWarning, match="max_time=1000 seconds"):
-        model.fit(X, Y)
-    assert all(chains.count < 50 for chains in model._result.sampled.chains)
-
-
 @pytest.mark.parametrize("noise", ["input_dependent", "correlated", "student_t"])
 def test_rounds_between_means_and_noise_end(noise):
     targets = np.column_stack([Y, Y**2]) if noise == "correlated" else Y
@@ -107,27 +97,6 @@ def test_rounds_between_means_and_noise_end(noise):
 SMALL = {"hidden_layer_sizes": (2,), "noise": "constant", "method": "population"}
 
 
-def test_minima_after_a_drawn_fit_have_the_time_and_the_processes_of_a_fit(monkeypatch):
-    model = EvidenceMLPRegressor(max_time=1000.0, n_jobs=2, random_state=0, **SMALL).fit(X, Y)
-    assert model._predicts_by_draws
-    searches, search = [], _evidence.fit_evidence
-
-    def spied(problem, *args, workers, **kwargs):
-        searches.append((problem.deadline.left, workers.n_jobs))
-        return search(problem, *args, workers=workers._replace(n_jobs=1), **kwargs)
-
-    monkeypatch.setattr(_evidence, "fit_evidence", spied)
-    before, again = model.predict(X), pickle.loads(pickle.dumps(model))
-    for fitted in (model, again):
-        repr(fitted.evidence_report_)
-        assert all(np.all(np.isfinite(w)) for w in fitted.coefs_)
-    ((left, n_jobs), _) = searches  # once for each
-    assert 900.0 < left <= 1000.0
-    assert n_jobs == 2
-    np.testing.assert_array_equal(model.predict(X), before)
-    np.testing.assert_array_equal(again.coefs_[0], model.coefs_[0])
-
-
 @pytest.mark.parametrize("kind", [EvidenceMLPRegressor, EvidenceMLPClassifier])
 def test_minima_that_time_cuts_short_warn(kind):
     options = SMALL if kind is EvidenceMLPRegressor else {"hidden_layer_sizes": (2,)}
@@ -140,16 +109,3 @@ def test_minima_that_time_cuts_short_warn(kind):
     assert monotonic() - start < 60
     assert len(model.networks_) <= 2  # of 10,000 starts
     assert all(np.all(np.isfinite(w)) for w in model.coefs_)  # without another search
-
-
-def test_a_fit_that_combines_minima_searches_in_its_own_time(monkeypatch):
-    deadlines, search = [], EvidenceMLPRegressor._searched
-
-    def spied(self, workers, deadline):
-        deadlines.append((self._unsearched[0].problem.deadline, deadline))
-        return search(self, workers, deadline)
-
-    monkeypatch.setattr(EvidenceMLPRegressor, "_searched", spied)
-    EvidenceMLPRegressor(combine="best", max_time=1000.0, n_restarts=1, **SMALL).fit(X, Y)
-    ((of_fit, of_search),) = deadlines
-    assert of_search == of_fit

@@ -2,14 +2,12 @@ import pickle
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
 
 from skbayesnn.samplers import (
     Chains,
     Metric,
     Plan,
     RandomNumbers,
-    advance,
     effective_sample_size,
     r_hat,
     random_walk,
@@ -189,42 +187,6 @@ PLANS = [
 
 
 # trajectory lengths and step sizes fill their ranges evenly, in this order
-EVENLY = np.array([0.5, 0.25, 0.75, 0.125, 0.625, 0.375, 0.875])
-
-
-def test_trajectory_lengths():
-    energy, m = Gaussian.correlated(2, 2.0), 2
-    sizes = np.array([0.1, 0.03])
-    plan = Plan(length=2.0, max_steps=70)
-    chains = Chains.start(energy, np.ones((m, 2)), generators(m), plan)
-    made = []
-    for _ in range(63):
-        chains, info = advance(energy, chains, plan, sizes)
-        made.append(info.n_steps)
-    made = np.array(made)
-    np.testing.assert_array_equal(made[:7, 0], np.ceil(40.0 * EVENLY))
-    u = np.arange(1, 64) / 64
-    np.testing.assert_array_equal(np.sort(made[:, 0]), np.ceil(40.0 * u))
-    np.testing.assert_array_equal(np.sort(made[:, 1]), np.minimum(np.ceil(4.0 / 0.03 * u), 70))
-
-
-def test_fixed_number_of_steps():
-    def energy(x):  # a free particle shows the step size
-        return np.zeros(len(x)), np.zeros_like(x)
-
-    for n_steps, low, high in [(1, 1.0, 1.0), (5, 0.8, 1.2)]:
-        plan = Plan(step_size=0.2, n_steps=n_steps)
-        chains = Chains.start(energy, np.zeros((1, 2)), generators(1), plan)
-        sizes = []
-        for _ in range(63):
-            before = chains.phase.position
-            chains, info = advance(energy, chains, plan, np.array([0.2]))
-            moved = chains.phase.position - before
-            sizes.append((moved / chains.phase.momentum)[0, 0] / (0.2 * n_steps))
-            np.testing.assert_array_equal(info.n_steps, [n_steps])
-        u = np.arange(1, 64) / 64
-        np.testing.assert_allclose(sizes[:7], low + (high - low) * EVENLY)
-        np.testing.assert_allclose(np.sort(sizes), low + (high - low) * u)
 
 
 def test_random_walk_keeps_conditions_and_refuses_what_is_not_finite():
@@ -348,54 +310,3 @@ def test_warm_up_of_any_length(n_transitions):
         assert_near(F @ np.swapaxes(F, -1, -2), np.tile(energy.covariance, (2, 1, 1)), 1e-9)
     else:
         assert not calls
-
-
-def test_first_scales_spare_steps():
-    sd, m = np.array([0.01, 1.0]), 20
-    energy = Gaussian(np.diag(sd**2))
-    position = sd * np.random.default_rng(0).standard_normal((m, 2))
-    step_sizes = []
-    for scales in (1.0, sd):
-        chains = Chains.start(energy, position, generators(m), Plan(), scales)
-        chains = warm_up(energy, chains, Plan(), 100)
-        assert_array_equal(chains.metric.factor, np.tile(scales * np.ones(2), (m, 1)))
-        step_sizes.append(np.median(chains.steps.average))
-    # the longest stable step is twice the smallest scale
-    assert step_sizes[0] < 0.02
-    assert step_sizes[1] > 0.5
-
-
-def test_metric_is_the_mean_curvature_of_the_last_stage():
-    energy, seen = Gaussian.correlated(3, 10.0), []
-
-    def curvature(x):
-        seen.append((1.0 + np.sum(x**2, axis=-1))[:, None, None] * energy.precision)
-        return seen[-1].copy()
-
-    plan = Plan(step_size=0.5, n_steps=2)
-    chains = Chains.start(energy, np.ones((2, 3)), generators(2), plan)
-    chains = warm_up(energy, chains, plan, 100, curvature)
-    F = chains.metric.factor
-    precision = np.mean(seen[-30:], axis=0)  # transitions 41 to 70
-    assert len(seen) == 1 + 70
-    assert plan.metric_power == 0.5
-    F4 = np.linalg.matrix_power(F, 4)  # symmetric: the inverse fourth root
-    assert_near(np.linalg.inv(F4), precision, 1e-9)
-
-
-def test_another_kind_of_move():
-    energy, calls = Gaussian.correlated(3, 10.0), []
-
-    def move(density, phase, rngs):
-        assert density is energy
-        assert len(rngs) == 2
-        calls.append(phase)
-        return start(energy, np.full((2, 3), float(len(calls))))
-
-    plan = Plan(step_size=0.3, n_steps=2)
-    chains = Chains.start(energy, np.ones((2, 3)), generators(2), plan)
-    chains = warm_up(energy, chains, plan, 4, moves=[move])
-    chains, x, _ = collect(energy, chains, plan, 3, moves=[move])
-    assert len(calls) == 7
-    np.testing.assert_array_equal(x[1, :, 2], [5.0, 6.0, 7.0])
-    np.testing.assert_array_equal(chains.phase.value, energy(np.full((2, 3), 7.0))[0])

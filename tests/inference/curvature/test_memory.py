@@ -1,17 +1,14 @@
 import os
 import tracemalloc
-import warnings
 
 import numpy as np
 import pytest
-from sklearn.exceptions import ConvergenceWarning
 
-from skbayesnn import EvidenceMLPRegressor, HMCMLPRegressor, Prior, Sampler
-from skbayesnn.estimators import BayesianMLP
+from skbayesnn import EvidenceMLPRegressor, Prior
 from skbayesnn.estimators.inputs._memory import machine_memory
 from skbayesnn.inference import Problem, memory_of_search
 from skbayesnn.posterior import Gaussian
-from tests.tools import BRIEF, result_of, set_limits
+from tests.tools import result_of, set_limits
 
 pytestmark = pytest.mark.usefixtures("laplace")
 
@@ -65,20 +62,6 @@ def test_warning_only_where_memory_is_short(monkeypatch):
         model.fit(X, y)
 
 
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_draws_that_do_not_fit(monkeypatch):
-    X, y = make_rows(40, 2, 2)
-    options = BRIEF | {"n_chains": 1, "n_draws": 60, "sampler": Sampler(thin=1)}
-    model = HMCMLPRegressor((2,), noise="constant", **options).fit(X, y)
-    monkeypatch.setattr("skbayesnn.estimators.inputs._memory.machine_memory", lambda: 4000.0)
-    monkeypatch.setattr(BayesianMLP, "_announce", lambda *given: None)
-    with pytest.warns(UserWarning, match=r"Keeping the draws .*dtype='float32'"):
-        model.fit(X, y)
-    with warnings.catch_warnings(action="error", category=UserWarning):
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        model.set_params(sampler__dtype="float32").fit(X, y)  # half as much
-
-
 def test_covariances_that_do_not_fit(monkeypatch):
     X, y = make_rows(40, 2, 2)
     model = EvidenceMLPRegressor(()).fit(X, y)
@@ -88,15 +71,15 @@ def test_covariances_that_do_not_fit(monkeypatch):
     model.predict(X[:20], return_cov=True)
 
 
-def test_no_check_where_the_system_does_not_tell(monkeypatch):
-    assert machine_memory() > 2.0**20
-    monkeypatch.delattr(os, "sysconf", raising=False)
-    assert machine_memory() == np.inf
-
-
 def test_processes_need_memory_each():
     X, y = make_rows(2_000, 2, 2)
     posed = Problem(X, y[:, None], np.ones(len(X)), Gaussian.per_output(1)).posed((2,))
     alone, both, third = (memory_of_search(*posed, 2, n_jobs) for n_jobs in (1, 2, 3))
     assert both > 1.2 * alone
     assert third == both  # no more than there are starts
+
+
+def test_no_check_where_the_system_does_not_tell(monkeypatch):
+    assert machine_memory() > 2.0**20
+    monkeypatch.delattr(os, "sysconf", raising=False)
+    assert machine_memory() == np.inf

@@ -10,7 +10,6 @@ from skbayesnn.inference.curvature._precision_kronecker import KroneckerPrecisio
 from skbayesnn.network import Network
 from skbayesnn.posterior import (
     Bernoulli,
-    Categorical,
     Gaussian,
     Hyperparameters,
     Posterior,
@@ -22,55 +21,6 @@ from tests.tools import DEPTHS, make_problem
 
 DENSE, DUAL, KRONECKER = Curvature
 ONE = Gaussian.per_output(1)
-LIMITS = Limits(
-    dense=3000,
-    dense_work=3e10,
-    dual=2.0,
-    dual_work=2e10,
-    softmax_work=1e9,
-    cheap_work=2e9,
-    refined=5000,
-    batch_rows=10**9,
-)
-
-
-def of_size(likelihood, n, sizes):
-    """A posterior of a network and as many rows, all the same, that takes no memory."""
-    network = Network(sizes)
-    X, y = np.broadcast_to(0.0, (n, sizes[0])), np.broadcast_to(0.0, (n, sizes[-1]))
-    groups = weight_groups(network, "layer")
-    return Posterior(network, likelihood, groups, X, y, np.broadcast_to(1.0, n))
-
-
-@pytest.mark.parametrize(
-    ("likelihood", "n", "sizes", "curvature", "traits"),
-    [
-        (ONE, 10, (4, 20, 1), DENSE, "dense exact cheap refines"),  # 121 weights
-        (ONE, 101, (8, 20, 1), DENSE, "dense exact cheap refines"),  # 201 weights
-        (ONE, 100, (8, 20, 1), DUAL, "dense exact cheap refines"),
-        (ONE, 400, (2, 400, 1), DUAL, "dense exact cheap"),  # 1601 weights, many precisions
-        (ONE, 1900, (8, 100, 1), DENSE, "dense exact cheap refines"),  # 1001 weights
-        (ONE, 2000, (8, 100, 1), DENSE, "dense exact"),
-        (ONE, 30_000, (8, 100, 1), KRONECKER, "by_gradients"),
-        (ONE, 1_500, (8, 60, 50, 1), DUAL, ""),  # 3641 weights
-        (ONE, 3_000, (8, 60, 50, 1), KRONECKER, "by_gradients"),
-        (Categorical(), 29_000, (2, 30, 3), DENSE, "dense exact cheap refines"),
-        (Categorical(), 30_000, (2, 30, 3), DENSE, "dense exact by_gradients"),
-        (Categorical(), 2_000_000, (8, 3), DENSE, "dense exact cheap refines"),
-        (Categorical(), 180, (2, 400, 3), DUAL, "dense exact by_gradients"),
-        (Bernoulli(), 40_000, (2, 45, 1), DENSE, "dense exact cheap refines"),  # two classes
-    ],
-)
-def test_which_method_is_chosen(likelihood, n, sizes, curvature, traits):
-    posterior = of_size(likelihood, n, sizes)
-    method = method_of(posterior, limits=LIMITS)
-    assert method.curvature is curvature
-    names = ["dense", "exact", "cheap", "refines", "by_gradients"]
-    assert {name for name in names if getattr(method, name)} == set(traits.split())
-    assert method.has_evidence == (curvature is not KRONECKER)
-    approximate = method_of(posterior, exact=False, limits=LIMITS)
-    assert not approximate.exact
-    assert approximate.curvature is curvature
 
 
 @pytest.mark.parametrize("name", ["gaussian", "categorical"])
@@ -92,30 +42,6 @@ def test_dense_and_dual_curvature_agree(name, hidden):
         )
         energies = posterior.energies(theta, hyper.beta)
         assert point.energy == pytest.approx(energies.total(hyper), rel=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("n_classes", "n", "units", "early", "by_batches"),
-    [
-        (3, 1200, 32, True, False),  # 16 units have 1,027 weights, 32 units have 2,051
-        (3, 3000, 32, False, False),  # about three rows for each of 1,027 weights
-        (3, 6000, 32, True, True),
-        (1, 1200, 16, False, False),  # two classes
-        (3, 900, 16, False, False),  # a tenth of the rows compares networks too inaccurately
-    ],
-)
-def test_networks_of_classes_with_few_rows_per_weight_stop_early(
-    n_classes, n, units, early, by_batches
-):
-    """Gradients are those of all rows, as batches would fit the noise."""
-    network = Network((60, units, n_classes))
-    rng = np.random.default_rng(0)
-    X, y = rng.standard_normal((n, 60)), np.eye(n_classes)[rng.integers(n_classes, size=n)]
-    law = Categorical() if n_classes > 1 else Bernoulli()
-    posterior = Posterior(network, law, weight_groups(network, "layer"), X, y, np.ones(n))
-    limits = Limits(early_work=0.0)
-    method = Method.choose(posterior, settings_of(posterior, limits=limits))
-    assert (method.early, method.by_batches) == (early, by_batches)
 
 
 def many_rows(n, sizes=(4, 20, 20, 1)):
@@ -162,19 +88,6 @@ def test_kronecker_factors_beside_the_whole_matrix(alpha, monkeypatch):
     assert 20.0 < exact < 0.8 * alone  # by the factors alone there are too many
     assert found.sum() == pytest.approx(exact, rel=0.2)  # by few random signs
     np.testing.assert_allclose(found / found.sum(), point.precision.determined(*given) / alone)
-
-
-def test_determined_weights_without_a_rounding_error(monkeypatch):
-    """Conjugate gradients that arrive at once stay there."""
-    monkeypatch.setattr(_method, "MOST_OF_SAMPLE", 0)
-    network = Network((1, 1))
-    given = np.zeros((3, 1)), np.ones((3, 1)), np.ones(3)
-    posterior = Posterior(network, ONE, weight_groups(network, "single"), *given)
-    hyper = Hyperparameters(np.ones(1), np.ones(1))
-    method = method_of(posterior, limits=WITHOUT)
-    point = method.point(posterior, np.zeros(2), hyper)
-    np.testing.assert_array_equal(point.precision.diagonal, [1.0, 4.0])
-    np.testing.assert_allclose(method.determined(posterior, point), 0.75)
 
 
 # --- curvature that is lost in rounding -----------------------------------------------------------

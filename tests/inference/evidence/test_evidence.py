@@ -12,7 +12,7 @@ from skbayesnn.inference.evidence._evidence import (
 )
 from skbayesnn.inference.task._problem import FreeHyperparameters
 from skbayesnn.network import Network
-from skbayesnn.posterior import LogUniform, WeightGroups, weight_groups
+from skbayesnn.posterior import LogUniform, weight_groups
 from tests.inference.common import method_of, mode_of
 from tests.tools import ALL_LIKELIHOODS, assert_near, difference, make_problem
 
@@ -62,22 +62,6 @@ def test_layers_switched_off_are_not_mirrored():
     assert symmetry((2, 1, 1), "tanh", switched_off=[0]) == 0
     expected = pytest.approx(np.log(factorial(3) * 2**3))
     assert symmetry((2, 3, 1, 1), "tanh", switched_off=[1]) == expected
-
-
-def test_only_units_with_equal_groups_can_be_exchanged():
-    network = Network((2, 4, 1))
-    first, second = network.layers(np.zeros(network.n_weights, dtype=int))
-    first, second = first.copy(), second.copy()
-    first[0, 3] = 1  # one unit differs below, another above
-    second[2] = 2
-    labels = network.pack([first, second])
-    assert log_symmetry(network, WeightGroups(labels, ["a", "b", "c"])) == pytest.approx(
-        np.log(factorial(2) * 2**4)
-    )
-    each = np.arange(network.n_weights)
-    assert log_symmetry(network, WeightGroups(each, list("abcdefghijklmnopq"))) == pytest.approx(
-        np.log(2**4)
-    )
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,9 @@ def prior_of(kind):
         mean = NETWORK.pack([np.tile([[1.0, 1.0, 2.0]], (2, 1)), np.array([[1], [1], [1], [5.0]])])
     if kind == "precisions":
         shape = NETWORK.pack([np.tile([[1.0, 1.0, 2.0]], (2, 1)), np.ones((4, 1))])
+    if kind == "groups":  # one unit's differ below, another's above
+        first, second = np.array([[0, 0, 1], [0, 0, 0]]), np.array([[0], [2], [0], [0]])
+        return WeightGroups(NETWORK.pack([first, second]), ["a", "b", "c"])
     if kind == "matrix":
         root = np.random.default_rng(0).standard_normal((k, k))
         shape = root @ root.T + np.eye(k)
@@ -37,23 +40,28 @@ def prior_of(kind):
     return WeightGroups(groups.labels, groups.names, mean, shape)
 
 
-KINDS = ["centred", "equal means", "precisions", "matrix"]
+def density(prior, theta):
+    """Minus its logarithm, at precisions that differ between groups."""
+    return prior.energies(theta) @ np.arange(1.0, 1.0 + len(prior.names))
+
+
+KINDS = ["centred", "groups", "equal means", "precisions", "matrix"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_copies_of_equal_density(kind):
     prior, theta = prior_of(kind), np.random.default_rng(1).standard_normal(NETWORK.n_weights)
-    energy = prior.energies(theta).sum()
-    equal = [np.isclose(prior.energies(w).sum(), energy, rtol=1e-12) for w in images(theta)]
+    energy = density(prior, theta)
+    equal = [np.isclose(density(prior, w), energy, rtol=1e-12) for w in images(theta)]
     assert np.exp(log_symmetry(NETWORK, prior)) == pytest.approx(sum(equal))
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_minima_are_the_same_if_they_are_copies(kind):
     prior, theta = prior_of(kind), np.random.default_rng(2).standard_normal(NETWORK.n_weights)
-    allowed, energy = symmetries(NETWORK, prior), prior.energies(theta).sum()
+    allowed, energy = symmetries(NETWORK, prior), density(prior, theta)
     for copy in images(theta):
-        equal = bool(np.isclose(prior.energies(copy).sum(), energy, rtol=1e-12))
+        equal = bool(np.isclose(density(prior, copy), energy, rtol=1e-12))
         assert same_minimum(NETWORK, copy, theta, allowed=allowed) == equal
         assert same_minimum(NETWORK, copy, theta)
         if equal:

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from skbayesnn.inference.minima._redundancy import align, layers_switched_off, prune, same_minimum
-from skbayesnn.network import Network, outputs
-from skbayesnn.posterior import Gaussian, Posterior, weight_groups
+from skbayesnn.network import outputs
+from skbayesnn.posterior import weight_groups
 from tests.tools import make_problem
 
 HIDDEN = [(4,), (4, 3), (3, 3, 4)]
@@ -67,10 +67,16 @@ def test_units_that_are_not_needed_go(hidden, kind, activation):
         check_pruned(posterior, theta, found, layer, reason)
 
 
-@pytest.mark.parametrize("activation", ["logistic", "relu", "gelu"])
-def test_mirror_images_stay_for_other_activations(activation):
-    posterior, theta = make((4,), activation)
-    theta = edited(posterior.network, theta, 0, incoming=lambda w: -w[:, 0])
+KEPT = {  # what is no redundancy: mirror images of other functions, relu units that are always on
+    **{name: {"incoming": lambda w: -w[:, 0]} for name in ("logistic", "relu", "gelu")},
+    "relu on": {"incoming": lambda w: np.r_[w[:-1, 1], 20.0]},
+}
+
+
+@pytest.mark.parametrize("kind", KEPT)
+def test_other_units_stay(kind):
+    posterior, theta = make((4,), kind.split()[0])
+    theta = edited(posterior.network, theta, 0, **KEPT[kind])
     assert_nothing_pruned(posterior, theta, np.full(2, 1e-6))
 
 
@@ -120,13 +126,6 @@ def test_units_in_their_linear_range_become_as_few_as_the_rank(activation):
     assert abs(after[0][:-1, 0] @ after[0][:-1, 1]) < 1e-12 * np.sum(after[0] ** 2)
 
 
-def test_relu_units_that_are_always_on_stay():
-    # the new units would work about zero, where relu has no slope
-    posterior, theta = make((4,), "relu")
-    posterior.network.layers(theta)[0][-1] = 20.0
-    assert_nothing_pruned(posterior, theta, np.full(2, 0.1))
-
-
 def test_layers_switched_off():
     posterior, theta = make((1, 1))
     tolerance = np.full(2, 0.1)
@@ -166,19 +165,3 @@ def test_align_undoes_symmetries(hidden, activation):
     assert same_minimum(network, scrambled(network, noisy, rng), theta)
     moved = theta + 0.3 * rng.standard_normal(theta.shape)
     assert not same_minimum(network, scrambled(network, moved, rng), theta)
-
-
-def test_units_at_work_in_the_last_of_many_sorted_rows_are_kept():
-    # rows come sorted; a unit that varies among the last tenth of 30,000 only is not off
-    network = Network((1, 2, 1))
-    X = np.linspace(0.0, 1.0, 30_000)[:, None]
-    theta = network.pack([np.array([[3.0, 60.0], [-1.0, -57.0]]), np.array([[1.0], [1.0], [0.0]])])
-    groups = weight_groups(network, "layer")
-    posterior = Posterior(
-        network, Gaussian.per_output(1), groups, X, np.zeros_like(X), np.ones(len(X))
-    )
-    assert_nothing_pruned(posterior, theta, np.array([0.1]))
-    quiet = Posterior(
-        network, Gaussian.per_output(1), groups, X[:10_000], X[:10_000], np.ones(10_000)
-    )
-    assert prune(quiet, theta, np.array([0.1]))[2]

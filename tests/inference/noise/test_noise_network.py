@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from skbayesnn.inference import NOISE_MODELS, Limits, Problem, fit_evidence
+from skbayesnn.inference import NOISE_MODELS, Problem
 from skbayesnn.inference.evidence._evidence import log_evidence_fixed
 from skbayesnn.inference.minima._minimum import complete
 from skbayesnn.inference.minima._search import find_minima
-from skbayesnn.inference.noise import _input_dependent_noise
 from skbayesnn.inference.noise._input_dependent_noise import NoisePlan, squared_residuals, with_rows
 from skbayesnn.inference.task._problem import FreeHyperparameters
 from skbayesnn.network import outputs
@@ -178,43 +177,3 @@ def test_terms_are_those_of_both_networks():
     low, high = LogUniform().log_range
     prior += 0.5 * np.log(2 * np.pi) - np.log(high - low)
     assert best.terms.noise_weight_prior == pytest.approx(prior)
-
-
-@pytest.mark.slow
-def test_noise_networks_begin_at_minima_under_constant_noise(monkeypatch):
-    """Minima found here or given; old minima with a noise network are compared, too."""
-    problem = make_problem(80, noise_hidden_layer_sizes=(2,))
-    problem = replace(problem, y=problem.y + np.sin(6.0 * problem.X))
-    posed = problem.posed((4,))
-    plain = find_minima(*posed, np.random.SeedSequence(1).spawn(8))
-    assert len(plain) > 1
-    several = INPUT_DEPENDENT.search(problem, posed, plain)
-    assert len(several) > 1
-    assert all(minimum.noise is not None for minimum in several)
-    fitted = fit_evidence(problem, (4,), entropy=1, n_restarts=8, noise="input_dependent")
-    assert [m.log_evidence for m in fitted.minima] == [m.log_evidence for m in several]
-    monkeypatch.setattr("skbayesnn.inference.noise._input_dependent_noise.NOISE_MINIMA", 1)
-    found = INPUT_DEPENDENT.search(problem, posed, plain)
-    assert len(found) == 1
-    assert found[0].log_evidence in [m.log_evidence for m in several]
-    given = INPUT_DEPENDENT.search(problem, posed, plain[::-1])
-    assert [m.log_evidence for m in given] == [m.log_evidence for m in found]
-    resumed = INPUT_DEPENDENT.search(problem, posed, [several[0], *plain])
-    assert len(resumed) == 1  # those with a noise network go first
-    assert resumed[0].log_evidence == pytest.approx(several[0].log_evidence, abs=0.05)
-    assert several[0].log_evidence > plain[0].log_evidence + 5.0
-
-
-@pytest.mark.slow
-def test_rounds_end_where_minima_are_found_roughly(monkeypatch):
-    """Kronecker factors: changes of the noise stay far above those of exact minima."""
-    counts, old = [], _input_dependent_noise.in_turns
-
-    def in_turns(pair, advance, most, tol):
-        return old(pair, lambda side: counts.append(side) or advance(side), most, tol)
-
-    monkeypatch.setattr(_input_dependent_noise, "in_turns", in_turns)
-    limits = Limits(dense=0, dual_work=0)
-    best, *_ = searched(make_problem(15, limits=limits, noise_hidden_layer_sizes=()), (2,))
-    assert best.converged
-    assert len(counts) < 100

@@ -11,12 +11,10 @@ from scipy import stats
 
 import tests.reference
 from skbayesnn.inference import Problem
-from skbayesnn.inference.minima import _training
-from skbayesnn.inference.sampling import _sampling
 from skbayesnn.inference.sampling._sampling import SamplingSettings, run_chains, start_sampling
 from skbayesnn.inference.task._problem import Fit, Posed
 from skbayesnn.network import Network, outputs
-from skbayesnn.posterior import Bernoulli, Gaussian, Posterior, weight_groups
+from skbayesnn.posterior import Bernoulli, Posterior, weight_groups
 from skbayesnn.samplers import Plan, r_hat
 from tests.inference.common import population_evidence, settings_of
 
@@ -33,33 +31,6 @@ def started(posterior, settings, n_chains):
     given = posterior.X, posterior.y, posterior.sample_weight, posterior.likelihood
     fit = Fit(problem=Problem(*given), posed=Posed(posterior, settings.search))
     return start_sampling(fit, settings, np.random.SeedSequence(0).spawn(n_chains))
-
-
-@pytest.mark.parametrize("far", [20.0, np.inf])
-def test_a_start_far_behind_the_others_is_given_up(monkeypatch, far):
-    """The first chain's training ends at no function at all, hundreds of nats behind."""
-    train, ends = _training.train, []
-
-    def trained(*args):
-        end = train(*args)
-        if not ends:
-            end = end._replace(theta=np.zeros_like(end.theta))
-        ends.append(end)
-        return end
-
-    monkeypatch.setattr(_training, "train", trained)
-    monkeypatch.setattr(_sampling, "FAR_BEHIND", far)
-    network, rng = Network((1, 4, 1)), np.random.default_rng(0)
-    X = np.linspace(-2, 2, 100)[:, None]
-    y = np.sin(3 * X) + 0.1 * rng.standard_normal((100, 1))
-    groups = weight_groups(network, "layer")
-    posterior = Posterior(network, Gaussian.per_output(1), groups, X, y, np.ones(100))
-    joint, (chains,) = started(posterior, sampling(posterior), 4)
-    theta = joint.place(chains.phase.position).theta
-    kept = [any(np.allclose(place, end.theta[: len(place)]) for end in ends) for place in theta]
-    assert kept == [True] * 4
-    assert np.all(theta[1:] != 0.0)
-    assert (len(ends) > 4) == np.all(theta[0] != 0.0) == (far == 20.0)
 
 
 def run(posterior, settings, n_chains=16):
@@ -170,10 +141,3 @@ def test_energy_of_the_position(name):
     assert_allclose(draws.energy, expected, rtol=1e-9)
     assert_array_equal(draws.alpha, np.broadcast_to(case.hyper.alpha, draws.alpha.shape))
     assert_array_equal(draws.beta, np.broadcast_to(case.hyper.beta, draws.beta.shape))
-
-
-@pytest.mark.parametrize(("dense", "most"), [(True, 200), (False, 64)])
-def test_trajectories_of_short_chains(dense, most):
-    settings = SamplingSettings(None, Plan(max_steps=200, dense=dense), 10, 10)
-    assert settings.grouped(1) == settings
-    assert settings.grouped(16).plan == settings.plan._replace(group=16, max_steps=most)

@@ -4,8 +4,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from skbayesnn import EvidenceMLPRegressor
-from skbayesnn.inference import Limits
 from skbayesnn.inference.sampling._wide import (
     RATIO_SD,
     SCALE_MEAN,
@@ -13,14 +11,13 @@ from skbayesnn.inference.sampling._wide import (
     GivenWeights,
     WideJoint,
     WidePath,
-    is_wide,
     log_ratio_of_noise,
     rotated,
 )
 from skbayesnn.posterior import JointPosterior, LogUniform
 from skbayesnn.samplers import start
 from tests.posterior.joints import make_joint
-from tests.tools import assert_near, difference, make_problem
+from tests.tools import assert_near, difference
 
 
 @pytest.fixture
@@ -121,24 +118,3 @@ def test_rotations_keep_the_prior(path):
     changed = after.position[:, path.joint.n_free :] != phase.position[:, path.joint.n_free :]
     assert changed.all()
     assert after.position[:, path.joint.n_free :].std() == pytest.approx(1.0, abs=0.02)
-
-
-@pytest.mark.parametrize(
-    ("likelihood", "hidden", "wide"),
-    [
-        ("gaussian", (30,), True),
-        ("gaussian", (8,), False),
-        ("gaussian", (30, 30), False),
-        ("bernoulli", (30,), False),
-    ],
-)
-def test_least_width(likelihood, hidden, wide):
-    assert is_wide(make_problem(likelihood, hidden, n=6)[0], Limits()) == wide
-
-
-def test_noise_is_inferred():
-    rng = np.random.default_rng(0)
-    x = rng.uniform(size=(20, 1))
-    y = np.sin(4 * x[:, 0]) + 0.2 * rng.standard_normal(20)
-    model = EvidenceMLPRegressor((64,), noise="constant", random_state=0).fit(x, y)
-    assert 0.1 < model.noise_std_ < 0.35
