@@ -8,14 +8,14 @@ from scipy.spatial import KDTree
 
 RESOLUTION = 2.0**-30  # to which standardised training values are rounded, in standard deviations
 LARGEST = 1e100  # largest training value; squares of predictions do not overflow
-LARGEST_AS_GIVEN = 1e50  # largest value that is not standardised; its powers do not overflow
-MOST_REPETITIONS = 1e15  # largest sum of the row weights
+MAX_AS_GIVEN = 1e50  # largest value that is not standardised; its powers do not overflow
+MAX_REPETITIONS = 1e15  # largest sum of the row weights
 FARTHEST = 1e30  # largest standardised input; inputs beyond are clipped
 SMALLEST = 1e-305  # least spread of a column that is not constant
 QUARTILE = 0.6745  # of the standard normal distribution
 TIMES_THE_MIDDLE = 10.0  # robust spreads from the median of far inputs, and least ratio of the sd
 COMPARED = 2000  # most rows whose nearest neighbours are looked up
-MOST_FAR = 0.1  # largest share of rows with far inputs; more are no exceptions
+MAX_FAR = 0.1  # largest share of rows with far inputs; more are no exceptions
 
 
 class Rows(NamedTuple):
@@ -71,7 +71,7 @@ def canonical_rows(X, y, sample_weight, known=None):
 
 def check_magnitudes(rows, standardize):
     """Raise ``ValueError`` for training values too large to compute with."""
-    largest = LARGEST if standardize else LARGEST_AS_GIVEN
+    largest = LARGEST if standardize else MAX_AS_GIVEN
     for name, values in (("X", rows.X), ("y", rows.y)):
         found = np.max(_largest(values))
         if found > largest:
@@ -80,10 +80,10 @@ def check_magnitudes(rows, standardize):
                 f"{name} has values up to {found:.0e}, which would overflow. The largest allowed "
                 f"is {largest:.0e}. Use other units{advice}."
             )
-    total = np.sum(rows.weight / MOST_REPETITIONS)
+    total = np.sum(rows.weight / MAX_REPETITIONS)
     if total > 1.0:
         raise ValueError(
-            f"sample_weight adds up to more than {MOST_REPETITIONS:.0e} rows. A weight counts "
+            f"sample_weight adds up to more than {MAX_REPETITIONS:.0e} rows. A weight counts "
             "repetitions of its row; give smaller ones."
         )
 
@@ -129,7 +129,7 @@ class Scaling(NamedTuple):
         spread = 0.5 * high / QUARTILE - 0.5 * low / QUARTILE
         reach = TIMES_THE_MIDDLE * spread
         share = weight @ (np.abs(values - middle) > reach) / weight.sum()
-        far = (spread > SMALLEST) & (self.scale > reach) & (share <= MOST_FAR)
+        far = (spread > SMALLEST) & (self.scale > reach) & (share <= MAX_FAR)
         return Scaling(np.where(far, middle, self.shift), np.where(far, spread, self.scale))
 
     def transform(self, values):

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-GRACE, LEAST_GRACE = 0.3, 1.0  # fraction of the time given, and seconds at least
+GRACE, MIN_GRACE = 0.3, 1.0  # fraction of the time given, and seconds at least
 # seconds; longer fits and stages are announced, longer stages also at their start if verbose
 LONG, SHORT = 10.0, 2.0
 # fraction of a stage after which the time its steps took counts as much as the forecast
@@ -38,7 +38,7 @@ class Deadline(NamedTuple):
         """Deadline a number of seconds from now; never if ``None``."""
         if seconds is None:
             return cls()
-        return cls(time() + seconds, max(LEAST_GRACE, GRACE * seconds))
+        return cls(time() + seconds, max(MIN_GRACE, GRACE * seconds))
 
     @property
     def passed(self):

@@ -33,7 +33,7 @@ from skbayesnn.predictive import (
 )
 
 SMALLEST = np.finfo(float).tiny
-MOST_OUTCOMES = 128  # of measured rows that are told apart; more are represented by a sample
+MAX_OUTCOMES = 128  # of measured rows that are told apart; more are represented by a sample
 
 
 def expected_gain(question, mean, S, C, interest, has_classes):
@@ -149,8 +149,8 @@ def drawn_information(p, q, weights):
     return np.maximum(np.sum(product * (xlog1py(1.0 + x, x) - x), axis=(2, 3)), 0.0)
 
 
-LEAST_CURVATURE = 1e-12  # smaller eigenvalues of the curvature of a class count as zero
-LEAST_RANK = 1e-10  # singular values, relative to the largest, that count as zero
+MIN_CURVATURE = 1e-12  # smaller eigenvalues of the curvature of a class count as zero
+MIN_RANK = 1e-10  # singular values, relative to the largest, that count as zero
 
 
 @dataclass(frozen=True)
@@ -213,7 +213,7 @@ def curved(mean, V):
     p = softmax(mean, axis=-1)
     curvature = p[..., None] * (np.eye(p.shape[-1]) - p[..., None, :])
     values, vectors = np.linalg.eigh(curvature)
-    root = np.sqrt(np.where(values > LEAST_CURVATURE, values, 0.0))
+    root = np.sqrt(np.where(values > MIN_CURVATURE, values, 0.0))
     return (root[..., None] * np.swapaxes(vectors, -1, -2)) @ V
 
 
@@ -309,7 +309,7 @@ class Candidates:
         S, directions, right = _covariance(V), V.reshape(-1, V.shape[-1]), None
         if kind == "joint":
             _, sizes, directions = np.linalg.svd(directions, full_matrices=False)
-            directions = directions[sizes > LEAST_RANK * sizes[0]]
+            directions = directions[sizes > MIN_RANK * sizes[0]]
         elif kind == "q_optimal":
             V = self._linear.noise_roots(self._question.X_interest) @ V  # of the outputs again
             weight = np.sqrt(self._question.weight)[:, None, None]
@@ -329,7 +329,7 @@ class DrawnCandidates:
 
     An outcome is a sequence of classes of the measured rows. Given each, the networks have other
     weights, by Bayes' theorem, and gains are averages over the outcomes (Kirsch, van Amersfoort &
-    Gal 2019). If there are more than `MOST_OUTCOMES`, a systematic sample of this size takes their
+    Gal 2019). If there are more than `MAX_OUTCOMES`, a systematic sample of this size takes their
     place after each measurement.
     """
 
@@ -359,11 +359,11 @@ class DrawnCandidates:
         given = weights.sum(axis=1)
         chances = np.repeat(self._chances, p.shape[2]) * given
         possible = np.flatnonzero(given > SMALLEST)
-        if len(possible) > MOST_OUTCOMES:
+        if len(possible) > MAX_OUTCOMES:
             below = np.cumsum(chances[possible])
-            even = (np.arange(MOST_OUTCOMES) + 0.5) * below[-1] / MOST_OUTCOMES
+            even = (np.arange(MAX_OUTCOMES) + 0.5) * below[-1] / MAX_OUTCOMES
             sample, counts = np.unique(np.searchsorted(below, even), return_counts=True)
-            possible, self._chances = possible[sample], counts / MOST_OUTCOMES
+            possible, self._chances = possible[sample], counts / MAX_OUTCOMES
         else:
             self._chances = chances[possible]
         self._weights = weights[possible] / given[possible, None]

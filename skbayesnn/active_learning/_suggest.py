@@ -21,7 +21,7 @@ from skbayesnn.network import row_blocks
 from skbayesnn.predictive import normal_points
 
 LOG_CANDIDATES, ENOUGH = 10, 256  # 2^10 quasi-random candidates; fewer possible ones make a walk
-N_WALKERS, N_STEPS, MOST_TRIALS = 512, 10, 20  # of the walk; trials per step
+N_WALKERS, N_STEPS, MAX_TRIALS = 512, 10, 20  # of the walk; trials per step
 THIN = 1e-3  # largest step of a walk, relative to the bounds, that shows a region without room
 N_BEST, N_CHILDREN, N_ROUNDS = 8, 32, 24  # rows kept and tried in each round of a local search
 SCALES = (-2.0, -0.5)  # of its steps, powers of ten relative to the bounds
@@ -29,7 +29,7 @@ N_VALUES = 16  # half the number of sets of values at pending rows
 NO_NOISE, SOME = 0.01, 0.1  # sd of noise, in that of y, that is nearly none; share of networks
 # distances of rows next to measured and to chosen ones, in sd of the inputs over the number of rows
 NEAR, NEAR_CHOSEN = 0.1, 0.5
-LEAST_SIZE = 1e-9  # singular values, relative to the largest, that count as zero
+MIN_SIZE = 1e-9  # singular values, relative to the largest, that count as zero
 ADVICE = "Give an array of possible rows in place of the bounds, or a constraint with more room."
 LOG_SQRT_2_PI = 0.5 * np.log(2.0 * np.pi)
 FAR = -1.0  # standardised improvement below which another form of the logarithm is used
@@ -341,7 +341,7 @@ class _Search:
             return np.empty((0, width)), np.empty((1, 0)), np.array([self.best])
         mean, V = self.function(self.prepare(chosen))
         _, sizes, basis = np.linalg.svd(V, full_matrices=False)
-        basis = basis[sizes > LEAST_SIZE * sizes[0]]
+        basis = basis[sizes > MIN_SIZE * sizes[0]]
         q = len(basis)  # zero if the function is surely constant
         half = normal_points(max(q, 1))[:N_VALUES, :q]
         values = np.concatenate([half, -half])
@@ -408,7 +408,7 @@ def _walk(possible, bounds, rows, rng):
     for _ in range(N_STEPS):
         steps, left = _directions(rows, len(rows), high - low, rng), np.arange(len(rows))
         reach = np.tile([-1.0, 1.0], (len(rows), 1))
-        for _ in range(MOST_TRIALS):
+        for _ in range(MAX_TRIALS):
             t = rng.uniform(*reach[left].T)
             trial = np.clip(rows[left] + t[:, None] * steps[left], low, high)
             reach[left, (t > 0).astype(int)] = t

@@ -31,7 +31,7 @@ GROWS, DIFFERENT = 0.98, 1e-9
 POSSIBLE = 1e-16  # probability beyond an end at which a function grows, above which it has no mean
 NODES = np.linspace(-5.0, 5.0, 41)  # normal scores of quantiles, for averages of slopes
 SHARES = np.exp(-0.5 * NODES**2) / np.sum(np.exp(-0.5 * NODES**2))
-MOST_WITHOUT_SLOPE = 0.05  # probability without a slope up to which there is an entropy
+MAX_WITHOUT_SLOPE = 0.05  # probability without a slope up to which there is an entropy
 STENCIL = (672 / 840, -168 / 840, 32 / 840, -3 / 840)  # of eighth order, for 1 to 4 steps
 
 
@@ -119,7 +119,7 @@ class TransformedDistribution(Distribution):
         shares = SHARES.reshape(-1, *(1,) * (t.ndim - 1)) * np.isfinite(slopes)
         known = shares.sum(axis=0)
         average = np.sum(shares * np.nan_to_num(slopes), axis=0) / np.maximum(known, TINY)
-        return self.inner.entropy() - np.where(known < 1.0 - MOST_WITHOUT_SLOPE, np.nan, average)
+        return self.inner.entropy() - np.where(known < 1.0 - MAX_WITHOUT_SLOPE, np.nan, average)
 
     def _quantiles(self, q):
         t = self.inner.ppf(q)

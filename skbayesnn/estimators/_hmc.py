@@ -26,7 +26,7 @@ from skbayesnn.predictive import LeftOut, ensemble_of_draws
 
 OF_THE_ENGINE = {"measure_evidence", "verbose", "warm_start"}  # not taken from a fit
 ASTRAY = 1.5  # R-hat above which the evidence, measured from the draws, is left out
-LARGEST_GROWN = 16, 16  # units assumed for the memory of networks whose size is to be chosen
+MAX_GROWN = 16, 16  # units assumed for the memory of networks whose size is to be chosen
 
 
 def by_chain(values, shape):
@@ -106,7 +106,7 @@ class HMCMLP(BayesianMLP):
         return isinstance(init, EvidenceMLP) and is_classifier(init) == is_classifier(self)
 
     def _infer(self, problem, hidden_layer_sizes, previous, in_batches=False):
-        sizes = LARGEST_GROWN if hidden_layer_sizes == "auto" else hidden_layer_sizes
+        sizes = MAX_GROWN if hidden_layer_sizes == "auto" else hidden_layer_sizes
         numbers = self.n_chains * self.n_draws * problem.network(sizes).n_weights
         n_bytes = float(np.dtype(self._sampler.dtype).itemsize) * numbers
         remedies = "fewer n_draws, or Sampler(dtype='float32')"

@@ -16,7 +16,7 @@ import numpy as np
 
 from skbayesnn._threads import blas_threads
 from skbayesnn.inference._population_fit import DrawnFit
-from skbayesnn.inference._trials import MOST_NETWORKS, Drawn
+from skbayesnn.inference._trials import MAX_NETWORKS, Drawn
 from skbayesnn.inference.minima._training import random_starts, train
 from skbayesnn.inference.noise._constant_noise import derived_generator
 from skbayesnn.inference.noise._noise_models import NOISE_MODELS
@@ -220,7 +220,7 @@ def monte_carlo_error(posterior, draws):
 def _drawn(fit, joint, draws):
     """`Drawn` networks of all chains, thinned along the chains."""
     n_chains, n_draws = draws.energy.shape
-    kept = slice(None, None, -(-n_chains * n_draws // MOST_NETWORKS))
+    kept = slice(None, None, -(-n_chains * n_draws // MAX_NETWORKS))
 
     def flat(values):
         return np.concatenate(values[:, ::-1][:, kept])

@@ -10,7 +10,7 @@ from skbayesnn.inference.minima._search import ALONE
 
 METHODS = "auto", "population", "chains", "early_stopping", "laplace"
 # share of the time limit in which networks are drawn; without success, they are trained then
-MOST_BY_SAMPLING = 0.7
+MAX_BY_SAMPLING = 0.7
 NO_TIME = "There was no time to measure it."
 MISSED = "Networks drawn to measure it missed what training found."
 
@@ -36,7 +36,7 @@ def fit_evidence(
     `EvidenceFit`.
     """
     model, unmeasured = (hidden_layer_sizes, noise), ""
-    limit = problem.deadline.part(MOST_BY_SAMPLING)
+    limit = problem.deadline.part(MAX_BY_SAMPLING)
     sizes = None
     if method in ("auto", "population"):
         sizes = sampled_sizes(problem, *model, wanted=method == "population" or "auto")

@@ -17,7 +17,7 @@ from skbayesnn.inference.task._problem import Posed, Problem
 from skbayesnn.network import outputs
 from skbayesnn.posterior import Targets
 
-HELD_OUT_SHARE, MOST_HELD_OUT = 0.1, 5000  # fraction of the rows that are held out, at most so many
+HELD_OUT_SHARE, MAX_HELD_OUT = 0.1, 5000  # fraction of the rows that are held out, at most so many
 # starts with all rows that take as long as these and other noise models: the usual number, as fewer
 # networks are trained where the noise is chosen
 AFTER = 5.0
@@ -26,7 +26,7 @@ AFTER = 5.0
 OF_HELD_OUT = 4.0
 WIDTHS = 4, 8, 16, 32  # of networks with one hidden layer, all of which are tried
 DEEP = 16, 16  # two layers, which are compared with one of any width
-LEAST_GAIN = 0.01  # least difference of held-out log densities that counts as an improvement
+MIN_GAIN = 0.01  # least difference of held-out log densities that counts as an improvement
 
 
 class HeldOut(NamedTuple):
@@ -41,7 +41,7 @@ class HeldOut(NamedTuple):
         """Split a problem at random, regardless of sample weights, with a fixed seed."""
         n = len(problem.X)
         order = np.random.default_rng(0).permutation(n)
-        n_rest = min(int(HELD_OUT_SHARE * n), MOST_HELD_OUT)
+        n_rest = min(int(HELD_OUT_SHARE * n), MAX_HELD_OUT)
         kept, rest = (problem.of_rows(np.sort(rows)) for rows in (order[n_rest:], order[:n_rest]))
         # the threshold falls with the number of rows, so that the method for the kept ones is that
         # for all rows, but with early stopping (fewer than ``n`` rows per weight), as no evidence
@@ -145,7 +145,7 @@ class Candidate(NamedTuple):
     @property
     def merit(self):
         """Held-out log density less the least improvement that every hidden layer has to bring."""
-        return self.held_out_log_density - LEAST_GAIN * len(self.hidden_layer_sizes)
+        return self.held_out_log_density - MIN_GAIN * len(self.hidden_layer_sizes)
 
 
 def doubled(hidden_layer_sizes):
@@ -191,8 +191,8 @@ def grow(attempt, allowed, report=lambda text: None):
 
 
 def is_better(candidate, others):
-    """Return True if a candidate improves on all others by `LEAST_GAIN`."""
-    return candidate.value > max((each.value for each in others), default=-np.inf) + LEAST_GAIN
+    """Return True if a candidate improves on all others by `MIN_GAIN`."""
+    return candidate.value > max((each.value for each in others), default=-np.inf) + MIN_GAIN
 
 
 def ranked(path):
@@ -241,7 +241,7 @@ def grown(held, seeds, workers=ALONE):
         best, seconds = best_of(found), 0.0
         sizes = best.hidden_layer_sizes
         gain = best.value - found[-2].value if len(found) > 1 and best is found[-1] else 0.0
-        while (gain := 0.5 * gain) > LEAST_GAIN and allowed(wider := doubled(sizes)):
+        while (gain := 0.5 * gain) > MIN_GAIN and allowed(wider := doubled(sizes)):
             sizes = wider
             seconds += seconds_of_start(*held.posed(sizes)) if sizes not in first else 0.0
         return seconds + held.seconds_after(sizes)

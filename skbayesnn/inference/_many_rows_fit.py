@@ -9,7 +9,7 @@ from functools import partial
 
 import numpy as np
 
-from skbayesnn.inference._growth import LEAST_GAIN, HeldOut, grown, ranked
+from skbayesnn.inference._growth import MIN_GAIN, HeldOut, grown, ranked
 from skbayesnn.inference._laplace_fit import EvidenceFit, of_network, seeds_of, under_noise
 from skbayesnn.inference.curvature._method import Method
 from skbayesnn.inference.minima._search import ALONE, regrouped
@@ -19,7 +19,7 @@ from skbayesnn.inference.noise._noise_search import p_values_of, search_under_no
 from skbayesnn.inference.noise._residual_tests import suspected
 
 FIRST_LOOK = (8,)  # hidden layers of the network that shows whether inputs differ in relevance
-MOST_BEHIND = 0.1  # held-out log density per row by which a second network may be behind the best
+MAX_BEHIND = 0.1  # held-out log density per row by which a second network may be behind the best
 
 
 def fit_to_many_rows(problem, hidden_layer_sizes, noise, entropy, n_restarts, previous, workers):
@@ -89,7 +89,7 @@ def with_chosen_prior(problem, hidden_layer_sizes, seeds, workers):
             minimum = regrouped(posterior, first, settings)
             densities[prior] = held.log_density([minimum])
             step(f"prior {prior!r}: log density of rows held out {densities[prior]:.4f} per row")
-    densities["layer"] += LEAST_GAIN  # the simpler one where they agree
+    densities["layer"] += MIN_GAIN  # the simpler one where they agree
     return replace(problem, prior=max(densities, key=densities.get))
 
 
@@ -104,7 +104,7 @@ def chosen_with_many_rows(problem, hidden_layer_sizes, noise, entropy, n_restart
     if hidden_layer_sizes == "auto":
         growth, tried = grown(held, seeds, workers)
         best, *others = ranked(growth)
-        near = [c for c in others[:1] if c.merit >= best.merit - MOST_BEHIND]
+        near = [c for c in others[:1] if c.merit >= best.merit - MAX_BEHIND]
         chosen = [c.hidden_layer_sizes for c in (best, *near)]
     else:
         tried = {hidden_layer_sizes: held.trained(hidden_layer_sizes, seeds, workers)}
@@ -133,6 +133,6 @@ def chosen_with_many_rows(problem, hidden_layer_sizes, noise, entropy, n_restart
                 f"{name} noise: log density of rows held out {densities[name]:.4f} per row "
                 f"(constant noise {densities['constant']:.4f})"
             )
-    densities["constant"] += LEAST_GAIN  # the simpler one where they agree
+    densities["constant"] += MIN_GAIN  # the simpler one where they agree
     best_noise = max(densities, key=densities.get)
     return replace(fit, noise=best_noise, noise_p_values=p_values), *rest

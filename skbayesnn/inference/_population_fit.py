@@ -31,7 +31,7 @@ from skbayesnn.inference.task._problem import Fit
 MISSED = 20.0
 # the same below Laplace's approximation with many targets per weight, where that is accurate
 MISSED_BY_LAPLACE = 3.0
-LEAST_ROWS = 2.0  # least sum of the weights for drawn networks
+MIN_ROWS = 2.0  # least sum of the weights for drawn networks
 FEW_ROWS = 10  # number of rows up to which exact targets may look like noisy ones
 REPEATED = 2.0  # mean weight of rows above which equal targets show no noise
 WIDE = (128,)  # hidden layer that is sampled as well on few rows
@@ -74,7 +74,7 @@ def sampled_sizes(problem, hidden_layer_sizes, noise, wanted="auto"):
     possible = noise == "auto" or NOISE_MODELS[noise].sampled
     # with hardly a row the posterior is nearly the prior, whose precisions span six decades: means
     # of draws from it are far off
-    if not wanted or not possible or problem.sample_weight.sum() < LEAST_ROWS:
+    if not wanted or not possible or problem.sample_weight.sum() < MIN_ROWS:
         return None
     if hidden_layer_sizes == "auto":
         # the user has not asked for this size, so that it is sampled only where it is affordable

@@ -18,8 +18,8 @@ from skbayesnn.inference.task._problem import Posed
 from skbayesnn.network import outputs
 from skbayesnn.posterior import JointPosterior
 
-MOST_NETWORKS = 512  # most networks kept of a model
-MOST_AVERAGED = 128  # the same if output layers are averaged over in closed form
+MAX_NETWORKS = 512  # most networks kept of a model
+MAX_AVERAGED = 128  # the same if output layers are averaged over in closed form
 N_TRAINED = 16  # networks that are trained for some steps
 FIRST_STEPS, N_BEST = 15, 4  # these steps, and the best networks, which are trained further
 MOSTLY_EXPLAINED = 0.5  # left-out mean square error, in variances of targets, without noise
@@ -187,7 +187,7 @@ class Trial:
         posterior, particles = self.posed.posterior, self.particles
         if not posterior.likelihood.quadratic or self.problem.noise_is_given:
             return {}
-        position = particles.thinned(MOST_NETWORKS, self.rng)
+        position = particles.thinned(MAX_NETWORKS, self.rng)
         theta = particles.joint.complete_weights(position, [self.rng] * len(position))
         f = outputs(posterior.network, theta, posterior.X)
         beta = posterior.likelihood.precisions(particles.joint.place(position).hyper.beta)
@@ -211,7 +211,7 @@ class Trial:
         found, joint = self.particles, self.particles.joint
         # with hardly any noise, drawn output layers would leave gaps between their predictions
         averaged = self.wide or not self.by_stacking
-        position = found.thinned(MOST_AVERAGED if averaged else MOST_NETWORKS, self.rng)
+        position = found.thinned(MAX_AVERAGED if averaged else MAX_NETWORKS, self.rng)
         hyper = joint.typical_hyper(position)
         return Drawn(
             self.noise,

@@ -50,7 +50,7 @@ class Energies(NamedTuple):
         return (hyper.alpha * self.weights).sum(axis=-1) + self.misfit
 
 
-MOST_INPUTS = 128  # of matrices in the compiled core, which forms products of all pairs of inputs
+MAX_INPUTS = 128  # of matrices in the compiled core, which forms products of all pairs of inputs
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class Posterior:
     @property
     def is_compiled(self):
         """True if matrices are made in the compiled core, faster than by matrix products."""
-        narrow = self.network.layer_sizes[0] <= MOST_INPUTS
+        narrow = self.network.layer_sizes[0] <= MAX_INPUTS
         return bool(narrow and self.compiled and self.compiled.is_small)
 
     def __getstate__(self):

@@ -30,9 +30,9 @@ NEGLIGIBLE_MODEL = 0.002  # share of a sampled model below which it is left out
 PSEUDO_COUNT = 0.5  # rows of a Dirichlet prior of the shares of sampled models
 HOPELESS = 20.0  # nats below the best evidence at which a sampled model has no share
 NEGLIGIBLE_WEIGHT = 1e-6  # share of a minimum below which it is left out of predictions
-STACKING_STEPS, LEAST_GAIN = 2000, 1e-10  # most steps; relative gain below which they end
+STACKING_STEPS, MIN_GAIN = 2000, 1e-10  # most steps; relative gain below which they end
 TEMPERATURE = 0.05  # difference of log densities, in nats per row, that divides a weight by e
-LEAST_SHARE = 0.01  # of the largest weight; smaller tempered weights are zero
+MIN_SHARE = 0.01  # of the largest weight; smaller tempered weights are zero
 
 NOISE = {  # of every likelihood but independent Gaussian ones
     CensoredGaussian: CensoredNoise,
@@ -282,7 +282,7 @@ def stacking_weights(log_densities, sample_weight, pseudo_count=0.0):
         previous, value = value, sample_weight @ np.log(mixed)
         if pseudo_count:
             value += pseudo_count * np.log(weights).sum()
-        if value - previous < LEAST_GAIN * max(1.0, abs(value)):
+        if value - previous < MIN_GAIN * max(1.0, abs(value)):
             break
         counts = weights * (density @ (sample_weight / mixed)) + pseudo_count
         weights = counts / (total + n_members * pseudo_count)
@@ -312,5 +312,5 @@ def tempered_weights(log_evidences, sample_weight, log_densities=None):
         else:
             score = 0.5 * (score + np.minimum(means, means[np.argmax(score)]))
     weights = np.exp((score - score.max()) / TEMPERATURE)
-    weights[weights < LEAST_SHARE] = 0.0
+    weights[weights < MIN_SHARE] = 0.0
     return weights / weights.sum()

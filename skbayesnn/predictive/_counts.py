@@ -21,11 +21,11 @@ from skbayesnn.predictive._noise import NORMAL, GaussianNoise, variances_of
 REACH = 8.0  # standard deviations of a log rate that are covered
 NEAR = 5.0  # of sums over many counts, whose error is 1e-5
 FLAT, SHARP = 0.8, 2.0  # nodes per root of the curvature: of such sums; of counts in steep tails
-MOST_NODES = 512  # for the log rate
-LEAST_DISPERSION = 1e-8  # of a Poisson law among negative binomial ones
+MAX_NODES = 512  # for the log rate
+MIN_DISPERSION = 1e-8  # of a Poisson law among negative binomial ones
 # of a log rate: a factor of 50 either way. Networks that are linearised in their weights exceed it
 # between the rows, where the mean exp(f + variance/2) of one would outweigh all others
-MOST_VARIANCE = 4.0
+MAX_VARIANCE = 4.0
 HIGHEST = 300.0  # log rate at which rates are cut off, so that no square overflows
 LARGEST = 2.0**60  # largest quantile of a count, and mean of one that is drawn
 N_VALUES = 128  # counts that are tabulated; larger ones are grouped
@@ -89,7 +89,7 @@ class CountLaws(NamedTuple):
     def sizes(self):
         """Sizes of negative binomial laws; ``None`` if all laws are Poisson."""
         some = self.dispersions.any()
-        return 1.0 / np.maximum(self.dispersions, LEAST_DISPERSION) if some else None
+        return 1.0 / np.maximum(self.dispersions, MIN_DISPERSION) if some else None
 
     def _nodes(self, t, reach, sharpness):
         """Yield log means ``(m, n, 1)`` and their shares, for averages at counts ``t``."""
@@ -110,7 +110,7 @@ class CountLaws(NamedTuple):
         rate = np.exp(np.minimum(self.log_means, HIGHEST))
         largest = np.maximum(np.minimum(np.maximum(rate, t), t + reach / sd), 1.0)
         curvature = np.max(self.variances / (1.0 / largest + self.dispersions))
-        step = max((1.0 + sharpness**2 * curvature) ** -0.5, 2.0 * reach / MOST_NODES)
+        step = max((1.0 + sharpness**2 * curvature) ** -0.5, 2.0 * reach / MAX_NODES)
         z = np.linspace(-reach, reach, 2 * int(reach / step) + 1)
         shares = np.exp(-0.5 * z * z)
         return z, shares / shares.sum()
@@ -287,7 +287,7 @@ class CountMixture(NamedTuple):
         """
         laws, z, step = self.laws, np.zeros(1), 1.0
         if np.any(laws.variances > 0.0):
-            step = np.clip(FINE / np.sqrt(laws.variances.max()), 2.0 * REACH / MOST_NODES, 0.5)
+            step = np.clip(FINE / np.sqrt(laws.variances.max()), 2.0 * REACH / MAX_NODES, 0.5)
             z = np.linspace(-FARTHEST, FARTHEST, 2 * int(FARTHEST / step) + 1)
         shares = np.exp(-0.5 * z * z)
         network, z, shares = self._at_nodes(z, shares / shares.sum())
@@ -324,7 +324,7 @@ class CountNoise(GaussianNoise):
     def laws_at(self, outputs, spread, exposures=None):
         """`CountLaws` of outputs ``(m, n, 1)`` with a spread as of `GaussianNoise`."""
         log_means = outputs if exposures is None else outputs + np.log(exposures)
-        variances = np.clip(variances_of(spread), 0.0, MOST_VARIANCE) + 0.0 * log_means
+        variances = np.clip(variances_of(spread), 0.0, MAX_VARIANCE) + 0.0 * log_means
         return CountLaws(log_means, variances, self.squared_scales[:, None])
 
     def draw(self, X, shape, rng):
@@ -352,7 +352,7 @@ class CountEnsemble(Ensemble):
     ``errors`` of its methods are the exposures ``(n, 1)``.
     """
 
-    mixture_width = MOST_NODES // 16
+    mixture_width = MAX_NODES // 16
 
     def mean(self, X, errors=None):
         """Mean of counts, ``(n, 1)``."""

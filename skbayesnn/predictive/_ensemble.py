@@ -12,7 +12,7 @@ from skbayesnn.network import row_blocks
 from skbayesnn.predictive._members import Part
 from skbayesnn.predictive._mixture import Mixture, mixture_moments
 
-LEAST_WITH_MOMENTS = 0.2  # least share of networks whose noise has moments that stand for all
+MIN_WITH_MOMENTS = 0.2  # least share of networks whose noise has moments that stand for all
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ class Ensemble:
         kept = [not part.noise.heavy_tails for part in self.parts]
         weights = tuple(shares for shares, keep in zip(self.weights, kept, strict=True) if keep)
         total = sum(shares.sum() for shares in weights)
-        if all(kept) or total < LEAST_WITH_MOMENTS:
+        if all(kept) or total < MIN_WITH_MOMENTS:
             return self if all(kept) else None
         parts = tuple(part for part, keep in zip(self.parts, kept, strict=True) if keep)
         return replace(self, parts=parts, weights=tuple(shares / total for shares in weights))

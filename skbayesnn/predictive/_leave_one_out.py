@@ -15,7 +15,7 @@ from skbayesnn.predictive._moderation import (
     independent_softmax,
 )
 
-LEAST_REST = 1e-9  # of a row's own information; guards against negative values by rounding
+MIN_REST = 1e-9  # of a row's own information; guards against negative values by rounding
 
 
 class LeftOut(NamedTuple):
@@ -107,7 +107,7 @@ def left_out(member, posterior, beta):
         root = symmetric_root(L)
         leverage, directions = np.linalg.eigh(root @ V @ root)
         reach = V @ root @ directions
-        rest = np.maximum(1.0 - leverage, LEAST_REST)
+        rest = np.maximum(1.0 - leverage, MIN_REST)
         inflated = V + (reach / rest[:, None, :]) @ np.swapaxes(reach, 1, 2)
         mean = f + (inflated @ r[..., None])[..., 0]
         if member.noise is None:
@@ -132,6 +132,6 @@ def _left_out_of_many_classes(member, posterior):
     if member.shift is not None:  # contribution of this row to the closest Gaussian
         p, sd = independent_softmax(f, variance)
     information = p - p**2 - sd**2
-    inflated = variance / np.maximum(1.0 - variance * information, LEAST_REST)
+    inflated = variance / np.maximum(1.0 - variance * information, MIN_REST)
     probability = independent_softmax(f + inflated * (p - y), inflated)[0]
     return LeftOut(log_probability(probability, y), *np.zeros((3, *f.shape)))

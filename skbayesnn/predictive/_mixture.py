@@ -15,11 +15,11 @@ MAX_ITER = 200  # steps; bisection alone takes about 60
 # of the parts of one; probability of each component beyond them on either side; errors of the
 # probability of a cell up to which it is not divided; most divisions
 MIDDLE, N_CELLS, N_PARTS, OUTSIDE = (0.16, 0.84), 8, 3, 1e-9
-RELATIVE_ERROR, ABSOLUTE_ERROR, MOST_DIVISIONS = 3e-4, 1e-8, 30
+RELATIVE_ERROR, ABSOLUTE_ERROR, MAX_DIVISIONS = 3e-4, 1e-8, 30
 LEGENDRE_NODES, LEGENDRE_WEIGHTS = leggauss(6)
 HERMITE_NODES, HERMITE_WEIGHTS = hermegauss(40)  # averages over the standard normal
 HERMITE_WEIGHTS = HERMITE_WEIGHTS / HERMITE_WEIGHTS.sum()
-FAR, MOST_FAR = 7.0, 0.1  # nodes of a probability of 1e-12, and their largest share in averages
+FAR, MAX_FAR = 7.0, 0.1  # nodes of a probability of 1e-12, and their largest share in averages
 NEGLIGIBLE = 1e-9  # share of a squared mean in a variance that may come from these nodes
 SQRT_2PI = np.sqrt(2.0 * np.pi)
 
@@ -77,7 +77,7 @@ class Mixture(NamedTuple):
                     own = share * np.tensordot(some.weights, values, 1)
                     total, size = total + own, size + np.abs(own)
                     far = far + np.abs(own) * (np.abs(z) > FAR)
-            return np.where(far <= MOST_FAR * size, total, np.nan)
+            return np.where(far <= MAX_FAR * size, total, np.nan)
 
         with np.errstate(over="ignore", invalid="ignore"):
             mean = mean_of(function)
@@ -202,14 +202,14 @@ class _Stretched(NamedTuple):
         below = (_cdf(self.laws, x) for x in (low, high))
         cells = self._divided(_Cells(np.arange(n), *ends, *below), N_CELLS)
         step = max(1, BLOCK // sum(len(law.weights) for law in self.laws))
-        for division in range(MOST_DIVISIONS):
+        for division in range(MAX_DIVISIONS):
             parts = []
             for start in range(0, len(cells.row), step):
                 some = cells.of(slice(start, start + step))
                 found, loss = self._integrals(some)
                 exact = some.below_high - some.below_low
                 good = np.abs(found - exact) <= RELATIVE_ERROR * exact + ABSOLUTE_ERROR
-                good |= division == MOST_DIVISIONS - 1
+                good |= division == MAX_DIVISIONS - 1
                 own = np.where(good, exact * loss, 0.0)
                 total += np.bincount(some.row, own, minlength=n)
                 if not good.all():

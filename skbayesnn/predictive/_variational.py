@@ -21,7 +21,7 @@ from skbayesnn.predictive._moderation import activation_moments
 TOLERANCE = 0.01  # RMS of the last full step over the weights, in standard deviations
 MAX_ITER = 16
 MANY = 2e7  # rows times squared classes beyond which the Gaussian is not improved (two minutes)
-FIRST_SHARE, LEAST_SHARE = 0.5, 0.05  # fractions of a full step
+FIRST_SHARE, MIN_SHARE = 0.5, 0.05  # fractions of a full step
 
 
 def closest_gaussian(member, posterior, settings, hyper):
@@ -100,7 +100,7 @@ def _closest(member, posterior, settings, hyper):
             best = length, present
         if length < TOLERANCE:
             break
-        share = max(0.5 * share, LEAST_SHARE) if length > last else min(1.3 * share, 1.0)
+        share = max(0.5 * share, MIN_SHARE) if length > last else min(1.3 * share, 1.0)
         shift, last = shift - share * step, length
     final = best[1]
     return final if final is member else replace(final, precision=final.precision.condensed())

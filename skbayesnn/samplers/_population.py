@@ -19,7 +19,7 @@ MIDDLE = 16, 84  # per cent: one standard deviation about the mean of a normal d
 # step sizes relative to the length scales of the coordinates; the first one is adapted
 FIRST_STEP, LONGEST_STEP = 0.3, 1.0
 ACCEPTANCE = 0.8  # mean acceptance probability to which step sizes are adapted
-LEAST_SCALE = 1e-3  # least length scale, where all particles agree in a coordinate
+MIN_SCALE = 1e-3  # least length scale, where all particles agree in a coordinate
 HUGE = np.finfo(float).max ** 0.5  # replaces misfits that are not finite
 
 
@@ -157,7 +157,7 @@ def length_scales(gradient, position):
         by_curvature = 2.0 / np.diff(np.percentile(gradient, MIDDLE, axis=0), axis=0)[0]
     position = position[:, : gradient.shape[1]]
     spread = 0.5 * np.diff(np.percentile(position, MIDDLE, axis=0), axis=0)[0]
-    return np.clip(by_curvature, LEAST_SCALE, np.maximum(spread, LEAST_SCALE))
+    return np.clip(by_curvature, MIN_SCALE, np.maximum(spread, MIN_SCALE))
 
 
 def _next_exponent(misfit, exponent, effective):

@@ -82,7 +82,7 @@ def test_batches_with_more_outcomes_than_are_kept(monkeypatch):
         return table_information(joint_table(p, model._ensemble.member_weights, chosen))
 
     largest = information(select(model, pool, 6))
-    monkeypatch.setattr("skbayesnn.active_learning._candidates.MOST_OUTCOMES", 20)
+    monkeypatch.setattr("skbayesnn.active_learning._candidates.MAX_OUTCOMES", 20)
     chosen, gains = select(model, pool, 6, return_gains=True)
     assert information(chosen) > 0.99 * largest
     assert_allclose(np.sum(gains), information(chosen), rtol=0.05)

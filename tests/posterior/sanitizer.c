@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_SECOND 250 /* weights of which there are Hessians here, or dense metrics */
+#define MAX_SECOND 250 /* weights of which there are Hessians here, or dense metrics */
 
 static void *kept[4096]; /* memory of the present problem */
 static int n_kept, n_runs;
@@ -113,7 +113,7 @@ static long weights_to(const Model *m, int layer) /* of the layers before it */
 static int *random_sizes(int *n_layers, int n_outputs)
 {
     int kind = below(6);
-    int most = kind == 0 ? MOST_LAYERS - 1 : 3, width = kind == 0 ? 4 : kind < 3 ? 40 : 9;
+    int most = kind == 0 ? MAX_LAYERS - 1 : 3, width = kind == 0 ? 4 : kind < 3 ? 40 : 9;
     *n_layers = 1 + below(most);
     int *size = integers(*n_layers + 1, n_outputs);
     for (int l = 0; l < *n_layers; l++)
@@ -169,7 +169,7 @@ static Model random_model(long rows)
 
 static void try_model(const Kernels *q, const Model *m)
 {
-    int second = weights_to(m, m->n_layers) <= MOST_SECOND;
+    int second = weights_to(m, m->n_layers) <= MAX_SECOND;
     long k = weights_to(m, m->n_layers), before = n_kept;
     double *theta = normals(k, 0.7), *beta = uniforms(m->n_levels, 0.2, 3.0);
     for (int order = 0; order < 2 + second; order++) {
@@ -286,7 +286,7 @@ static void try_joint(const Kernels *q, const Model *m, long rows)
     int before = n_kept, G, dense;
     Joint j = random_joint(m, rows);
     long d = j.n_sampled + j.n_free;
-    G = j.n_groups, dense = d <= MOST_SECOND && below(2);
+    G = j.n_groups, dense = d <= MAX_SECOND && below(2);
     double *at = normals(d + j.n_factors, 0.5), *g = work(d), value = NAN;
     for (long i = d; i < d + j.n_factors; i++)
         at[i] = 0.5 + uniform();

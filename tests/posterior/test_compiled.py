@@ -12,7 +12,7 @@ import pytest
 from skbayesnn.inference.sampling._moves import ScaleMoves, UnitMoves
 from skbayesnn.network import Network, outputs
 from skbayesnn.posterior import Gaussian, LogUniform, instructions
-from skbayesnn.posterior._posterior import MOST_INPUTS
+from skbayesnn.posterior._posterior import MAX_INPUTS
 from skbayesnn.samplers import Metric, leapfrog, start
 from tests.posterior.joints import INDEPENDENT, MIXED, make_joint
 from tests.tools import ALL_LIKELIHOODS, LIKELIHOODS, assert_same, make_problem, without_core
@@ -283,11 +283,11 @@ def test_posteriors_are_pickled_without_it():
 
 
 def test_matrices_of_many_inputs():
-    """Of more inputs than `MOST_INPUTS` they are matrix products, equal to those of the core."""
+    """Of more inputs than `MAX_INPUTS` they are matrix products, equal to those of the core."""
     rng = np.random.default_rng(0)
     few, theta, hyper = make_problem("gaussian", (3,))
     assert few.is_compiled
-    X, network = rng.standard_normal((len(few.X), MOST_INPUTS + 1)), (MOST_INPUTS + 1, 2, 1)
+    X, network = rng.standard_normal((len(few.X), MAX_INPUTS + 1)), (MAX_INPUTS + 1, 2, 1)
     network = Network(network)
     theta = 0.1 * rng.standard_normal(network.n_weights)
     wide = replace(few, X=X, y=few.y[:, :1], network=network, likelihood=Gaussian.per_output(1))

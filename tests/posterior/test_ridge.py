@@ -18,7 +18,7 @@ def system(n, width, scale=1.0, lead=(3, 2), seed=0):
 def test_both_ways_agree(scale, monkeypatch):
     gram, moment = system(30, 6, scale)
     by_cholesky = ridge(gram, moment, 30)
-    monkeypatch.setattr("skbayesnn.posterior.likelihoods._output_layer.LEAST_PIVOT", np.inf)
+    monkeypatch.setattr("skbayesnn.posterior.likelihoods._output_layer.MIN_PIVOT", np.inf)
     for found, expected in zip(by_cholesky, ridge(gram, moment, 30), strict=True):
         assert_allclose(found, expected, rtol=1e-7, atol=1e-7 * np.max(np.abs(expected)))
 

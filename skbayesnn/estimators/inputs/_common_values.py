@@ -11,7 +11,7 @@ MIN_SHARE = 0.1  # of all rows, for a common value
 MIN_SHARED_OUTLIERS = 2  # that can have a common value
 # shares from which a value that occurs at any inputs hides what depends on them: beside many other
 # values, and beside one, of which a regressor then sees few
-MOST, MOST_OF_TWO = 0.5, 0.87
+MOST, MAX_OF_TWO = 0.5, 0.87
 SEPARATED = 0.5  # agreement of neighbours, from 0 to 1, above which inputs tell rows apart
 TIMES_THE_NEXT = 3.0  # least ratio to the next most common value, unless there are only two values
 TIMES_THE_THIRD = 10.0  # least ratio of two common values to any other one
@@ -44,7 +44,7 @@ class CommonValue(NamedTuple):
         place = "highest" if value > others.max() else "most common"
         share = float(np.average(same, weights=weight))
         two_values = bool(others.min() == others.max())
-        is_most = share >= (MOST_OF_TWO if two_values else MOST)
+        is_most = share >= (MAX_OF_TWO if two_values else MOST)
         return cls(
             float(value),
             share,

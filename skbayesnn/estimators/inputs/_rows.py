@@ -17,7 +17,7 @@ from skbayesnn.posterior import Likelihood
 # sum of the weights over the number of rows: below the first they hardly count, above the second
 # the rows count as far more observations than there are; number of rows over that of different ones
 FEW_REPETITIONS, MANY_REPETITIONS, MANY_COPIES = 0.1, 10.0, 3.0
-MOST_DIFFERENT = 0.5  # different targets, of all rows, if these are groups of equal observations
+MAX_DIFFERENT = 0.5  # different targets, of all rows, if these are groups of equal observations
 LEAVE_OUT = "Leave out the rows without a finite target."
 
 
@@ -228,9 +228,9 @@ def warning_of_weights(sample_weight, y, n_different):
     n_targets = len(np.unique(y, axis=0))
     whole = np.ptp(sample_weight) > 0 and np.all(sample_weight == np.round(sample_weight))
     few = total < FEW_REPETITIONS * n_rows or (n_rows > 1 and np.isclose(total, 1.0))
-    grouped = whole and n_targets <= MOST_DIFFERENT * len(y)
+    grouped = whole and n_targets <= MAX_DIFFERENT * len(y)
     many = total >= MANY_REPETITIONS * n_rows and not grouped
-    copied = n_rows >= MANY_COPIES * n_different and n_targets > MOST_DIFFERENT * n_different
+    copied = n_rows >= MANY_COPIES * n_different and n_targets > MAX_DIFFERENT * n_different
     if n_rows == 0 or not (few or many or copied):
         return None
     if copied and not (few or many):

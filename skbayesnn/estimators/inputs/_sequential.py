@@ -15,10 +15,10 @@ from skbayesnn.posterior import WeightGroups
 
 KEPT = ("n_features_in_", "feature_names_in_", "classes_", "n_outputs_")
 LEARNT = 1.5  # least effective number of parameters, output bias included, of a fit that learns
-MOST_WAITING = 500  # most rows that are kept while they determine no weights
+MAX_WAITING = 500  # most rows that are kept while they determine no weights
 JOINED = 200  # most rows that are kept although they determine weights: a fit takes a second
 FAR = 3.0  # standard deviations from the mean of the first batches
-MANY_FAR, FEWEST_FAR = 0.25, 5  # share and number of rows that far away that cause a warning
+MANY_FAR, MIN_FAR = 0.25, 5  # share and number of rows that far away that cause a warning
 
 
 class Waiting(NamedTuple):
@@ -46,7 +46,7 @@ class Waiting(NamedTuple):
         if np.any(np.ptp(y, axis=0) == 0) and (free or estimator.standardize):
             target = "class" if is_classifier(estimator) else "value of a target"
             reason = f"the batches so far hold only one {target}"
-        elif free and len(y) <= MOST_WAITING and estimator.n_effective_weights_ < LEARNT:
+        elif free and len(y) <= MAX_WAITING and estimator.n_effective_weights_ < LEARNT:
             reason = "the inputs explain nothing of the targets so far"
         elif free and len(y) <= JOINED:
             reason = None
@@ -125,7 +125,7 @@ class Earlier(NamedTuple):
             return None
         for name, values in (("X", X), ("y", y)):
             far = np.max(np.abs(values), axis=1) > FAR
-            if far.mean() > MANY_FAR and far.sum() >= FEWEST_FAR:
+            if far.mean() > MANY_FAR and far.sum() >= MIN_FAR:
                 return ConvergenceWarning(
                     f"{100 * far.mean():.0f} % of the rows of this batch have a value of {name} "
                     f"more than {FAR:g} standard deviations from the mean of the first batches, "

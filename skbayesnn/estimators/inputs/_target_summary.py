@@ -9,7 +9,7 @@ from skbayesnn.estimators.inputs._common_values import MIN_ROWS, CommonValue
 from skbayesnn.estimators.inputs._outliers import gross_outliers
 
 MANY_DECADES = 3.0  # for a warning
-MOST_TARGETS = (0.05, 0.95)  # quantiles of positive targets between which decades are counted
+MAX_TARGETS = (0.05, 0.95)  # quantiles of positive targets between which decades are counted
 HEAVY = 6.0  # kurtosis above which few targets decide a fit; normal noise has 3, exponential 9
 MIN_NOISE = 0.02  # of outputs with a common value, in standard deviations of the targets
 ROWS_PER_VALUE = 5.0  # least mean number of rows with the same target, for rounded targets
@@ -119,7 +119,7 @@ def decades(y, weight):
     """Decades that most targets ``(n,)`` span, 0 unless few positive ones decide a fit."""
     if weight.sum() < MIN_ROWS or y.min() <= 0.0 or kurtosis(y, weight) <= HEAVY:
         return 0.0
-    ends = np.quantile(np.log10(y), MOST_TARGETS, weights=weight, method="inverted_cdf")
+    ends = np.quantile(np.log10(y), MAX_TARGETS, weights=weight, method="inverted_cdf")
     return float(np.ptp(ends))
 
 

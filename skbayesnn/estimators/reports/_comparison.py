@@ -7,10 +7,10 @@ import numpy as np
 from skbayesnn.estimators.inputs._rows import named
 from skbayesnn.estimators.reports._printed import aligned, wrapped
 
-LARGEST_SHIFT = 0.25  # RMS difference of predictive means, in predictive standard deviations
-LARGEST_RATIO = 1.25  # ratio of error bars, and of noise levels, in either direction
-LARGEST_CHANGE = 0.02  # mean absolute difference of class probabilities
-LARGEST_GAP = 1.0  # difference of log evidences, in nats
+MAX_SHIFT = 0.25  # RMS difference of predictive means, in predictive standard deviations
+MAX_RATIO = 1.25  # ratio of error bars, and of noise levels, in either direction
+MAX_CHANGE = 0.02  # mean absolute difference of class probabilities
+MAX_GAP = 1.0  # difference of log evidences, in nats
 MARGIN = 0.1  # largest distance of rows outside the range of an input, in such ranges
 STANDARD_ERRORS = 3.0  # number that a difference of log evidences must also exceed
 
@@ -81,7 +81,7 @@ class Comparison:
 
 def _gap(errors):
     """Largest difference in nats of log evidences that agree; unknown errors count as zero."""
-    return max(LARGEST_GAP, STANDARD_ERRORS * np.hypot(*np.nan_to_num(errors)))
+    return max(MAX_GAP, STANDARD_ERRORS * np.hypot(*np.nan_to_num(errors)))
 
 
 def compare_regressors(fitted, sampler, X, same_rows=True):
@@ -109,9 +109,9 @@ def compare_regressors(fitted, sampler, X, same_rows=True):
         name = level.strip("_").replace("_std", " sd")
         levels = (float(np.mean(getattr(model, level))) for model in (fitted, sampler))
         quantities[name] = tuple(levels)
-    doubts = [f"predictive means differ by {shift:.2f} sd"] if shift > LARGEST_SHIFT else []
+    doubts = [f"predictive means differ by {shift:.2f} sd"] if shift > MAX_SHIFT else []
     for name, (a, b) in quantities.items():
-        if a != b and not b / LARGEST_RATIO < a < b * LARGEST_RATIO:  # both may be infinite
+        if a != b and not b / MAX_RATIO < a < b * MAX_RATIO:  # both may be infinite
             doubts.append(f"{name}: {a:.3g} instead of {b:.3g}")
     return _with_evidence(fitted, sampler, quantities, shift, doubts, same_rows)
 
@@ -127,7 +127,7 @@ def compare_classifiers(fitted, sampler, X, same_rows=True):
         both = [model.predict_proba(named(model, points)) for model in (fitted, sampler)]
         quantities[f"mean highest {where}"] = tuple(float(p.max(1).mean()) for p in both)
         changes.append(float(np.mean(np.abs(both[0] - both[1]))))
-        if changes[-1] > LARGEST_CHANGE:
+        if changes[-1] > MAX_CHANGE:
             place = "" if where == "probability" else f" {where}"
             doubts.append(f"class probabilities{place} differ by {changes[-1]:.3f} on average")
     return _with_evidence(fitted, sampler, quantities, changes[0], doubts, same_rows)

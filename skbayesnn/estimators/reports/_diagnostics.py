@@ -9,12 +9,12 @@ from skbayesnn.network import outputs
 from skbayesnn.samplers import bulk_ess, r_hat, tail_ess
 
 ROWS = 200  # training rows, evenly spread, at which functions are compared
-MOST_TIMES = 1000.0  # the present number of draws, in advice
-LARGEST_R_HAT = 1.05  # of chains that have roughly converged
+MAX_TIMES = 1000.0  # the present number of draws, in advice
+MAX_R_HAT = 1.05  # of chains that have roughly converged
 GOOD_R_HAT, GOOD_ESS = 1.01, 400.0  # of chains that have converged (Vehtari et al. 2021)
-LEAST_DRAWS = 8
-LARGEST_SHARE = 0.1  # of trajectories that may diverge where few are accepted
-LEAST_ACCEPTANCE = 0.5
+MIN_DRAWS = 8
+MAX_SHARE = 0.1  # of trajectories that may diverge where few are accepted
+MIN_ACCEPTANCE = 0.5
 
 
 @dataclass(frozen=True, repr=False)
@@ -72,7 +72,7 @@ class Diagnostics(Printed):
     @property
     def converged(self):
         """True if R-hat of the functions is at most 1.05: at least roughly converged."""
-        return bool(self.r_hat <= LARGEST_R_HAT)
+        return bool(self.r_hat <= MAX_R_HAT)
 
     @property
     def n_draws_needed(self):
@@ -85,14 +85,14 @@ class Diagnostics(Printed):
         if np.isnan(self.r_hat):
             return 0
         by_r_hat = (self.r_hat**2 - 1.0) / (GOOD_R_HAT**2 - 1.0)
-        factor = min(max(1.0, by_r_hat, GOOD_ESS / self.bulk_ess), MOST_TIMES)
+        factor = min(max(1.0, by_r_hat, GOOD_ESS / self.bulk_ess), MAX_TIMES)
         return self.n_draws if factor == 1.0 else int(float(f"{self.n_draws * factor:.1e}"))
 
     @property
     def stuck(self):
         """True if more than a tenth of the trajectories diverged and most were rejected."""
-        many = self.divergences > LARGEST_SHARE * self.n_transitions
-        return many and not self.acceptance > LEAST_ACCEPTANCE
+        many = self.divergences > MAX_SHARE * self.n_transitions
+        return many and not self.acceptance > MIN_ACCEPTANCE
 
     @property
     def verdict(self):
@@ -113,7 +113,7 @@ class Diagnostics(Printed):
             )
         if not self.converged:
             return (
-                f"not converged: R-hat of the outputs is {self.r_hat:.3f}, above {LARGEST_R_HAT}",
+                f"not converged: R-hat of the outputs is {self.r_hat:.3f}, above {MAX_R_HAT}",
                 f"Raise n_draws to about {self.n_draws_needed:,}, or simplify the model.",
             )
         if self.stuck:
@@ -185,7 +185,7 @@ def diagnose(fit):
         logs = np.concatenate([logs, np.log(draws.noise)], axis=-1)
 
     def judged(measure, values):
-        comparable = n_draws >= LEAST_DRAWS and values.shape[-1] > 0
+        comparable = n_draws >= MIN_DRAWS and values.shape[-1] > 0
         return measure(values) if comparable else np.full(values.shape[2:], np.nan)
 
     step_size = np.concatenate([chains.steps.average for chains in fit.sampled.chains])

@@ -10,7 +10,7 @@ from skbayesnn.inference import NOISE_MODELS, Trouble
 
 UNDETERMINED = 8.0  # error bar of ln alpha: the sd of the log-uniform prior, 12 ln 10 / 12^(1/2)
 ROWS_PER_WEIGHT = 3.0  # ratio below which the Gaussian approximation tends to be poor
-LARGEST_ERROR = 0.5  # nats, rounded as printed: error of an evidence trusted to within a nat
+MAX_ERROR = 0.5  # nats, rounded as printed: error of an evidence trusted to within a nat
 SINGULAR = 0.1  # smallest eigenvalue of the Hessian over the smallest prior precision
 SIGNIFICANT_GAP = 2.0  # standard errors of a difference of two evidences that counts
 
@@ -237,7 +237,7 @@ def verdict_of_measurement(fit):
     error = fit.log_evidence_std
     if np.isnan(error):
         return NOT_COMPUTED if fit.drawn else None
-    trusted = round(error, 1) <= LARGEST_ERROR
+    trusted = round(error, 1) <= MAX_ERROR
     least = least_difference(error, error)
     return Verdict(
         "trusted" if trusted else f"measured to +- {error:.1f} nats",

@@ -20,7 +20,7 @@ MUCH = 0.02  # share of rows by which the coverage must also be too small
 ALIKE = 0.5  # correlation of errors of neighbours above which a fit misses structure
 UNIFORM = 1.0 / 12.0  # variance of probabilities of targets under their own distribution
 FAR_OFF = -1.0  # R2 below which no number is given: predictions lie far beyond all targets
-LARGEST_ERROR = 1e70  # larger errors count as this, so that fourth powers stay finite
+MAX_ERROR = 1e70  # larger errors count as this, so that fourth powers stay finite
 LITTLE = 0.001, 0.02  # bounds of the standard error used as threshold of the share
 
 OVERDISPERSED = (
@@ -223,7 +223,7 @@ def _squared_errors(left_out, y, weight, precision):
     precision = precision / np.average(precision, axis=0, weights=weight)  # outputs count alike
     mean = np.average(y, axis=0, weights=weight[:, None] * precision)
     baseline = np.sum(precision * (y - mean) ** 2, axis=1)  # y is standardised by all rows
-    errors = np.clip(y - left_out.mean, -LARGEST_ERROR, LARGEST_ERROR)
+    errors = np.clip(y - left_out.mean, -MAX_ERROR, MAX_ERROR)
     return baseline, np.sum(precision * errors**2, axis=1)
 
 

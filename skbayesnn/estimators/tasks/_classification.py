@@ -28,7 +28,7 @@ from skbayesnn.predictive import class_probabilities
 SUM_TOLERANCE = 1e-6  # by which class probabilities of a row may miss 1
 # number of labels up to which numbers are taken for classes, fraction of the rows above which
 # scikit-learn warns of all labels, and share of amounts that occur once
-FEW_LABELS, MOST_LABELS, MOST_SINGLE = 20, 0.5, 0.25
+FEW_LABELS, MAX_LABELS, MAX_SINGLE = 20, 0.5, 0.25
 WANTED = (
     "y with several columns must hold class probabilities, which are not negative and sum to 1 in "
     "every row. For several labels of a row use sklearn.multioutput.MultiOutputClassifier."
@@ -264,8 +264,8 @@ class Classification(ClassifierMixin):
         """Warning of numbers that are amounts or counts rather than classes, or ``None``."""
         sizes = np.bincount(codes.astype(int))
         n_classes, n_single = np.count_nonzero(sizes), np.count_nonzero(sizes == 1)
-        many = FEW_LABELS < n_classes <= MOST_LABELS * len(codes)
-        if not (many and self.classes_.dtype.kind in "iuf" and n_single > MOST_SINGLE * n_classes):
+        many = FEW_LABELS < n_classes <= MAX_LABELS * len(codes)
+        if not (many and self.classes_.dtype.kind in "iuf" and n_single > MAX_SINGLE * n_classes):
             return None
         return UserWarning(
             f"y has {n_classes} different labels in {len(codes)} rows, {n_single} of them in one "

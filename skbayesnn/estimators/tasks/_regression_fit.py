@@ -43,12 +43,12 @@ from skbayesnn.posterior import (
     StudentT,
 )
 
-MOST_APART = 1e8  # largest ratio of a given noise level to the spread of the targets
+MAX_APART = 1e8  # largest ratio of a given noise level to the spread of the targets
 TOO_FAR_APART = (
     "{} ({}) and the standard deviation of the targets ({}) differ by too many orders of "
     "magnitude. Give it in the units of y."
 )
-FEWEST_COUNTS = 0.5  # sum of counts that replaces 0 where the mean rate is taken
+MIN_COUNTS = 0.5  # sum of counts that replaces 0 where the mean rate is taken
 
 
 @documented(FITTED)
@@ -177,8 +177,8 @@ class RegressionFit(Regression):
         first = np.unique(likelihood.levels, return_index=True)[1]
         scale = scaling.scale[first] / np.sqrt(likelihood.relative[first])
         ratio = np.where(free, 1.0, values / scale)
-        ratio[~free & (values == 0)] = 1.0 / MOST_APART  # practically zero; precisions are finite
-        if np.any((ratio < 1.0 / MOST_APART) | (ratio > MOST_APART)):
+        ratio[~free & (values == 0)] = 1.0 / MAX_APART  # practically zero; precisions are finite
+        if np.any((ratio < 1.0 / MAX_APART) | (ratio > MAX_APART)):
             raise ValueError(TOO_FAR_APART.format("noise.std", self._noise.std, scale))
         return free, ratio**-2.0
 
@@ -203,7 +203,7 @@ class RegressionFit(Regression):
         if scaling is None:
             scaling = Scaling.none(1)
             if self.standardize and self.fit_intercept:
-                total = max(float(rows.weight @ rows.y[:, 0]), FEWEST_COUNTS)
+                total = max(float(rows.weight @ rows.y[:, 0]), MIN_COUNTS)
                 scaling.shift[:] = np.log(total / (rows.weight @ rows.known[:, 0]))
         known, left_out = rows.known * np.exp(scaling.shift), 0.0
         likelihood = NegativeBinomial.per_output(1)
@@ -291,7 +291,7 @@ def _variances(errors, scaling, likelihood, free, precision):
             "measurement_std must be positive where noise.std is 0: without any noise a target "
             "would have to be met exactly. Leave noise.std at 'auto', or leave these rows out."
         )
-    if np.any(ratio > MOST_APART) or np.any(needed < 1.0 / MOST_APART):
+    if np.any(ratio > MAX_APART) or np.any(needed < 1.0 / MAX_APART):
         given = f"from {np.min(errors):g} to {np.max(errors):g}"
         raise ValueError(TOO_FAR_APART.format("measurement_std", given, scaling.scale))
     mantissa, exponent = np.frexp(ratio)  # rounded like the targets, see `standardised`

@@ -23,20 +23,20 @@ from skbayesnn.network import (
 )
 from skbayesnn.posterior import Energies, Hyperparameters
 
-MOST_PROBES, ENOUGH_SIGNS = 8, 8000  # random signs; the error of a trace is about sqrt(2 / signs)
-LEAST_ROWS, MOST_ROWS = 1024, 4096  # rows of the sample that is used
+MAX_PROBES, ENOUGH_SIGNS = 8, 8000  # random signs; the error of a trace is about sqrt(2 / signs)
+MIN_ROWS, MAX_ROWS = 1024, 4096  # rows of the sample that is used
 ROWS_PER_WEIGHT = 4  # rows of the sample for every weight, within these bounds
 DOUBLES = 2e5  # largest number of doubles of the outputs on the sample
-TOLERANCE, MOST_ITERATIONS = 1e-2, 80  # of conjugate gradients, relative to the right-hand side
+TOLERANCE, MAX_ITERATIONS = 1e-2, 80  # of conjugate gradients, relative to the right-hand side
 # weights up to which a dense matrix of the sample is faster (.06 s, iterations .8 s for 499 weights
 # and three classes; .4 and 2.8 s for 1,002 weights and ten classes)
-MOST_OF_SAMPLE = 1000
+MAX_OF_SAMPLE = 1000
 NOTHING_PER_ROW = 1e-4  # difference of M per row (nats) without effect on predictions
 FIXED = 2**20  # bytes of small arrays and objects
 ROW_COPIES = 6  # copies of X and y: given, sorted, distinct, standardised, temporary
 PER_UNIT = 5  # doubles per row and unit: activations, their derivatives, back-propagated ones
 JACOBIANS = 2  # Jacobians of a block of training rows, for predictions at the end
-MOST_OF_ROOT = 3000  # weights up to which a factor replaces a dual form that is lost in rounding
+MAX_OF_ROOT = 3000  # weights up to which a factor replaces a dual form that is lost in rounding
 MATRICES = 6  # matrices of the size of a Hessian during its assembly, factorisation, inverse
 
 
@@ -172,7 +172,7 @@ class Method:
             else:
                 S = np.concatenate(list(posterior.weighted_jacobians(theta, hyper)))
                 precision = DualPrecision(posterior.groups.diagonal(hyper.alpha), S)
-            by_rounding = self.n_weights <= MOST_OF_ROOT
+            by_rounding = self.n_weights <= MAX_OF_ROOT
         if not precision.definite and by_rounding:
             roots = posterior.weighted_jacobians(theta, hyper)
             precision = DensePrecision.of_roots(posterior.groups.diagonal(hyper.alpha), roots)
@@ -195,7 +195,7 @@ class Method:
         if self.curvature is not Curvature.KRONECKER:
             return gamma
         sample = sampled(posterior)
-        if self.n_weights <= MOST_OF_SAMPLE:
+        if self.n_weights <= MAX_OF_SAMPLE:
             matrix = sample.hessian(theta, hyper, exact=False)
             return DensePrecision(matrix).determined(groups, hyper.alpha)
         return gamma * (total_determined(sample, point, self.deadline) / gamma.sum())
@@ -220,7 +220,7 @@ class Method:
 def sampled(posterior):
     """Posterior of a sample of the rows that counts as much as all of them."""
     n, k = len(posterior.X), posterior.network.n_weights
-    rows = min(MOST_ROWS, max(LEAST_ROWS, ROWS_PER_WEIGHT * k))
+    rows = min(MAX_ROWS, max(MIN_ROWS, ROWS_PER_WEIGHT * k))
     rows = min(n, rows, int(np.ceil(DOUBLES / posterior.network.n_outputs)))
     sample = posterior.of_rows(np.random.default_rng(0).choice(n, rows, replace=False))
     return sample.scaled(posterior.n_rows / sample.n_rows)
@@ -249,10 +249,10 @@ def total_determined(posterior, point, deadline=NEVER):
 
     A = LinearOperator((k, k), matvec=times_matrix, dtype=float)
     near = LinearOperator((k, k), matvec=point.precision.solve, dtype=float)
-    n_probes, found = min(MOST_PROBES, -(-ENOUGH_SIGNS // k)), []
+    n_probes, found = min(MAX_PROBES, -(-ENOUGH_SIGNS // k)), []
     while len(found) < n_probes and not (found and deadline.passed):
         b = np.sqrt(alpha) * rng.choice([-1.0, 1.0], k)
-        found.append(b @ cg(A, b, rtol=TOLERANCE, maxiter=MOST_ITERATIONS, M=near)[0])
+        found.append(b @ cg(A, b, rtol=TOLERANCE, maxiter=MAX_ITERATIONS, M=near)[0])
     return k - np.mean(found)
 
 

@@ -13,7 +13,7 @@ from scipy.linalg import lapack, solve_triangular
 from skbayesnn.network import jacobian, output_covariances
 
 EPS = np.finfo(float).eps
-LEAST_PIVOT = 10.0 * EPS  # least pivot relative to its diagonal entry, per weight; below: rounding
+MIN_PIVOT = 10.0 * EPS  # least pivot relative to its diagonal entry, per weight; below: rounding
 
 
 class Precision:
@@ -149,7 +149,7 @@ class DensePrecision(Precision):
     def factor(self):
         """Lower Cholesky factor ``L`` with ``A = L L^T``; ``None`` if ``A`` is not definite."""
         factor, status = lapack.dpotrf(self.matrix.T, lower=1, clean=1)
-        kept = factor.diagonal() ** 2 > LEAST_PIVOT * len(factor) * self.matrix.diagonal()
+        kept = factor.diagonal() ** 2 > MIN_PIVOT * len(factor) * self.matrix.diagonal()
         return factor if status == 0 and kept.all() else None  # small pivots are rounding, or nan
 
     @property

@@ -22,11 +22,11 @@ from skbayesnn.posterior import Hyperparameters
 ENOUGH = 0.5  # nats: an ascent that stops this close to the maximum has converged
 IDLE = 1e-2  # effective number of parameters below which a group has no effect
 MAX_STEP = 1.0  # largest change of any ln alpha or ln beta in one step
-LEAST_REACH = 1e-3  # largest change below which no shorter step is tried
+MIN_REACH = 1e-3  # largest change below which no shorter step is tried
 STALLED = 0.2  # fraction of the tolerance that a step must gain for the ascent to continue
 TRIALS = 40  # trial steps to the minimum after each change of the precisions
 NEAR_MINIMUM = 1e-4  # fraction of the tolerance by which M may exceed its minimum
-LEAST_EIGENVALUE = 0.1  # least eigenvalue of A, in units of the smallest alpha
+MIN_EIGENVALUE = 0.1  # least eigenvalue of A, in units of the smallest alpha
 
 
 class Derivatives(NamedTuple):
@@ -170,7 +170,7 @@ def ascend(posterior, method, search, free, manner, tol, max_iter=20):
         active = _active(posterior, search.point.hyper, free, derivatives.gradient)
         full = _newton_step(derivatives, active)
         step = full * min(1.0, reach / np.max(np.abs(full), initial=1e-300))
-        converged = derivatives.gradient[active] @ full < tol or reach < LEAST_REACH
+        converged = derivatives.gradient[active] @ full < tol or reach < MIN_REACH
         far = cuts == 0 and np.linalg.norm(step) > manner.shorter * length
         if converged or far or cuts > manner.cuts or method.deadline.passed:
             break
@@ -240,5 +240,5 @@ def _well_conditioned(groups, point):
     """Return True if no eigenvalue of ``A`` is far below the smallest one of the prior."""
     # less the bound, A has a Cholesky factor only if all eigenvalues exceed it
     matrix = point.precision.dense()
-    matrix[np.diag_indices(len(matrix))] -= LEAST_EIGENVALUE * groups.least(point.hyper.alpha)
+    matrix[np.diag_indices(len(matrix))] -= MIN_EIGENVALUE * groups.least(point.hyper.alpha)
     return DensePrecision(matrix).definite

@@ -25,9 +25,9 @@ from skbayesnn.inference.optimise._steps import find_mode
 from skbayesnn.posterior import Hyperparameters
 
 GAUSSIAN_FROM = 5.0  # well-determined parameters above which ln alpha is treated as Gaussian
-LEAST_DEGREES = 1e-3  # fewer of them leave a precision undetermined
+MIN_DEGREES = 1e-3  # fewer of them leave a precision undetermined
 DEPTH = -5.0  # log evidence relative to the minimum at which a profile ends: omits 1 % of its area
-LEAST_STEP, FIRST_STEP, LONGEST_STEP = 0.05, 0.3, 2.0  # in ln alpha
+MIN_STEP, FIRST_STEP, LONGEST_STEP = 0.05, 0.3, 2.0  # in ln alpha
 STRETCH = 1.4  # factor from one step to the next
 FINE_POINTS = 801  # points of the interpolated curve for the integral
 LEVEL_STEP = 1e-4  # finite-difference step in ln beta, which leaves eight digits
@@ -217,7 +217,7 @@ def occam_factors(posterior, point, free, determined):
 
 def _sum_of_gaussian(prior, mask, precisions, degrees):
     """Sum of Gaussian log Occam factors of the precisions in a mask."""
-    areas = 0.5 * np.log(4.0 * np.pi / np.maximum(degrees + prior.counts, LEAST_DEGREES))
+    areas = 0.5 * np.log(4.0 * np.pi / np.maximum(degrees + prior.counts, MIN_DEGREES))
     return float(np.sum(log_occam(prior[mask], np.log(precisions[mask]), areas[mask])))
 
 
@@ -286,7 +286,7 @@ def profile(posterior, method, minimum, index, prior):
     found = [(start[index], 0.0)]
     for sign, end in zip((-1.0, 1.0), prior.log_range, strict=True):
         theta, value, height, step = minimum.theta, start[index], 0.0, FIRST_STEP
-        while abs(end - value) > 1e-9 and step > LEAST_STEP and height > DEPTH:
+        while abs(end - value) > 1e-9 and step > MIN_STEP and height > DEPTH:
             logs = start.copy()
             logs[index] = value + sign * min(step, abs(end - value))
             hyper = Hyperparameters(*np.split(np.exp(logs), [len(minimum.hyper.alpha)]))

@@ -42,13 +42,13 @@ from skbayesnn.posterior import (
 )
 
 LEVEL = "level"  # the prior group of the output biases
-LEAST_GAMMA = 1e-6
+MIN_GAMMA = 1e-6
 ROUNDS = 10
 FEW_ROUNDS = 3  # before sampling; with one chains stay where they overfit the noise
 EARLY_ROUNDS = 2  # with early stopping: each further round would fit the noise a little more
 ROUGH, SETTLED = 0.1, 0.03  # root mean square change of log precisions that ends the training
 REFINING_ROUNDS = 2  # rounds of polishing that re-estimate the precisions as well
-MOST_ROUNDS, POLISHED = 200, 1e-8  # of polishing; least change of log precisions at its end
+MAX_ROUNDS, POLISHED = 200, 1e-8  # of polishing; least change of log precisions at its end
 ROUGH_TOL = 10.0  # factor of the training tolerance while the other side still moves
 
 
@@ -111,7 +111,7 @@ def squared_residuals(posterior, theta, hyper, settings):
     else:  # numerically singular
         residuals = outputs(posterior.network, theta, posterior.X) - posterior.y
         gamma = np.ones_like(residuals)
-    gamma = np.clip(gamma, LEAST_GAMMA, 1.0)
+    gamma = np.clip(gamma, MIN_GAMMA, 1.0)
     floor = np.exp(-settings.free.beta_prior.high)  # keeps the targets positive for noise-free data
     return residuals**2 / gamma + floor, gamma
 
@@ -272,7 +272,7 @@ def settle(pair):
     pair, method = train_with_noise(pair, SETTLED, 1.0).round(Side.completed), pair.method
     # where minima are found to r nats, n log precisions are known to (4 r / n)^(1/2)
     tol = max(POLISHED, 2.0 * np.sqrt(method.resolution / method.n_rows))
-    for refine, most in ((True, 0 if deadline.passed else REFINING_ROUNDS), (False, MOST_ROUNDS)):
+    for refine, most in ((True, 0 if deadline.passed else REFINING_ROUNDS), (False, MAX_ROUNDS)):
         finish = partial(polish, refine=refine)
         pair, moved = in_turns(pair, partial(Side.completed, finish=finish), most, tol)
     found = pair.minimum

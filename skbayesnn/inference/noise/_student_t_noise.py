@@ -22,7 +22,7 @@ from skbayesnn.posterior import (
     StudentTJoint,
 )
 
-MOST_REESTIMATIONS, SETTLED = 50, 1e-3  # of noise levels; change of their logarithms at the end
+MAX_REESTIMATIONS, SETTLED = 50, 1e-3  # of noise levels; change of their logarithms at the end
 IMPROBABLE = 10.0  # nats below the best at which minima with Student-t noise are dropped
 DEGREES_OF_FREEDOM = (2.5, 5.0, 10.0, 20.0, 40.0)  # of equal prior probability
 FIRST = 5.0  # value used in training
@@ -125,7 +125,7 @@ def _posed_at(degrees_of_freedom, start, posterior, settings):
 def _with_noise_reestimated(own, start, settings):
     """Minimum with the same weights and the noise levels of highest evidence."""
     hyper, free = settings.with_fixed(start.hyper), settings.free
-    for _ in range(MOST_REESTIMATIONS):
+    for _ in range(MAX_REESTIMATIONS):
         misfit = own.energies(start.theta, hyper.beta)
         gamma = np.nan_to_num(start.gamma)
         beta = noise_precisions(own, hyper.beta, misfit, gamma, free.beta_prior)

@@ -10,10 +10,10 @@ from skbayesnn.posterior import Energies
 SLACK = 1e-11  # relative increase of M that counts as rounding
 ROUNDING = 1e-14  # Newton decrement relative to M that counts as rounding
 NO_WAY_DOWN = 1e-9  # predicted decrease (nats) of a step at a minimum, up to rounding
-LEAST_KEPT = 1e-4  # fraction of the predicted decrease that a step must achieve
-MOST_DAMPING = 1e12  # damping at which steps vanish by rounding
-LEAST_DAMPING, FIRST_DAMPING = 1e-10, 1e-5  # if positive; after the first rejected step
-LEAST_CUT = 0.05  # least factor of the damping after a successful step
+MIN_KEPT = 1e-4  # fraction of the predicted decrease that a step must achieve
+MAX_DAMPING = 1e12  # damping at which steps vanish by rounding
+MIN_DAMPING, FIRST_DAMPING = 1e-10, 1e-5  # if positive; after the first rejected step
+MIN_CUT = 0.05  # least factor of the damping after a successful step
 CUT_OUTSIDE = 1.0 / 3.0  # its value where the matrix is not definite and needs damping
 TINY = np.finfo(float).tiny
 
@@ -41,7 +41,7 @@ class Search(NamedTuple):
     def accepts(self, trial):
         """Return True if a step achieves a sufficient share of the predicted decrease."""
         slack = SLACK * abs(self.point.energy)
-        return bool(trial.gain > LEAST_KEPT * trial.promise - slack)
+        return bool(trial.gain > MIN_KEPT * trial.promise - slack)
 
     def accepted(self, trial, point):
         """Move to the new point and update the damping by the gain ratio (Nielsen 1999)."""
@@ -50,9 +50,9 @@ class Search(NamedTuple):
             return search
         kept = trial.gain >= trial.promise  # also where both vanish by rounding
         ratio = 1.0 if kept else max(trial.gain, 0.0) / max(trial.promise, TINY)
-        least = LEAST_CUT if point.precision.definite else CUT_OUTSIDE
+        least = MIN_CUT if point.precision.definite else CUT_OUTSIDE
         damping = self.damping * max(least, 1.0 - (2.0 * ratio - 1.0) ** 3)
-        return search._replace(damping=max(damping, LEAST_DAMPING))
+        return search._replace(damping=max(damping, MIN_DAMPING))
 
     def rejected(self, trial):
         """Increase the damping; the search is done if no step can lower the energy."""
@@ -61,7 +61,7 @@ class Search(NamedTuple):
             growth=2.0 * self.growth,
             n_iter=self.n_iter + 1,
         )
-        if 0 <= trial.promise < NO_WAY_DOWN or search.damping > MOST_DAMPING:
+        if 0 <= trial.promise < NO_WAY_DOWN or search.damping > MAX_DAMPING:
             return search._replace(done=True, converged=bool(trial.promise < NO_WAY_DOWN))
         return search
 

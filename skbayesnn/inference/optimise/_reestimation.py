@@ -11,12 +11,12 @@ from skbayesnn.posterior import Hyperparameters, Posterior
 MAX_CHANGE = np.log(2.0)  # of ln alpha and ln beta at one re-estimation
 MAX_TAU = 4.0  # largest factor by which tau may change the gamma of a group
 TAU_EVERY = 5  # accepted steps between evaluations of tau
-MOST_TAU_GROUPS = 16  # groups that have a tau each
+MAX_TAU_GROUPS = 16  # groups that have a tau each
 TAU_ROWS = 4  # rows of which one counts for tau, where training ends before the minimum
 CALM_STEPS = 2  # consecutive small steps that end the training
 NOTHING = 1e-12  # effective number of parameters below which a precision is kept fixed
-LEAST_FREE = 0.1  # least share of the targets of a noise level kept as degrees of freedom
-LEAST_GAMMA = 1e-3  # least effective number of parameters to which tau is compared
+MIN_FREE = 0.1  # least share of the targets of a noise level kept as degrees of freedom
+MIN_GAMMA = 1e-3  # least effective number of parameters to which tau is compared
 STEP, LONGEST = 1e-4, 1e8  # finite-difference step relative to the weights; largest multiple
 TINY = np.finfo(float).tiny
 
@@ -61,7 +61,7 @@ def noise_precisions(posterior, beta, energies, gamma, prior):
     """
     counts = posterior.noise_counts(beta)
     remaining = counts - gamma.sum() * counts / np.maximum(posterior.level_counts.sum(), TINY)
-    remaining = np.maximum(remaining, LEAST_FREE * counts)
+    remaining = np.maximum(remaining, MIN_FREE * counts)
     return precision_of(remaining, energies.errors, prior)
 
 
@@ -131,7 +131,7 @@ class Reestimation(NamedTuple):
         """
         groups, (theta, hyper, precision) = self.posterior.groups, (point[0], point[1], point[4])
         sets = np.eye(len(groups.names))
-        if len(sets) > MOST_TAU_GROUPS:
+        if len(sets) > MAX_TAU_GROUPS:
             layers = weights_by_layer(self.posterior) > 0
             kinds = np.unique(layers, axis=1, return_inverse=True)[1].ravel()
             sets = (kinds == np.arange(kinds.max() + 1)[:, None]).astype(float)
@@ -143,7 +143,7 @@ class Reestimation(NamedTuple):
             trace = self.method.traces(part, theta[None], hyper, precision)[0]
         tau = third_order(part, self.method, point, moves, trace=trace)
         gamma = sets @ precision.determined(groups, hyper.alpha)
-        new = np.clip(1.0 + 2.0 * tau / np.maximum(gamma, LEAST_GAMMA), 1.0 / MAX_TAU, MAX_TAU)
+        new = np.clip(1.0 + 2.0 * tau / np.maximum(gamma, MIN_GAMMA), 1.0 / MAX_TAU, MAX_TAU)
         return np.sqrt((new @ sets) * factor)
 
 

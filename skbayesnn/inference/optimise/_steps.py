@@ -116,7 +116,7 @@ class FixedPrecisions(NamedTuple):
 NEAR = 1e-2  # decrease of M (nats) by one descent below which Newton steps take over
 LOW = 1e-4  # the same threshold where no Newton steps follow
 STEP_SHARE = 1e-3  # of these decreases, by one quasi-Newton step, that ends a descent
-MOST_DESCENTS = 10
+MAX_DESCENTS = 10
 
 
 def find_mode(posterior, method, theta, hyper, max_iter=200, tol=1e-12, confined=False):
@@ -137,7 +137,7 @@ def find_mode(posterior, method, theta, hyper, max_iter=200, tol=1e-12, confined
         search = Search(Point(theta, hyper, energies, None, None))
         little = NEAR if method.dense else max(LOW, method.resolution)
         steps = Descents(STEP_SHARE * little, deadline)
-        while not (search.done or deadline.passed) and search.n_iter < MOST_DESCENTS:
+        while not (search.done or deadline.passed) and search.n_iter < MAX_DESCENTS:
             trial = steps.trial(posterior, search)
             point, ended = search.point, bool(trial.gain < little)
             point = point._replace(theta=trial.theta, energies=trial.energies)

@@ -8,7 +8,7 @@ import numpy as np
 
 from skbayesnn.samplers import Phase
 
-MOST_UNITS = 8  # most units updated by one transition
+MAX_UNITS = 8  # most units updated by one transition
 TRIES = 16  # most angles of a unit; the bracket is then about 2^-15 of the ellipse
 
 
@@ -106,7 +106,7 @@ class UnitMoves(Stepwise):
 
     Given their precisions these weights are normal a priori. With a second draw ``n`` from that
     prior they are rotated to ``w cos t + n sin t`` (Murray, Adams & MacKay 2010, figure 2). If
-    there are more than `MOST_UNITS` units, as many are chosen at random. A unit is left unchanged
+    there are more than `MAX_UNITS` units, as many are chosen at random. A unit is left unchanged
     after `TRIES` rejected angles, which keeps the target invariant: the probabilities of a move and
     of its reverse are equal.
     """
@@ -122,7 +122,7 @@ class UnitMoves(Stepwise):
             self.unit[weights] = self.n_units + np.arange(weights.shape[1])
             self.n_units += weights.shape[1]
         self.unit = self.unit[: joint.n_sampled]
-        self.n_steps = min(self.n_units, MOST_UNITS)
+        self.n_steps = min(self.n_units, MAX_UNITS)
 
     def draw(self, rngs):
         """Draw the random numbers of all steps.

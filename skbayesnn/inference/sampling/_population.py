@@ -25,9 +25,9 @@ from skbayesnn.samplers import Schedule, Stage, anneal
 PILOT = Schedule(n_chains=64, n_moves=2, n_steps=10, n_last_moves=4, n_last_steps=10)
 MAIN = Schedule(n_last_moves=24, n_last_steps=48)
 MOVE_ROWS = 2560  # target for the moves of a particle at each exponent times rows
-FEWEST_MOVES = 16  # of a particle, at every exponent
+MIN_MOVES = 16  # of a particle, at every exponent
 SPREAD = 0.7  # sd of the first coordinates of precisions, which cover most of their intervals
-LEAST_SPREAD = 0.1  # least sd about those that a pilot population has found
+MIN_SPREAD = 0.1  # least sd about those that a pilot population has found
 NARROW = 0.02  # sd of a narrow density
 # nats that a narrow density must gain for a pilot population: from wide ones evidences are up to 19
 # nats too low under heavy tails, from narrow ones up to 2 nats of classes
@@ -201,9 +201,7 @@ def sample_population(joint, eta, rng, deadline=NEVER, near_trained=False):
     Particles start near the coordinates ``eta`` ``(m, n_free)`` of precisions drawn from the
     posterior. Returns `Particles`, or ``None`` if there was no time for it.
     """
-    sd = (
-        np.full(joint.n_free, NARROW) if near_trained else np.maximum(eta.std(axis=0), LEAST_SPREAD)
-    )
+    sd = np.full(joint.n_free, NARROW) if near_trained else np.maximum(eta.std(axis=0), MIN_SPREAD)
     path = PathFromPrior.about(joint, eta.mean(axis=0), sd, deadline)
-    n_moves = int(np.clip(MOVE_ROWS // len(joint.posterior.X), FEWEST_MOVES, MAIN.n_moves))
+    n_moves = int(np.clip(MOVE_ROWS // len(joint.posterior.X), MIN_MOVES, MAIN.n_moves))
     return annealed(path, rng, MAIN._replace(n_moves=n_moves))

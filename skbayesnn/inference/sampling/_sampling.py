@@ -27,14 +27,14 @@ LINES = 10  # lines of progress
 WARM_UP_SHARE = 0.5  # largest share of the remaining time for the warm-up
 # steps of a trajectory that are always allowed, and the most for chains that start from a
 # population and have its length scales, by which trajectories are as long in fewer steps
-LEAST_LIMIT = 64
+MIN_LIMIT = 64
 TRAJECTORY_ROWS = 2**16  # limit of steps times rows of a trajectory beyond that
 NOISE_NETWORK_ROWS = 2**14  # the limit with a noise network; longer trajectories showed no gain
 # length of long trajectories, to be multiplied by `patience`, but by at most one per some rows
 LONG, LONG_ROWS = 3.0, 32
 # target for rows times weights times `patience`, and the largest, with and without a dense metric
 PATIENT_WORK = {True: 120_000, False: 240_000}
-MOST_PATIENT = {True: 4, False: 6}
+MAX_PATIENT = {True: 4, False: 6}
 PATIENT_ROWS = 8  # rows per unit of `patience`: few rows are sampled fast
 FAR_BEHIND = 20.0  # nats of evidence behind the best start at which a start is replaced
 ATTEMPTS = 3  # attempts to replace a start
@@ -45,7 +45,7 @@ def patience(posterior, dense=True):
     """Factor of the work per draw for cheap posteriors, as some chains mix slowly."""
     n_rows = len(posterior.X)
     affordable = PATIENT_WORK[dense] // (n_rows * posterior.network.n_weights)
-    return int(np.clip(min(affordable, n_rows // PATIENT_ROWS), 1, MOST_PATIENT[dense]))
+    return int(np.clip(min(affordable, n_rows // PATIENT_ROWS), 1, MAX_PATIENT[dense]))
 
 
 def tuned_plan(fit):
@@ -65,7 +65,7 @@ def tuned_plan(fit):
         return Plan(), 1
     n_rows = len(posed.posterior.X)  # distinct ones, which set the time
     most_rows = NOISE_NETWORK_ROWS if varies else TRAJECTORY_ROWS
-    max_steps = max(LEAST_LIMIT, min(n_rows, most_rows // n_rows))
+    max_steps = max(MIN_LIMIT, min(n_rows, most_rows // n_rows))
     likelihood, centred = posed.posterior.likelihood, posed.posterior.groups.centred
     integrated = bool(likelihood.n_levels and likelihood.conjugate and centred)
     more = patience(posed.posterior, integrated)
@@ -100,7 +100,7 @@ class SamplingSettings(NamedTuple):
         """Settings of chains that consist of several short ones, from draws of a population."""
         plan = self.plan._replace(group=size)
         if size > 1 and not plan.dense:
-            plan = plan._replace(max_steps=min(plan.max_steps, LEAST_LIMIT))
+            plan = plan._replace(max_steps=min(plan.max_steps, MIN_LIMIT))
         return self._replace(plan=plan)
 
 

@@ -11,7 +11,7 @@ from libc.math cimport sqrt
 cdef extern from "core.h":
     enum:
         PADDING
-        MOST_LAYERS
+        MAX_LAYERS
         IDENTITY, TANH, LOGISTIC, RELU, SILU
         GAUSSIAN, STUDENT_T, SQUARED_RESIDUALS, BERNOULLI, CATEGORICAL, POISSON
 
@@ -95,7 +95,7 @@ def in_use():
 
 use(instructions()[0])
 
-DEEPEST = MOST_LAYERS
+DEEPEST = MAX_LAYERS
 SINGLE = 1e6  # largest inputs whose products are summed in single precision
 ACTIVATIONS = {
     "identity": IDENTITY, "tanh": TANH, "logistic": LOGISTIC, "relu": RELU, "silu": SILU,

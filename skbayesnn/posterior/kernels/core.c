@@ -37,7 +37,7 @@
 #define ODD_8 ODD_4, 9, 11, 13, 15
 #define ODD_16 ODD_8, 17, 19, 21, 23, 25, 27, 29, 31
 #define BLOCK 128 /* rows that are worked on together */
-#define LEAST_SINGLE 1e-6 /* least pivot in single precision, relative to its diagonal entry */
+#define MIN_SINGLE 1e-6 /* least pivot in single precision, relative to its diagonal entry */
 
 /* What is wanted of an energy: NEARLY is the value in single precision. */
 enum { VALUE, FORCE, ALL, NEARLY };

@@ -8,7 +8,7 @@
 #define SKBAYESNN_CORE_H
 
 #define PADDING 16 /* rows are padded to a multiple of this; what is added counts for nothing */
-#define MOST_LAYERS 16
+#define MAX_LAYERS 16
 
 enum { IDENTITY, TANH, LOGISTIC, RELU, SILU };
 enum { GAUSSIAN, STUDENT_T, SQUARED_RESIDUALS, BERNOULLI, CATEGORICAL, POISSON };

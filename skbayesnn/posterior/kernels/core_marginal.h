@@ -59,7 +59,7 @@ static int NAME(marginal)(const Joint *joint, const double *theta, const double 
         int own = systems > 1 ? o : 0;
         for (int a = 0; a < width; a++)
             sd[a] = 1.0 / sqrt(alpha[label[a * K + o]]);
-        if (!NAME(ridge)(gram + own * square, tau, sd, width, SINGLE ? LEAST_SINGLE : 0.0, system,
+        if (!NAME(ridge)(gram + own * square, tau, sd, width, SINGLE ? MIN_SINGLE : 0.0, system,
                          m, &log_det))
             return 0;
         *value += 0.5 * (log_det + squared(m, width));

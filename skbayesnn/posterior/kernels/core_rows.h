@@ -319,10 +319,10 @@ typedef struct {
     long first, stride;
     int nv;                /* vectors of rows */
     const V *inputs;       /* of the network */
-    V *z[MOST_LAYERS];     /* of the layers of weights above the first, a row of ones below them */
-    V *slope[MOST_LAYERS]; /* of the units that feed a layer */
-    V *bend[MOST_LAYERS];
-    V *delta[MOST_LAYERS]; /* derivatives of the misfit in the summed inputs of a layer */
+    V *z[MAX_LAYERS];     /* of the layers of weights above the first, a row of ones below them */
+    V *slope[MAX_LAYERS]; /* of the units that feed a layer */
+    V *bend[MAX_LAYERS];
+    V *delta[MAX_LAYERS]; /* derivatives of the misfit in the summed inputs of a layer */
     V *outputs, *curvature, *rest;
 } NAME(some_rows);
 #define Rows NAME(some_rows)

@@ -12,7 +12,7 @@ from scipy.linalg.lapack import dpotrf, dpotri
 
 from skbayesnn.network import vector_jacobian
 
-LEAST_PIVOT = 1e-10  # share of its diagonal entry, below which rounding has decided a pivot
+MIN_PIVOT = 1e-10  # share of its diagonal entry, below which rounding has decided a pivot
 OF_SINGULAR = 1e-6  # this tolerance if `G` is singular, whose zeros are known exactly
 
 
@@ -233,7 +233,7 @@ def ridge(gram, moment, rank):
     """
     size, lead = gram.shape[-1], gram.shape[:-2]
     system = (gram + np.eye(size)).reshape(-1, size, size)
-    inverse, log_det, done = _by_cholesky(system, OF_SINGULAR if rank < size else LEAST_PIVOT)
+    inverse, log_det, done = _by_cholesky(system, OF_SINGULAR if rank < size else MIN_PIVOT)
     inverse, log_det = inverse.reshape(gram.shape), log_det.reshape(lead)
     # a product of matrices would round differently for one system than for several
     mean = np.sum(inverse * moment[..., None, :], axis=-1)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import gammainc, gammaincc, gammaincinv, gammaln
 
-LEAST_SHARE = 1e-9  # of a Gamma distribution that must lie between its bounds
+MIN_SHARE = 1e-9  # of a Gamma distribution that must lie between its bounds
 LARGEST = 1e50  # upper bound of a standard deviation; its inverse is the least lower one
 
 
@@ -145,7 +145,7 @@ class Gamma(Hyperprior):
         ends = self.rate * np.exp([self.low, self.high])
         below, above = gammainc(self.shape, ends), gammaincc(self.shape, ends)
         share = max(below[1] - below[0], above[0] - above[1])  # probability between the bounds
-        if share < LEAST_SHARE:
+        if share < MIN_SHARE:
             raise ValueError(
                 f"{self!r} has its probability beyond its bounds: nearly no standard deviation "
                 f"lies between {self.lower:g} and {self.upper:g}. Give other values of lower and "

@@ -83,7 +83,7 @@ def test_kronecker_factors_beside_the_whole_matrix(alpha, monkeypatch):
     exact, alone = (matrix.determined(*given).sum() for matrix in (whole, point.precision))
     of_sample = method.determined(posterior, point)
     np.testing.assert_allclose(of_sample, whole.determined(*given), rtol=0.05)
-    monkeypatch.setattr(_method, "MOST_OF_SAMPLE", 0)
+    monkeypatch.setattr(_method, "MAX_OF_SAMPLE", 0)
     found = method.determined(posterior, point)
     assert 20.0 < exact < 0.8 * alone  # by the factors alone there are too many
     assert found.sum() == pytest.approx(exact, rel=0.2)  # by few random signs
