@@ -12,7 +12,6 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skbayesnn import EvidenceMLPRegressor, HMCMLPRegressor, Noise, Prior
-from skbayesnn.compose import Pipeline as OurPipeline
 from skbayesnn.compose import TransformedTargetRegressor
 from skbayesnn.displays import CalibrationDisplay
 from skbayesnn.estimators import AveragedRegressor
@@ -117,9 +116,8 @@ def test_pipelines_and_searches_take_it_along(name):
         model = make(name).set_fit_request(**{name: True})
         if scored:
             model.set_score_request(**{name: True})
-        for kind in (Pipeline, OurPipeline):
-            pipeline = kind([("scale", StandardScaler()), ("line", model)])
-            found = cross_validate(pipeline, X, y, cv=3, scoring=scoring, params={name: known})
+        pipeline = Pipeline([("scale", StandardScaler()), ("line", model)])
+        found = cross_validate(pipeline, X, y, cv=3, scoring=scoring, params={name: known})
         for search in (GridSearchCV, EvidenceSearch):
             grid = {"line__prior": ["single", "layer"]}
             best = search(pipeline, grid).fit(X, y, **{name: known}).best_estimator_
