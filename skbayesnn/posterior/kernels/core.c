@@ -128,10 +128,10 @@ long joint_doubles(const Joint *joint)
     long energy = 7 * G + 4 * model->n_levels + 9 * d + 3 * k;
     long given = 2 * n, slices = G + width + (K + 1) * n + rows_doubles(model, n);
     long marginal = (K + 2) * width * (2 * width + n + PADDING + 2);
-    long factors = 3 * K * n;
+    long metric = d * (d + 4 * PADDING), factors = 3 * K * n;
     if (joint->noise)
         factors += 2 * n_weights(joint->noise) + rows_doubles(joint->noise, n);
-    return energy + given + slices + marginal + factors + rows_doubles(model, n);
+    return energy + metric + given + slices + marginal + factors + rows_doubles(model, n);
 }
 
 /* The Hessian from the sums of `add_second`, in the same order. */

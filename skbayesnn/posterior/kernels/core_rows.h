@@ -255,6 +255,21 @@ static void NAME(sums)(double *out, long sp, const V *left, long sl, int P, cons
                             right + q * sr, sr, Q - q < TILE ? Q - q : TILE, nv);
 }
 
+#if SINGLE
+/* out = F x of a symmetric matrix whose columns are `nv` vectors, a multiple of 4. */
+static void NAME(times)(const V *F, int nv, int d, const double *x, double *out)
+{
+    for (int v = 0; v < nv; v += 4) {
+        V total[4] = {(V){0}, (V){0}, (V){0}, (V){0}};
+        for (int j = 0; j < d; j++)
+            for (int i = 0; i < 4; i++)
+                total[i] += (REAL)x[j] * F[(long)j * nv + v + i];
+        for (int i = v * LANES; i < d && i < (v + 4) * LANES; i++)
+            out[i] = total[i / LANES - v][i % LANES];
+    }
+}
+#endif
+
 /* --- ridge regression ------------------------------------------------------------------------- */
 
 /* Vectors of `n` entries. */
