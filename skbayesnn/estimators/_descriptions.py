@@ -94,8 +94,8 @@ combine : str, default="posterior"
     How predictions are combined; all but ``"posterior"`` use the Gaussian around each minimum.
 
     * ``"posterior"``: networks drawn from the posterior, if there are any, else ``"tempered"``.
-    * ``"tempered"``: all minima, also those of other networks and noise models that were tried.
-      Their shares fall slowly with the log evidence and the leave-one-out log density per row.
+    * ``"tempered"``: all minima; with many rows also those of the second-best network. Their
+      shares fall slowly with the log evidence and the leave-one-out log density per row.
     * ``"best"``: the minimum of highest evidence.
     * ``"evidence"``: the minima of the chosen network and noise model, weighted by their evidence.
     * ``"equal"``: these minima with equal weights.
@@ -186,9 +186,9 @@ Parameters
 ----------
 hidden_layer_sizes : tuple of int or "auto", default="auto", of classifiers (16,)
     Units of each hidden layer: ``(16, 8)``; ``()`` is Bayesian linear or logistic regression.
-    ``"auto"`` takes those of the estimator given as ``init`` of the `Sampler`. Without one it
-    chooses them as the evidence estimators do. With ``warm_start`` the choice of the last fit is
-    kept.
+    ``"auto"`` takes those of the estimator given as ``init`` of the `Sampler`. Without one they
+    are those of evidence estimators with ``method="population"``, if that takes seconds, else
+    with ``"chains"``. With ``warm_start`` those of the last fit are kept.
 n_chains : int, default=4
     Number of chains. They advance together, each with its own random numbers.
 n_warmup : int, default=150

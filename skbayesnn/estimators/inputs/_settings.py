@@ -136,17 +136,15 @@ class Noise(Setting):
         * ``"negative_binomial"``: counts of variance ``m + a m^2`` for the mean ``m``. The
           dispersion ``a`` is inferred like a noise level, as the variance of a factor of the rate.
           It takes about 20 times as long as ``"poisson"``: minutes from some thousand rows on.
-        * ``"auto"``: if networks are drawn by chains, the law that nests the others. Else constant,
-          unless a test of the residuals (see `EvidenceReport`) suggests
-          input-dependent (p < 0.05) or Student-t noise (p < 0.5). These are then fitted as well.
-          Networks drawn from the posterior under all these noise models predict together, weighted
-          by stacking. Without such draws the noise model of highest evidence is chosen, or
-          constant noise if it is within 1 nat of that. If ``std`` is given, the noise is constant.
-          If targets far from all others, at no particular inputs, make most of the variance (gross
-          outliers), it is Student-t. From 5,000 rows on, if the size of the network is chosen too
-          or there is no evidence, the log density of held-out rows decides. Samplers take the noise
-          model of the estimator given as ``init`` (see `Sampler`), or choose one before sampling.
-          With ``warm_start`` they keep the choice of the last fit.
+        * ``"auto"``: if networks are drawn by chains, the law that nests the others. Populations
+          begin with constant noise; if a test of the residuals (see `EvidenceReport`) suggests
+          input-dependent (p < 0.05) or Student-t noise (p < 0.5), networks are drawn under these,
+          too, and predict together, weighted by stacking. With early stopping, the log density of
+          held-out rows decides between the same models. With ``method="laplace"``, or if ``std``
+          is given, the noise is constant. If targets far from all others, at no particular inputs,
+          make most of the variance (gross outliers), it is Student-t. Samplers take the noise model
+          of the estimator given as ``init`` (see `Sampler`); without one that of a population, if
+          it takes seconds, else that of chains. With ``warm_start`` they keep that of the last fit.
     std : "auto", float, array-like or dict, default="auto"
         Given standard deviation (units of y): one number for all outputs, one per output,
         or a dict by the number of the output. ``"auto"`` infers it (samplers: draws it).
