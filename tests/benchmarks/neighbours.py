@@ -325,13 +325,7 @@ def mixture(means, stds):
 
 REGRESSORS = {
     "evidence": our_regressor(EvidenceMLPRegressor),
-    "evidence, constant noise": our_regressor(EvidenceMLPRegressor, noise="constant"),
-    "evidence, (16,)": our_regressor(
-        EvidenceMLPRegressor, hidden_layer_sizes=(16,), noise="constant"
-    ),
     "hmc": our_regressor(HMCMLPRegressor),
-    "hmc, constant noise": our_regressor(HMCMLPRegressor, noise="constant"),
-    "hmc, noise of inputs": our_regressor(HMCMLPRegressor, noise="input_dependent"),
     "gaussian process": gaussian_process,
     "mlp grid": network,
     "boosting": boosting,
@@ -344,7 +338,6 @@ REGRESSORS = {
 
 CLASSIFIERS = {
     "evidence": our_classifier(EvidenceMLPClassifier),
-    "evidence, (16,)": our_classifier(EvidenceMLPClassifier, hidden_layer_sizes=(16,)),
     "hmc": our_classifier(HMCMLPClassifier),
     "gaussian process": gaussian_process_classifier,
     "mlp grid": network_classifier,
