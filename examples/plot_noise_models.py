@@ -193,7 +193,7 @@ print(
 )
 
 # %%
-# By default the residuals and the evidence choose the noise model.
+# The noise model of default fits:
 
 for data, targets in y.items():
     model = EvidenceMLPRegressor((8,), n_restarts=2, random_state=0).fit(

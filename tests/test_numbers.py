@@ -26,23 +26,11 @@ PAGES = [page for page in PAGES if MADE.search(page.read_text(encoding="utf-8"))
 CLASSES = ("pima", "synthetic", "glass")
 SETS = ("yacht", "energy", "concrete", "boston", "airfoil")
 OTHERS = {"gaussian process": "Gaussian process", "boosting": "boosting", "forest": "forest"}
-TRAINING_ROWS = {"glass": 198, "pima": 200, "synthetic": 250, "yacht": 277, "boston": 455}
-TRAINING_ROWS |= {"energy": 691, "concrete": 927, "airfoil": 1202}
-NAMES = {
-    **{"power": "power plant", "sines": "thirty sines", "classes": "ten classes"},
-    **{"cancer": "breast cancer", "ripley_synth": "Ripley's synthetic classes"},
-    **{"ripley_pima": "Pima diabetes", "ripley_fgl": "forensic glass"},
-}
-TIERS = {  # inputs and hidden units, weights, and what stands for the Hessian
-    "rows_100000": ("10, (100,)", "1,201", "Kronecker, batches"),
-    "dense_2201": ("20, (100,)", "2,201", "Kronecker, batches"),
-    "over_3000": ("20, (200,)", "4,401", "Kronecker, batches"),
-    "over_8000": ("20, (500,)", "11,001", "Kronecker, batches"),
-    "dual_4401": ("20, (200,)", "4,401", "dual"),
-    "digits_16": ("digits, (16,)", "1,210", "Gauss-Newton, early stopping"),
-    "digits_32": ("digits, (32,)", "2,410", "Kronecker, early stopping"),
-    "digits_64": ("digits, (64,)", "4,810", "Kronecker, early stopping"),
-    "digits_128": ("digits, (128,)", "9,610", "Kronecker, early stopping"),
+TIMED = {  # sets of the quality suite whose seconds the guide shows
+    **{"ripley_fgl": "forensic glass", "ripley_pima": "Pima", "ripley_synth": "synthetic classes"},
+    **{"yacht": "yacht", "boston": "boston", "energy": "energy", "concrete": "concrete"},
+    **{"airfoil": "airfoil", "kin8nm": "kin8nm", "power": "power plant", "naval": "naval"},
+    **{"elevators": "elevators", "mcycle": "motorcycle", "digits": "digits"},
 }
 MODELS = ("evidence", "gaussian process", "mlp grid", "boosting", "forest", "linear")
 MODELS += ("nuts", "bde", "laplace")
@@ -196,93 +184,20 @@ def coverage():
 
 
 def default_seconds():
-    """Seconds of default fits, a line per data set."""
-    lines = [["data, training rows", "`EvidenceMLP...()`"]]
-    for data, n_rows in TRAINING_ROWS.items():
-        if seconds := [*by_split(data, "evidence", "fit_s").values()]:
-            digits = 0 if np.mean(seconds) > 9.95 else 1
-            lines.append([f"{data}, {n_rows:,}", f"{np.mean(seconds):.{digits}f}"])
-    ours = (row for row in rows_of("many_rows") if row["model"] == "skbayesnn")
-    for row in sorted(ours, key=lambda row: int(row["rows"])):
-        name = NAMES.get(row["case"], row["case"])
-        lines.append([f"{name}, {int(row['rows']):,}", in_seconds(row)])
+    """Seconds of default fits, a line per data set of the quality suite."""
+    lines = [["data", "training rows", "inputs", "`EvidenceMLP...()`"]]
+    rows = [row for row in rows_of("quality_full") if row["set"] in TIMED]
+    for name in sorted(TIMED, key=lambda each: int(of_set(rows, each)[0]["rows"])):
+        fits = of_set(rows, name)
+        seconds = np.mean([float(row["seconds"]) for row in fits])
+        size = f"{int(fits[0]['rows']):,}", fits[0]["inputs"]
+        lines.append([TIMED[name], *size, f"{seconds:.{0 if seconds > 9.95 else 1}f}"])
     return lines
 
 
-def pairs(name):
-    """Rows of our estimator and of its neighbour, case by case."""
-    rows = rows_of(name)
-    return zip(rows[::2], rows[1::2], strict=True)
-
-
-def in_seconds(row):
-    """Seconds of a fit, whole ones from one on."""
-    seconds = float(row["seconds"])
-    return f"{seconds:.{0 if seconds > 0.95 else 1}f}"
-
-
-def density_and_error(row):
-    """Cells of log density and error, the latter of classes a share."""
-    error = float(row["error"])
-    text = f"{100 * error:.1f} %" if row["task"] == "classes" else f"{error:#.3g}"
-    return [f"{float(row['log density']):.2f}", text]
-
-
-def many_rows():
-    """Default fits beside boosting, a line per set."""
-    lines = [["rows", "chosen", "log density", "error", "in 95 % intervals", "seconds"]]
-    lines[0] += ["boosting: log density", "error", "seconds"]
-    for ours, other in pairs("many_rows"):
-        size = f"{int(ours['rows']):,} x {ours['inputs']}"
-        hidden, _, noise = ours["chosen"].partition(") ")
-        noise = noise.replace("student_t", "Student-t").replace("_", "-")
-        chosen = f"{hidden}), {noise} noise" if noise else hidden
-        inside = f"{100 * float(ours['inside']):.1f} %" if ours["inside"] else ""
-        line = [
-            f"{NAMES.get(ours['case'], ours['case'])}, {size}",
-            chosen,
-            *density_and_error(ours),
-            inside,
-        ]
-        lines.append([*line, in_seconds(ours), *density_and_error(other), in_seconds(other)])
-    return lines
-
-
-def tiers():
-    """One start of large networks beside those of scikit-learn, a line per size."""
-    lines = [["inputs, hidden units", "rows", "weights", "curvature", "log density", "error"]]
-    lines[0] += ["seconds", "scikit-learn: log density", "error", "seconds"]
-    for ours, other in pairs("tiers"):
-        size, weights, curvature = TIERS[ours["case"]]
-        line = [size, f"{int(ours['rows']):,}", weights, curvature, *density_and_error(ours)]
-        lines.append([*line, in_seconds(ours), *density_and_error(other), in_seconds(other)])
-    return lines
-
-
-def gaussian_beside_samples():
-    """Ratios and differences of three data sets of each size, side by side."""
-    digits = {"error bars": 2, "noise": 2, "means differ by": 2, "log evidence differs by": 1}
-    lines = [["rows", "verdict", "error bars", "noise level", "means differ by (sd)"]]
-    lines[0] += ["log evidence differs by (nats)", "chains converged"]
-    everything = rows_of("gaussian_beside_samples")
-    for size in distinct(everything, "rows"):
-        rows = [row for row in everything if row["rows"] == size]
-        verdicts = dict.fromkeys(row["verdict"].partition(":")[0] for row in rows)
-        cells = [", ".join(f"{float(row[c]):.{d}f}" for row in rows) for c, d in digits.items()]
-        agree = ", ".join("yes" if float(row["R-hat"]) <= 1.05 else "no" for row in rows)
-        lines.append([size, " or ".join(verdicts), *cells, agree])
-    return lines
-
-
-def moderation():
-    """Log losses of four kinds of class probabilities, a line per set."""
-    columns = {"most probable": "most probable", "around the mode": "Gaussian around them"}
-    columns |= {"closest": "closest Gaussian", "drawn": "drawn networks"}
-    lines = [["", *columns.values()]]
-    for row in rows_of("moderation"):
-        cells = [f"{float(row[column]):.3f}" for column in columns]
-        lines.append([NAMES.get(row["data"], row["data"]), *cells])
-    return lines
+def of_set(rows, name):
+    """Rows of one set of the quality suite."""
+    return [row for row in rows if row["set"] == name]
 
 
 def intervals():
@@ -325,14 +240,10 @@ TABLES = {
     "sequential": sequential,
     "default seconds": default_seconds,
     "intervals": intervals,
-    "many_rows": many_rows,
-    "moderation": moderation,
-    "tiers": tiers,
     "density": partial(compared, "LL"),
     "errors": partial(compared, "RMSE"),
     "coverage": coverage,
     "first splits": first_splits,
-    "gaussian beside samples": gaussian_beside_samples,
     "quality quick": partial(quality, "quality_quick"),
     "quality full": partial(quality, "quality_full"),
 } | {f"side_by_side {name}": partial(side_by_side, name) for name in (*SETS, *CLASSES)}
@@ -364,9 +275,9 @@ def test_tables_are_those_of_the_results(page):
 
 
 def test_other_numbers_are_replaced():
-    page = "<!-- table: moderation -->\n\n| | drawn |\n|---|---|\n| iris | 0.0 |\n\nText.\n"
+    page = "<!-- table: sequential -->\n\n| | drawn |\n|---|---|\n| 2 | 0.0 |\n\nText.\n"
     right = with_results(page)
-    assert "| iris | 0.0 |" not in right
+    assert "| 2 | 0.0 |" not in right
     assert right.endswith(" |\n\nText.\n")
     assert with_results(right) == right
 
