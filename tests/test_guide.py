@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 PAGES = sorted((Path(__file__).parents[1] / "doc").rglob("*.md"))
-NUMBER = re.compile(r"(\+- )?(?<!\w)(-?\d+(?:\.\d*)?(?:\.\.\.)?)(?:(?= \+- ([\d.]+)))?")
+NUMBER = re.compile(r"(\+- )?(?<!\w)(-?\d+(?:\.\d*)?(?:\.\.\.)?)(?:(?= +\+- ([\d.]+)))?")
 FLAG = "# doctest: +SKIP"
 
 
@@ -23,6 +23,7 @@ class WithTolerance(doctest.OutputChecker):
 
     def check_output(self, want, got, optionflags):
         numbers = [NUMBER.findall(text) for text in (want, got)]
+        want = want.replace("<BLANKLINE>", "")
         words = [NUMBER.sub("#", " ".join(text.split())) for text in (want, got)]
         equal = words[0].strip() == words[1].strip()
         return equal and all(agree(*pair) for pair in zip(*numbers, strict=True))
