@@ -200,28 +200,6 @@ def of_set(rows, name):
     return [row for row in rows if row["set"] == name]
 
 
-def intervals():
-    """Seconds of predictions, a line per model, but for those of counts."""
-    columns = ("std", "interval", "median")
-    lines = [["model", *columns]]
-    for row in rows_of("intervals"):
-        if not row["model"].endswith(("binomial", "poisson")):
-            lines.append([row["model"], *(f"{float(row[column]):.2f}" for column in columns)])
-    return lines
-
-
-def sequential():
-    """Log densities of a network that learns in batches, a line per number of batches."""
-    columns = {"one_fit": "one fit of all", "in_batches": "in batches"}
-    columns |= {"first_batch": "first batch alone"}
-    lines = [["batches", "rows in each", *columns.values()]]
-    for n_batches in distinct(rows_of("sequential"), "batches"):
-        means = [np.mean(found("sequential", column, batches=n_batches)) for column in columns]
-        cells = [f"{mean:.3f}" for mean in means]
-        lines.append([n_batches, str(120 // int(n_batches)), *cells])
-    return lines
-
-
 def origin(name):
     """A line on the code and the machine of a run."""
     there = lines_of(name)[1]
@@ -237,9 +215,7 @@ def origin(name):
 
 TABLES = {
     "showcase": showcase,
-    "sequential": sequential,
     "default seconds": default_seconds,
-    "intervals": intervals,
     "density": partial(compared, "LL"),
     "errors": partial(compared, "RMSE"),
     "coverage": coverage,
@@ -275,9 +251,9 @@ def test_tables_are_those_of_the_results(page):
 
 
 def test_other_numbers_are_replaced():
-    page = "<!-- table: sequential -->\n\n| | drawn |\n|---|---|\n| 2 | 0.0 |\n\nText.\n"
+    page = "<!-- table: showcase -->\n\n| | error |\n|---|---|\n| forest | 0.0 |\n\nText.\n"
     right = with_results(page)
-    assert "| 2 | 0.0 |" not in right
+    assert "| forest | 0.0 |" not in right
     assert right.endswith(" |\n\nText.\n")
     assert with_results(right) == right
 

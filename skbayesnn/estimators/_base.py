@@ -82,6 +82,7 @@ class Prepared(NamedTuple):
     y_scaling: Scaling
     outliers: np.ndarray | None  # mask of the rows with grossly wrong targets, if that was asked
     findings: list  # warnings about the rows, or ``None``, the most important first
+    summary: object  # `TargetSummary` of regressors
 
     @property
     def is_undetermined(self):
@@ -216,6 +217,7 @@ class BayesianMLP(CallbackSupportMixin, FittedFunction):
             targets.scaling,
             targets.outliers,
             findings,
+            summary,
         )
 
     def _infer_and_keep(self, prepared, previous, in_batches=False):

@@ -270,3 +270,14 @@ def test_no_other_noise_where_there_is_none():
     assert model.noise_model_ == "constant"
     assert model.score(X, X @ [1.0, 2.0, 3.0]) > 0.99999
     assert model.evidence_report_.predictions.similarity < 0.1
+
+
+def test_targets_on_a_grid_are_not_rounded():
+    """A linear function meets 21 exact values, which no rounding would allow."""
+    rng = np.random.default_rng(0)
+    y = 0.05 * rng.integers(21, size=300)
+    other = rng.normal(size=300)
+    X = np.stack([other, y - other + 1e-3 * rng.normal(size=300)], axis=1)
+    model = EvidenceMLPRegressor((), noise="constant", method="laplace").fit(X, y)
+    assert model.noise_std_ == pytest.approx(1e-3, rel=0.16)  # four standard errors
+    assert rounding_error(y, np.ones(300)) > 0.014

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Self
 
 import numpy as np
@@ -48,6 +49,8 @@ TOO_FAR_APART = (
     "{} ({}) and the standard deviation of the targets ({}) differ by too many orders of "
     "magnitude. Give it in the units of y."
 )
+# errors of left-out rows, relative to those of rounding, below which targets were not rounded
+CLEARLY_BELOW = 0.9
 MIN_COUNTS = 0.5  # sum of counts that replaces 0 where the mean rate is taken
 
 
@@ -223,6 +226,30 @@ class RegressionFit(Regression):
     @property
     def _noise(self):
         return Noise._of(self.noise)
+
+    def _infer_and_keep(self, prepared, previous, in_batches=False):
+        """Run the inference, and again if targets of few values prove not to be rounded.
+
+        Networks that predict left-out rows clearly better than rounding would allow show that the
+        values were chosen, on a grid: the errors bound the noise then.
+        """
+        super()._infer_and_keep(prepared, previous, in_batches)
+        rows, problem, scale = prepared.rows, prepared.problem, prepared.y_scaling.scale
+        summary = prepared.summary
+        if not summary.rounding.any() or problem.deadline.passed:
+            return
+        left_out = self._left_out
+        # rows that are predicted badly without themselves hardly count
+        weight = problem.sample_weight[:, None] / left_out.std**2
+        squared = np.average((problem.y - left_out.mean) ** 2, axis=0, weights=weight)
+        least = CLEARLY_BELOW * np.sqrt(squared) * scale
+        is_grid = least < CLEARLY_BELOW**2 * summary.rounding
+        if np.any(is_grid):
+            summary = summary._replace(rounding=np.where(is_grid, least, summary.rounding))
+            of_levels = prepared.y_scaling, problem.likelihood, problem.noise_precision[0]
+            priors = self._noise_priors(rows, summary, *of_levels)
+            problem = replace(problem, noise_hyperprior=priors)
+            super()._infer_and_keep(prepared._replace(problem=problem), previous, in_batches)
 
     def _log_scales(self, rows, scaling):
         """Log of the standardised over the given density of every row; limits have none."""
