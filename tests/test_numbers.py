@@ -29,7 +29,7 @@ OTHERS = {"gaussian process": "Gaussian process", "boosting": "boosting", "fores
 TIMED = {  # sets of the quality suite whose seconds the guide shows
     **{"ripley_fgl": "forensic glass", "ripley_pima": "Pima", "ripley_synth": "synthetic classes"},
     **{"yacht": "yacht", "boston": "boston", "energy": "energy", "concrete": "concrete"},
-    **{"airfoil": "airfoil", "kin8nm": "kin8nm", "power": "power plant", "naval": "naval"},
+    **{"airfoil": "airfoil", "kin8nm": "kin8nm", "power": "power plant"},
     **{"elevators": "elevators", "mcycle": "motorcycle", "digits": "digits"},
 }
 MODELS = ("evidence", "gaussian process", "mlp grid", "boosting", "forest", "linear")
@@ -187,7 +187,7 @@ def default_seconds():
     """Seconds of default fits, a line per data set of the quality suite."""
     lines = [["data", "training rows", "inputs", "`EvidenceMLP...()`"]]
     rows = [row for row in rows_of("quality_full") if row["set"] in TIMED]
-    for name in sorted(TIMED, key=lambda each: int(of_set(rows, each)[0]["rows"])):
+    for name in sorted(distinct(rows, "set"), key=lambda each: int(of_set(rows, each)[0]["rows"])):
         fits = of_set(rows, name)
         seconds = np.mean([float(row["seconds"]) for row in fits])
         size = f"{int(fits[0]['rows']):,}", fits[0]["inputs"]
